@@ -168,11 +168,11 @@ pub(super) const LISTS: &str = "crates/mcp-vary-view/tests/fixtures/tool-lists";
 mod tests {
     use super::*;
 
-    /// All lists, also those with little prose. The goal is a half; the lists are at 50.1 %.
+    /// All lists, also those with little prose.
     #[test]
-    fn compact_costs_little_more_than_half_of_all_lists() {
+    fn compact_costs_at_most_half_of_all_lists() {
         let sum = sum(&costs(&Workspace::here()).unwrap());
-        assert!(sum.compact * 200 <= sum.standard * 101, "{sum:?}");
+        assert!(sum.compact * 2 <= sum.standard, "{sum:?}");
     }
 
     /// Annotations, `describe_tools` and the compact schemas of tools that declare `destructiveHint: true` counted.
@@ -180,8 +180,8 @@ mod tests {
     fn a_directory_of_all_lists_costs_at_most_a_quarter() {
         let together = together(&Workspace::here()).unwrap();
         assert!(together.directory * 4 <= together.standard, "{together:?}");
-        assert!(together.directory <= together.tools * 91, "{together:?}");
-        assert!(together.unannotated <= together.tools * 72, "{together:?}");
+        assert!(together.directory <= together.tools * 90, "{together:?}");
+        assert!(together.unannotated <= together.tools * 71, "{together:?}");
     }
 
     /// Ten directories have `describe_tools` ten times.

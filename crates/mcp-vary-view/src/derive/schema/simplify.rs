@@ -1,10 +1,11 @@
 //! Shorter forms of a schema that accept the same values: definitions where they are used, and nothing twice.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::json::Json;
 
-use super::{DEFINITIONS, REFERENCES, Reference, retain_definitions, subschemas, visit};
+use super::{DEFINITIONS, Member, REFERENCES, Reference, retain_definitions, subschemas, visit};
 
 /// Moves each definition to the place of the only reference to it, if that reference stands alone in a schema.
 ///
@@ -98,8 +99,8 @@ fn lone_reference(schema: &Json<'_>) -> Option<Name> {
     }
 }
 
-/// Removes what has no effect: empty `required` and `properties` and, unless a reference counts them, equal branches of
-/// `anyOf`.
+/// Removes what has no effect: empty `required` and `properties`. Unless a reference counts the branches of an `anyOf`,
+/// equal ones become one, and so do those that only name types.
 ///
 /// The root keeps its `properties`: clients expect them there. Draft 4 has no empty `required`.
 pub(super) fn remove_repetitions(
@@ -113,7 +114,7 @@ pub(super) fn remove_repetitions(
     };
     let removal = Removal {
         empty_required: !is_draft_4,
-        equal_branches: !references.iter().any(counts),
+        branches: !references.iter().any(counts),
     };
     removal.remove(schema, true);
 }
@@ -121,7 +122,7 @@ pub(super) fn remove_repetitions(
 /// What is removed.
 struct Removal {
     empty_required: bool,
-    equal_branches: bool,
+    branches: bool,
 }
 
 impl Removal {
@@ -134,16 +135,59 @@ impl Removal {
             ("properties", Json::Object(named)) => is_root || !named.is_empty(),
             _ => true,
         });
+        if self.branches {
+            merge_branches(members);
+        }
         for (keyword, value) in members {
-            if let ("anyOf", Json::Array(branches), true) =
-                (keyword.as_ref(), &mut *value, self.equal_branches)
-            {
-                let mut known = BTreeSet::new();
-                branches.retain(|branch| known.insert(branch.to_json()));
-            }
             subschemas(keyword, value).for_each(|(_, inner)| self.remove(inner, false));
         }
     }
+}
+
+/// Leaves equal branches of `anyOf` out, and makes one of those that only name types. A choice of types alone becomes the
+/// `type` of the schema.
+fn merge_branches(members: &mut Vec<Member<'_>>) {
+    let has_type = members.iter().any(|(keyword, _)| keyword == "type");
+    let any_of = members.iter_mut().find(|(keyword, _)| keyword == "anyOf");
+    let Some(member) = any_of else {
+        return;
+    };
+    let Json::Array(branches) = &mut member.1 else {
+        return;
+    };
+    let mut known = BTreeSet::new();
+    branches.retain(|branch| known.insert(branch.to_json()));
+    let named: Vec<&[Json<'_>]> = branches.iter().filter_map(lone_type).collect();
+    if named.len() < 2 {
+        return;
+    }
+    let mut types: Vec<Json<'_>> = Vec::new();
+    for name in named.into_iter().flatten() {
+        if !types.contains(name) {
+            types.push(name.clone());
+        }
+    }
+    let types = Json::Array(types);
+    let mut is_first = true;
+    branches.retain(|branch| lone_type(branch).is_none() || std::mem::take(&mut is_first));
+    if branches.len() == 1 && !has_type {
+        *member = (Cow::Borrowed("type"), types);
+        return;
+    }
+    let mut rest = branches.iter_mut();
+    if let Some(merged) = rest.find(|branch| lone_type(branch).is_some()) {
+        *merged = Json::Object(vec![(Cow::Borrowed("type"), types)]);
+    }
+}
+
+/// The names of types in a schema that has nothing else. Others are left as they are.
+fn lone_type<'s, 'a>(schema: &'s Json<'a>) -> Option<&'s [Json<'a>]> {
+    let [(keyword, value)] = schema.as_object()? else {
+        return None;
+    };
+    let names = value.as_array().unwrap_or(std::slice::from_ref(value));
+    let is_type = keyword == "type" && !names.is_empty();
+    (is_type && names.iter().all(|name| name.as_str().is_some())).then_some(names)
 }
 
 /// Schemas within one another, after definitions were moved.

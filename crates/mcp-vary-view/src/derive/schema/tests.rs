@@ -212,11 +212,19 @@ fn definitions_that_would_nest_too_deep_stay() {
 }
 
 #[test]
-fn what_is_there_twice_or_empty_goes() {
+fn what_is_there_twice_or_empty_goes_and_choices_of_types_are_lists() {
     compacts(&[
         (
             r#"{"anyOf": [{"type": "string"}, {"type": "string", "title": "T"}, {"type": "object"}]}"#,
-            r#"{"anyOf":[{"type":"string"},{"type":"object"}]}"#,
+            r#"{"type":["string","object"]}"#,
+        ),
+        (
+            r#"{"anyOf": [{"type": "string"}, {"minimum": 1}, {"type": ["null", "string"]}, {"minimum": 1}]}"#,
+            r#"{"anyOf":[{"type":["string","null"]},{"minimum":1}]}"#,
+        ),
+        (
+            r#"{"type": "string", "anyOf": [{"type": "string"}, {"type": "null"}]}"#,
+            r#"{"type":"string","anyOf":[{"type":["string","null"]}]}"#,
         ),
         (
             r#"{"properties": {}, "required": [], "items": {"properties": {}, "required": []}}"#,
@@ -226,6 +234,9 @@ fn what_is_there_twice_or_empty_goes() {
     stays(&[
         r##"{"properties":{"a":{"anyOf":[{"type":"null"},{"type":"null"},true]},"b":{"$ref":"#/properties/a/anyOf/2"}}}"##,
         r#"{"oneOf":[{"type":"string"},{"type":"string"}]}"#,
+        r#"{"anyOf":[{"type":"string","description":1},{"type":"null"}]}"#,
+        r#"{"anyOf":[{"type":[]},{"type":"null"}]}"#,
+        r#"{"properties":{"anyOf":{"type":"array"}},"enum":[{"anyOf":[{"type":"null"},{"type":"string"}]}]}"#,
         r#"{"$schema":"http://json-schema.org/draft-04/schema#","required":[]}"#,
         r#"{"properties":{"required":{"properties":{"a":{}}}},"default":{"properties":{}}}"#,
     ]);
