@@ -8,6 +8,8 @@ mod access;
 mod admin;
 mod approval;
 mod args;
+#[cfg(test)]
+mod book_tests;
 mod call;
 mod chain;
 mod check;
