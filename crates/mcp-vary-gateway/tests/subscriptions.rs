@@ -14,4 +14,5 @@ mod subscriptions {
     mod growing_lists;
     mod many_classes;
     mod notifications;
+    mod upstream_variants;
 }

@@ -1,0 +1,66 @@
+//! Changes of a server that offers variants itself, under the one that the operator selected.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mcp_vary_gateway::Target;
+use mcp_vary_testkit::changing_server::ChangingServer;
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything, updated};
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use mcp_vary_testkit::wait::soon;
+use serde_json::json;
+
+use crate::support::{Harness, config};
+
+/// A gateway without variants in front of one whose variant `compact` it selects. It listens to changes there.
+async fn chain(stage: &ChangingServer) -> (Harness, Harness) {
+    let inner = Harness::changing(stage).await;
+    let url = format!("http://{}/mcp", inner.address).parse().unwrap();
+    let mut config = config(Target::http(url));
+    config.servers[0].variant = Some("compact".parse().unwrap());
+    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let listens = async {
+        while inner.gateway.status().listeners == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(listens).await;
+    (outer, inner)
+}
+
+/// EXT-9: clients of both eras hear of changes of the selected variant, and see the list that it has by then. Their
+/// notifications have the variant of their own gateway.
+#[tokio::test]
+async fn changes_of_the_selected_variant_reach_clients() {
+    let pairs = [Era::Legacy, Era::Modern]
+        .into_iter()
+        .flat_map(|era| [ClientKind::HttpLegacy, ClientKind::HttpModern].map(|way| (era, way)));
+    let check = async |(era, way): (Era, ClientKind)| {
+        let stage = ChangingServer::new(era);
+        let (outer, inner) = chain(&stage).await;
+        let filter = everything(&["note:a"]);
+        let mut subscriber =
+            NotificationClient::listening(&outer, way, filter, Some("standard")).await;
+        if !way.is_modern() {
+            let uri = json!({"uri": "note:a"});
+            let answer = subscriber.ask("resources/subscribe", uri).await;
+            assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+        }
+        match era {
+            Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
+            Era::Modern => stage.wait_for_subscriptions(&["note:a"]).await,
+        }
+        stage.notify_updated("note:a");
+        let expected = updated("note:a", "standard");
+        assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
+        stage.set_tools(&["first", "added"]);
+        stage.notify_list_changed("tools");
+        let expected = changed("tools", "standard");
+        assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
+        let listed = way.ask(&outer, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(listed["result"]["tools"][1]["name"], "added");
+    };
+    join_all(pairs.map(check)).await;
+}
