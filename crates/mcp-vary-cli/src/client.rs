@@ -161,11 +161,11 @@ impl Client {
                 .collect();
             let request = Request::new("tools/list", Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
-                let meant = variant.and_then(|id| suggestion::for_variant(&error, id));
-                let reason = meant.unwrap_or_else(|| sentence(&error));
-                Failure::looked_at(sanitize(&format!(
-                    "the server does not list its tools: {reason}"
-                )))
+                let meant = variant.and_then(|id| suggestion::unknown_variant(&error, id));
+                let reason = meant.unwrap_or_else(|| {
+                    format!("the server does not list its tools: {}", sentence(&error))
+                });
+                Failure::looked_at(sanitize(&reason))
             })?;
             let unreadable = |error: json::JsonError| {
                 Failure::looked_at(format!(

@@ -65,10 +65,21 @@ async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Re
     let _progress = Progress::show(&format!("checking {target} ..."));
     let checked = async {
         let report = run_checks(target, options).await;
-        report.map_err(|error| Failure::command(format!("{target}: {error}")))
+        report.map_err(|error| {
+            let error = error.to_string();
+            let advice = match error.contains("HTTP 401") {
+                true => CREDENTIALS_ADVICE,
+                false => "",
+            };
+            Failure::command(format!("{target}: {error}{advice}"))
+        })
     };
     stop.unless_requested(checked).await
 }
+
+/// What to do about a server that wants credentials.
+const CREDENTIALS_ADVICE: &str = "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into \
+     `headers` of the server in a configuration; see \"Remote servers\" in the documentation";
 
 /// Serves the configuration in this process, and checks the gateway.
 async fn check_configuration(

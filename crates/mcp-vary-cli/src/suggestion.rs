@@ -78,15 +78,32 @@ pub(crate) async fn for_tool(
     Ok(meant.map(|meant| format!("there is no tool `{name}`; did you mean `{meant}`?")))
 }
 
-/// What to write instead of the variant `wanted`, which the JSON-RPC error `error` refuses.
+/// The problem with the variant `wanted`, which the JSON-RPC error `error` refuses, and what to write instead.
 pub(crate) fn for_variant(error: &str, wanted: &str) -> Option<String> {
-    let error: Value = serde_json::from_str(error).ok()?;
-    let available = error["data"]["availableVariants"].as_array()?;
-    let ids = available.iter().filter_map(Value::as_str);
-    let meant = nearest(wanted, ids)?;
+    let available = available_variants(error);
+    let meant = nearest(wanted, available.iter().map(String::as_str))?;
     Some(format!(
         "there is no variant `{wanted}`; did you mean `{meant}`?"
     ))
+}
+
+/// The same for a message that stands alone: without a similar variant, it names all that there are.
+pub(crate) fn unknown_variant(error: &str, wanted: &str) -> Option<String> {
+    let named = || {
+        let available = available_variants(error);
+        let ids = available.join("`, `");
+        (!available.is_empty())
+            .then(|| format!("there is no variant `{wanted}`; choose one of `{ids}`"))
+    };
+    for_variant(error, wanted).or_else(named)
+}
+
+/// The variants that an error names.
+fn available_variants(error: &str) -> Vec<String> {
+    let error: Value = serde_json::from_str(error).unwrap_or_default();
+    let ids = error["data"]["availableVariants"].as_array();
+    let ids = ids.into_iter().flatten().filter_map(Value::as_str);
+    ids.map(str::to_owned).collect()
 }
 
 /// The names of tools, given as JSON texts.
@@ -158,7 +175,12 @@ mod tests {
             "there is no variant `agnet`; did you mean `agent`?"
         );
         assert_eq!(for_variant(error, "reviewer"), None);
-        assert_eq!(for_variant("{}", "agnet"), None);
+        assert_eq!(
+            unknown_variant(error, "reviewer").unwrap(),
+            "there is no variant `reviewer`; choose one of `standard`, `agent`"
+        );
+        assert_eq!(unknown_variant(error, "agnet"), for_variant(error, "agnet"));
+        assert_eq!(unknown_variant("{}", "agnet"), None);
     }
 
     #[track_caller]

@@ -137,6 +137,11 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
          entry, as in `Authorization: Bearer ${TOKEN}` (for a URL on the command line, --header); see \"Remote servers\" \
          in the documentation\n"
     );
+    run(&["check", &url]).refuses(&[
+        "HTTP 401",
+        "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into `headers` of the server in \
+         a configuration; see \"Remote servers\" in the documentation\n",
+    ]);
 }
 
 #[test]
@@ -180,7 +185,16 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
     let inspected = run(&["inspect", "--variant", "agnet", path]);
     assert_eq!(
         inspected.stderr,
-        "error: the server does not list its tools: there is no variant `agnet`; did you mean `agent`?\n"
+        "error: there is no variant `agnet`; did you mean `agent`?\n"
+    );
+    let listed = run(&["tools", "--variant", "other", path]);
+    assert_eq!(listed.code, Some(1), "{}", listed.stdout);
+    assert!(
+        listed
+            .stderr
+            .starts_with("error: there is no variant `other`; choose one of `"),
+        "{}",
+        listed.stderr
     );
 }
 
