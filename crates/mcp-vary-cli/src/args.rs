@@ -421,7 +421,7 @@ pub(crate) struct ExplainAccess {
     With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
-    completedTasks, dedicatedConnections, memory, tasks, rankings, rateLimits, counters}. Times are seconds, memory is bytes.")]
+    completedTasks, dedicatedConnections, memory, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory is bytes.")]
 pub(crate) struct Status {
     /// Print JSON; with --watch, a line each time
     #[arg(long)]

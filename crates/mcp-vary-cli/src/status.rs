@@ -147,11 +147,23 @@ fn to_text(status: &Value) -> String {
     }
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(list(status, "directoryUse")));
+    out.push_str(&model_ranking(&status["modelRanking"]));
     out.push_str(&counts(["rate limit", "refused"], &status["rateLimits"]));
     // What was refused or dropped; counters at zero are omitted.
     out.push_str(&counts(["since the start", "count"], &status["counters"]));
     out.push_str(&audit(&status["audit"]));
     out
+}
+
+/// How often a model ranked variants, after an empty line, and why it did not; nothing without one.
+fn model_ranking(ranking: &Value) -> String {
+    if !ranking.is_object() {
+        return String::new();
+    }
+    let keys = ["requests", "used", "postponed"];
+    let totals = keys.map(|key| format!("{} {key}", ranking[key]));
+    let failures = counts(["no ranking by the model", "count"], &ranking["failures"]);
+    format!("\nmodel ranking: {}\n{failures}", totals.join(", "))
 }
 
 /// What the audit log has written, after an empty line; nothing without one.
@@ -418,6 +430,7 @@ mod tests {
                 {"server": null, "tool": null, "described": 9, "refused": 0, "repaired": 0, "unchecked": 0},
                 {"server": "git", "tool": "log", "described": 2, "refused": 12, "repaired": 11, "unchecked": 1, "reason": "no"},
             ],
+            "modelRanking": {"requests": 9, "used": 5, "postponed": 2, "cached": 7, "failures": {"not-json": 3, "timeout": 1}},
             "rateLimits": {"calls": 0, "searches": 17},
             "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
             "audit": {"written": 812, "lost": 3, "refused": 0, "queued": 2, "error": "No space left on device"},
@@ -447,6 +460,12 @@ mod tests {
         others  others          9        0         0          0
         log     git             2       12        11          1
         log: its schema is not checked: no
+
+        model ranking: 9 requests, 5 used, 2 postponed
+
+        no ranking by the model  count
+        not-json                     3
+        timeout                      1
 
         rate limit  refused
         calls             0

@@ -266,6 +266,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             .authentication
             .finish(reader, public_url, draft.public_url_given, has_certificates);
     draft.config.listener = draft.listener.finish(reader, public_url);
+    draft.config.variants = draft.variants.on;
+    ranking::model::check(reader, &field, &draft.config);
     let has_authentication = draft.config.authentication.is_some();
     let rates = std::mem::take(&mut draft.rates);
     draft.config.rates = rates.finish(reader, &field, has_authentication);

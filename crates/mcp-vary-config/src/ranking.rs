@@ -1,9 +1,12 @@
-//! `ranking`: the weights for ranking variants by a client's hints.
+//! `ranking`: the weights for ranking variants by a client's hints, and the model that ranks by its description.
+
+pub(super) mod model;
 
 use std::collections::BTreeMap;
 
 use mcp_vary::rank::{Weight, Weights};
 use mcp_vary::variant::VariantId;
+use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
 
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{self, SchemaBuilder};
@@ -25,6 +28,7 @@ pub(super) struct Weighted {
 pub(super) struct PartialRanking {
     pub(super) weights: Weights,
     pub(super) advertised: usize,
+    pub(super) model: Option<ModelRankingConfig>,
     pub(super) weighted: Vec<Weighted>,
 }
 
@@ -34,6 +38,7 @@ impl PartialRanking {
         Self {
             weights: weights.clone(),
             advertised,
+            model: None,
             weighted: Vec::new(),
         }
     }
@@ -72,6 +77,14 @@ always gets more",
         about: "how many variants are advertised to clients, 2 to 5; clients can still select the others by name",
         default: "5",
         takes: ValueKind::Count(2..=5, |draft| &mut draft.advertised),
+    },
+    KeySpec {
+        key: "model",
+        about: "a language model that orders the variants for clients that describe themselves, in the background",
+        default: "",
+        takes: ValueKind::Other(model::shape, |reader, field, draft| {
+            draft.model = model::read(reader, field);
+        }),
     },
 ];
 

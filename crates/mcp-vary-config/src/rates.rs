@@ -211,7 +211,13 @@ fn default_failure_limit() -> Option<Limit> {
     Limit::new(DEFAULT_NAME, Per::Address, Counted::AuthFailures, rate).ok()
 }
 
-fn read_rate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Rate> {
+/// The schema of a rate.
+pub(super) fn rate_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    schema.pattern(r"^\s*[0-9]+/(?:s|min|h|day)\s*$")
+}
+
+/// Reads a rate.
+pub(super) fn read_rate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Rate> {
     reader.value(field, |text| {
         text.trim().parse::<Rate>().map_err(|error| match error {
             RateError::Form => {
@@ -252,10 +258,9 @@ const SETTINGS: &[KeySpec<PartialLimit>] = &[
         key: "rate",
         about: "how often: a number, `/`, and `s`, `min`, `h` or `day`; required",
         default: "",
-        takes: ValueKind::Other(
-            |schema| schema.pattern(r"^\s*[0-9]+/(?:s|min|h|day)\s*$"),
-            |reader, field, limit| limit.rate = read_rate(reader, field),
-        ),
+        takes: ValueKind::Other(rate_shape, |reader, field, limit| {
+            limit.rate = read_rate(reader, field)
+        }),
     },
     KeySpec {
         key: "burst",

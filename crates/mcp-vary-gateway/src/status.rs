@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::audit::milliseconds;
 use crate::gateway::Gateway;
 use crate::pipeline::call_counters::CallCounters;
+use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::deprecation::DeprecatedUse;
@@ -68,6 +69,9 @@ pub struct Status {
     pub tasks: usize,
     /// How many rankings of the variants this configuration computed, instead of finding them in its cache.
     pub rankings: u64,
+    /// The ranking by a model; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_ranking: Option<ModelRankingStatus>,
     /// How many requests each rate limit has refused since the limits last changed, by its name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub rate_limits: BTreeMap<String, u64>,
@@ -274,6 +278,11 @@ impl Status {
             memory: services.memory.used(),
             tasks: tasks(),
             rankings: snapshot.selector.rankings.computed(),
+            model_ranking: snapshot
+                .selector
+                .model_ranking
+                .as_ref()
+                .map(|it| it.status()),
             rate_limits: snapshot.config.rates.refused(),
             audit: AuditStatus::of(services),
             counters: services.counters.above_zero(),

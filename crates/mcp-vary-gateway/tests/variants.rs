@@ -16,6 +16,7 @@ mod variants {
     mod confinement;
     mod directory;
     mod experiments;
+    mod model_ranking;
     mod names;
     mod offers;
     mod pagination;

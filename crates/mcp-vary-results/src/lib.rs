@@ -29,7 +29,8 @@ pub use self::output::OutputValidator;
 pub use self::projection::Projection;
 pub use self::prompt::{PromptRule, apply_prompt_rules};
 pub use self::resource::{
-    ResourceFormat, ResourceRule, any_rule_matches, any_rule_matches_contents, apply_resource_rules,
+    ResourceFormat, ResourceRule, any_rule_matches, any_rule_matches_contents,
+    apply_resource_rules, has_json_contents,
 };
 pub use self::rule::{
     CallContext, ResultRule, ResultTransform, ToolResultRules, TransformedResult,

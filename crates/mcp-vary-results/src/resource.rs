@@ -1,6 +1,6 @@
-//! Applies the operator's rules to resources.
+//! Applies the operator's rules to resources, and renders JSON that no rule is about.
 
-use mcp_vary::feature::Features;
+use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{
@@ -42,6 +42,9 @@ pub enum ResourceFormat {
 
 /// Applies `rules` to the result of `resources/read` of the server named `server` in `variant`, for a client with
 /// `features`. The result has the URIs of a view; rules match the server's own URIs.
+///
+/// A resource whose media type is JSON, and that no rule is about, is rendered for clients that ask for markdown or
+/// text. The rendering has every key and every scalar of the JSON.
 pub fn apply_resource_rules(
     rules: &[ResourceRule],
     variant: &VariantId,
@@ -89,6 +92,35 @@ pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &
     })
 }
 
+/// Whether one of the contents of the server's result has a JSON media type, so that it is rendered for some clients.
+pub fn has_json_contents(result: &str) -> bool {
+    let result = Members::parse(result).unwrap_or_default();
+    let contents = elements(result.get("contents").unwrap_or("[]")).unwrap_or_default();
+    let mut contents = contents
+        .into_iter()
+        .filter_map(|content| Members::parse(content).ok());
+    contents.any(|content| is_json(&content))
+}
+
+/// Whether the media type of a content is JSON. A content without a media type stays as it is.
+fn is_json(content: &Members<'_>) -> bool {
+    let media_type = content.get_str("mimeType");
+    let media_type = media_type.and_then(|it| it.parse::<MediaType>().ok());
+    media_type.and_then(|media_type| media_type.format()) == Some(Format::Json)
+}
+
+/// The representations of JSON that no rule is about.
+fn rendered_json() -> Representations {
+    let rendered = [Rendering::Markdown, Rendering::Text];
+    rendered
+        .into_iter()
+        .fold(Representations::default(), |all, rendering| {
+            let rendering = Representation::Rendered(rendering);
+            // Each has a format of its own.
+            all.clone().with(rendering).unwrap_or(all)
+        })
+}
+
 /// The representations that `rules` give each of the contents.
 fn representations(
     rules: &[&ResourceRule],
@@ -111,10 +143,14 @@ fn representations(
             hints: None,
         };
         let mut all = Representations::default();
-        for rule in rules
+        let mut matching = rules
             .iter()
             .filter(|rule| rule.uris.selects_resource(candidate))
-        {
+            .peekable();
+        if matching.peek().is_none() && is_json(&content) {
+            return Some((uri, rendered_json()));
+        }
+        for rule in matching {
             if let Some(one) = rule.representation(&uri, &text, server) {
                 all = match &rule.when {
                     when if rule.applies_to_all => {

@@ -24,6 +24,7 @@ pub mod generate;
 pub mod http_client;
 pub mod lenient_path;
 pub mod message;
+pub mod model_server;
 pub mod notification_client;
 pub mod places_server;
 pub mod scripted_server;

@@ -1,11 +1,11 @@
-//! Documents at fixed addresses: metadata and keys of authorization servers.
+//! Documents at fixed addresses: metadata and keys of authorization servers, answers of models.
 
 use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::ACCEPT;
-use http::{HeaderValue, Request, StatusCode, Uri};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
@@ -31,7 +31,7 @@ pub enum DocumentError {
     /// The connection failed.
     #[error("{0}")]
     Connection(String),
-    /// A redirect. It is not followed: whoever can redirect could choose the keys.
+    /// A redirect. It is not followed: whoever can redirect could choose the answer.
     #[error("it answered with a redirect (HTTP {0}), which is not followed; name the final URL")]
     Redirect(StatusCode),
     /// Another status than 200.
@@ -48,14 +48,46 @@ pub enum DocumentError {
 ///
 /// See [`DocumentError`]. Redirects are not followed.
 pub async fn fetch(url: &str, limit: usize, timeout: Duration) -> Result<Bytes, DocumentError> {
-    let url: Uri = url.parse().map_err(|_| DocumentError::Url)?;
-    let connector = tls::connector(&url, CONNECT_TIMEOUT).map_err(DocumentError::Tls)?;
-    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let mut request = Request::new(Full::default());
-    *request.uri_mut() = url;
+    *request.uri_mut() = url.parse().map_err(|_| DocumentError::Url)?;
+    send(request, limit, timeout).await
+}
+
+/// Posts `body`, JSON text, to `url`, with `authorization` if there is one. Returns the answer of at most `limit` bytes
+/// that arrives within `timeout`.
+///
+/// # Errors
+///
+/// See [`DocumentError`]. Redirects are not followed: the header would go elsewhere.
+pub async fn post_json(
+    url: &str,
+    body: String,
+    authorization: Option<&HeaderValue>,
+    limit: usize,
+    timeout: Duration,
+) -> Result<Bytes, DocumentError> {
+    let mut request = Request::new(Full::from(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = url.parse().map_err(|_| DocumentError::Url)?;
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(authorization) = authorization {
+        headers.insert(AUTHORIZATION, authorization.clone());
+    }
+    send(request, limit, timeout).await
+}
+
+/// Sends `request`, and returns the answer of at most `limit` bytes that arrives within `timeout`.
+async fn send(
+    mut request: Request<Full<Bytes>>,
+    limit: usize,
+    timeout: Duration,
+) -> Result<Bytes, DocumentError> {
+    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT).map_err(DocumentError::Tls)?;
+    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let accept = HeaderValue::from_static("application/json");
     request.headers_mut().insert(ACCEPT, accept);
-    let fetching = async {
+    let sending = async {
         let response = client
             .request(request)
             .await
@@ -74,7 +106,7 @@ pub async fn fetch(url: &str, limit: usize, timeout: Duration) -> Result<Bytes, 
         )?;
         Ok(body.to_bytes())
     };
-    let fetched = tokio::time::timeout(timeout, fetching).await;
+    let fetched = tokio::time::timeout(timeout, sending).await;
     fetched.unwrap_or(Err(DocumentError::Timeout(timeout)))
 }
 

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_vary::hints::VariantHints;
+use mcp_vary::rank::model::Reordering;
 use mcp_vary::rank::{Ranking, Weights, rank};
-use mcp_vary::variant::{VariantId, Variants};
+use mcp_vary::variant::{ServerVariant, VariantId, Variants};
 use mcp_vary_base::memo::Memo;
 use sha2::{Digest as _, Sha256};
 
@@ -64,6 +65,11 @@ impl HintsKey {
             }
         }
         Self(URL_SAFE_NO_PAD.encode(digest.finalize()).into())
+    }
+
+    /// The key as text of one length.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -123,16 +129,49 @@ impl Rankings {
         Arc::clone(&kept.ranked)
     }
 
+    /// The ranking for such a client in the order of a model (SV-6); `None` if `order` is not a permutation of the
+    /// variants that the client may see. It is not cached.
+    pub fn reordered(
+        &self,
+        hints: &VariantHints,
+        visible: Option<&[VariantIndex]>,
+        order: &[VariantId],
+        scope: Reordering,
+    ) -> Option<RankedVariants> {
+        let mut ranking = self.ranking(hints, visible);
+        let is_used = ranking.reorder(order, scope);
+        is_used.then(|| self.advertise(&ranking))
+    }
+
+    /// The variants that a client may see, in the order of declaration: those of `visible`, or all.
+    pub fn visible<'a>(
+        &'a self,
+        visible: Option<&'a [VariantIndex]>,
+    ) -> impl Iterator<Item = &'a ServerVariant> {
+        let all = self.variants.as_slice();
+        all.iter().enumerate().filter_map(move |(at, variant)| {
+            let sees = |visible: &[VariantIndex]| visible.contains(&VariantIndex::at(at));
+            visible.is_none_or(sees).then_some(variant)
+        })
+    }
+
+    /// Whether both rank the same variants in the same way.
+    pub fn ranks_like(&self, other: &Self) -> bool {
+        (&self.variants, &self.weights, self.advertised)
+            == (&other.variants, &other.weights, other.advertised)
+    }
+
     fn compute(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> RankedVariants {
         self.computed.fetch_add(1, Ordering::Relaxed);
+        self.advertise(&self.ranking(hints, visible))
+    }
+
+    fn ranking(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> Ranking {
+        rank(self.visible(visible), hints, &self.weights)
+    }
+
+    fn advertise(&self, ranking: &Ranking) -> RankedVariants {
         let all = self.variants.as_slice();
-        let ranking = match visible {
-            None => rank(all, hints, &self.weights),
-            Some(visible) => {
-                let visible = visible.iter().filter_map(|index| index.get(all));
-                rank(visible, hints, &self.weights)
-            }
-        };
         let (ids, more) = ranking.advertise(self.advertised);
         let place = |id: &VariantId| {
             let position = all.iter().position(|variant| variant.id == *id);
@@ -182,7 +221,7 @@ const TTL_SECONDS: u64 = 300;
 
 #[cfg(test)]
 mod tests {
-    use mcp_vary::variant::{Date, ServerVariant};
+    use mcp_vary::variant::Date;
 
     use super::*;
 

@@ -262,7 +262,7 @@ their hints decide. `--variant` wins",
     },
     KeySpec {
         key: "ranking",
-        about: "what counts how much when a client's hints choose",
+        about: "how variants are ordered for a client: what counts how much of its hints, and a model that reads its description",
         default: "",
         takes: ValueKind::Other(
             |schema| schema.table(&[ranking::SETTINGS]),
@@ -271,6 +271,7 @@ their hints decide. `--variant` wins",
                 let mut ranking = PartialRanking::of(&config.weights, config.advertised);
                 reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
                 (config.weights, config.advertised) = (ranking.weights, ranking.advertised);
+                config.model_ranking = ranking.model;
                 draft.weighted = ranking.weighted;
             },
         ),

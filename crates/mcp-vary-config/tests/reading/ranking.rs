@@ -1,5 +1,7 @@
 //! Weights and hints.
 
+use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
+
 use super::*;
 
 /// SV-5
@@ -99,6 +101,97 @@ fn every_mistake_of_a_ranking_is_said_at_once() {
         "servers: {a: {command: x}}\nranking: on\n",
         &[
             "2:10: `ranking` is not a table of keys; write {weights: {useCase: 80, region: {first: 40, step: 5}}}",
+        ],
+    );
+}
+
+/// The model of a file, and what is noted of it.
+#[track_caller]
+fn model(rest: &str) -> (ModelRankingConfig, Vec<String>) {
+    let file = read(
+        "vary.yaml",
+        &format!("servers: {{a: {{command: x}}}}\n{rest}"),
+    );
+    let notes = file.notes.iter().map(ToString::to_string).collect();
+    let config = file.into_config(Environment::new(|| 0, |_| {}));
+    (config.model_ranking.unwrap(), notes)
+}
+
+/// SV-6
+#[test]
+fn a_model_is_read_whole() {
+    let (read, notes) = model(
+        "ranking: {model: {url: \"http://127.0.0.1:11434/v1\", name: small, key: k, timeout: 3s, in-flight: 7, \
+         per-principal: 1/min, in-all: 2/day, cache: 9, anonymous: on}}",
+    );
+    assert_eq!(notes, [""; 0]);
+    let mut expected = ModelRankingConfig::new("http://127.0.0.1:11434/v1/", "small").unwrap();
+    expected = expected.with_key("k").unwrap();
+    expected.timeout = Duration::from_secs(3);
+    (expected.in_flight, expected.cache) = (7, 9);
+    expected.per_principal = "1/min".parse().unwrap();
+    expected.in_all = "2/day".parse().unwrap();
+    expected.anonymous = true;
+    assert_eq!(read, expected);
+}
+
+/// SV-6: by default a model is asked for authenticated clients only, which a file without any is told.
+#[test]
+fn a_model_that_is_asked_for_nobody_is_noted() {
+    let (read, notes) = model("ranking: {model: {url: \"https://a.example/v1\", name: small}}");
+    let expected = ModelRankingConfig::new("https://a.example/v1", "small").unwrap();
+    assert_eq!(read, expected);
+    assert_eq!(
+        notes,
+        [
+            "2:18: `ranking.model` is asked for nobody: all clients are anonymous; add `auth` to the file, or `anonymous: \
+             on` here"
+        ]
+    );
+    let known = "stdio-principal: {name: me}\nranking: {model: {url: \"https://a.example/v1\", name: small}}";
+    assert_eq!(model(known).1, [""; 0]);
+    let off = "variants: off\nranking: {model: {url: \"https://a.example/v1\", name: small, anonymous: on}}";
+    assert_eq!(
+        model(off).1,
+        ["3:18: `ranking.model` is asked for nobody: there are no variants; leave it out"]
+    );
+}
+
+/// SV-6: no error shows the key, and no address is one where descriptions cross a network in the clear.
+#[test]
+fn every_mistake_of_a_model_is_at_its_place() {
+    let refuses_model = |model: &str, expected: &[&str]| {
+        let text = format!("servers: {{a: {{command: x}}}}\nranking: {{model: {model}}}");
+        refuses("vary.yaml", &text, expected);
+    };
+    refuses_model(
+        "{}",
+        &[
+            "2:18: `ranking.model` has no `url`; add `url: https://host/v1`, the address of the endpoint",
+            "2:18: `ranking.model` has no `name`; add `name`, what the endpoint calls the model",
+        ],
+    );
+    refuses_model(
+        "{url: \"http://models.example.com/v1\", name: m}",
+        &[
+            "2:24: `ranking.model.url` cannot be used: descriptions of clients would cross a network without TLS; write \
+             `https://`",
+        ],
+    );
+    refuses_model(
+        "{url: \"https://u:p@a.example/\", name: m, in-flight: 0, anonymous: maybe}",
+        &[
+            "2:24: `ranking.model.url` cannot be used: it contains a user or password, which logs may show; write `key`",
+            "2:70: `ranking.model.in-flight` is not a number that can be used here; write one from 1 to 64",
+            "2:84: `ranking.model.anonymous` is not a switch; write `on` or `off`",
+        ],
+    );
+    refuses_model(
+        "{url: \"https://a.example/v1\", name: m, key: \"secret\\nsecret\", in-all: often}",
+        &[
+            "2:62: `ranking.model.key` cannot be used: it has characters that a header cannot have",
+            "2:88: `ranking.model.in-all` cannot be used: it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or \
+             `day`, such as `600/min`",
         ],
     );
 }

@@ -110,6 +110,9 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "top" => format!("servers: {{{server}}}}}\n{key}: {default}"),
         "limits" => format!("servers: {{{server}}}}}\nlimits: {{{key}: {default}}}"),
         "ranking" => format!("servers: {{{server}}}}}\nranking: {{{key}: {default}}}"),
+        "model" => format!(
+            "servers: {{{server}}}}}\nranking: {{model: {{url: \"https://a.example/v1\", name: m, {key}: {default}}}}}"
+        ),
         "weight" => {
             format!(
                 "servers: {{{server}}}}}\nranking: {{weights: {{useCase: {{{key}: {default}}}}}}}"
@@ -198,6 +201,7 @@ fn every_setting_is_in_the_reference() {
         ("argument", "| key of an argument"),
         ("ranking", "# `ranking`"),
         ("weight", "| key of a weight"),
+        ("model", "| key of a model"),
         ("limits", "# `limits`"),
         ("access", "| key of an access rule"),
         ("pattern", "| key of an access pattern"),

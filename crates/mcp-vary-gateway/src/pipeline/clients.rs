@@ -117,8 +117,11 @@ pub(crate) fn modern_client(
     }
     let rules = &snapshot.selector.rules;
     let outcome = rules.outcome(params.meta.get(CLIENT_INFO), &caller.requested);
-    let order = &snapshot.selector.ranked(&declared).order;
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let ranked = snapshot
+        .selector
+        .ranked(&declared, caller, allowed.as_deref(), Era::Modern);
+    let order = &ranked.order;
     let principal = caller.principal.as_ref();
     let mut participation = None;
     let offers = snapshot.selector.select(

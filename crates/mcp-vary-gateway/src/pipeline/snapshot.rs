@@ -22,6 +22,7 @@ use crate::authentication::AuthenticationService;
 use crate::pipeline::call_counters::ServerCalls;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::experiments::Experiments;
+use crate::pipeline::model_ranking::BackgroundTasks;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
@@ -169,7 +170,16 @@ impl ConfigSnapshot {
                 before.map(|before| &before.experiments),
             ),
             calls: ServerCalls::new(&config.servers, before.map(|before| &before.calls)),
-            selector: VariantSelector::new(&config, Arc::clone(&variant_set), rules),
+            selector: VariantSelector::new(
+                &config,
+                Arc::clone(&variant_set),
+                rules,
+                BackgroundTasks {
+                    tasks: services.background_tasks.clone(),
+                    shutdown: services.shutdown.clone(),
+                },
+                before.map(|before| &before.selector),
+            ),
             variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
             placements: Arc::new(placements),

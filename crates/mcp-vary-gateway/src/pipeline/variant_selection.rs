@@ -1,9 +1,9 @@
 //! The variant of a client that names none in `_meta`.
 //!
 //! The first of these decides: the pin of the credential, the address (`/mcp/v/<id>`), the header
-//! `MCP-Server-Variant`, the operator's rules for clients, an experiment, the ranking by hints. The chosen variant becomes the first
-//! of the offers; a selector in `_meta` can still choose any of them. A pin leaves no choice: for that client, the
-//! other variants do not exist.
+//! `MCP-Server-Variant`, the operator's rules for clients, an experiment, the ranking by hints or by a model. The
+//! chosen variant becomes the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no
+//! choice: for that client, the other variants do not exist.
 
 use std::sync::Arc;
 
@@ -23,7 +23,9 @@ use serde_json::Value;
 use tracing::debug;
 
 use crate::pipeline::capabilities::ParsedCapabilities;
+use crate::pipeline::model_ranking::{BackgroundTasks, ModelRanking, RankedClient};
 use crate::pool::access::AllowedVariants;
+use crate::session::caller::Caller;
 use crate::settings::config::Config;
 
 /// The client's selector, as JSON text of printable ASCII, truncated.
@@ -46,7 +48,9 @@ pub(crate) struct VariantSelector {
     variant_set: Arc<VariantSet>,
     /// The rules for clients, by the names that they give themselves and the headers that they send.
     pub(crate) rules: ClientRules,
-    pub(crate) rankings: Rankings,
+    pub(crate) rankings: Arc<Rankings>,
+    /// The ranking by a model, if one is configured.
+    pub(crate) model_ranking: Option<Arc<ModelRanking>>,
     /// The variant of clients that no rule matches.
     default: Option<VariantId>,
     /// Whether a header that contradicts `_meta` or the address is an error.
@@ -55,14 +59,25 @@ pub(crate) struct VariantSelector {
 }
 
 impl VariantSelector {
-    pub(crate) fn new(config: &Config, variant_set: Arc<VariantSet>, rules: ClientRules) -> Self {
+    /// The selector of a configuration. What a model ranked under the configuration `before` stays if it is the same.
+    pub(crate) fn new(
+        config: &Config,
+        variant_set: Arc<VariantSet>,
+        rules: ClientRules,
+        background: BackgroundTasks,
+        before: Option<&Self>,
+    ) -> Self {
+        let rankings = Arc::new(Rankings::new(
+            variant_set.variants.clone(),
+            config.weights.clone(),
+            config.advertised,
+        ));
+        let model = config.model_ranking.as_ref().filter(|_| config.variants);
+        let before = before.and_then(|before| before.model_ranking.as_ref());
         Self {
             is_enabled: config.variants,
-            rankings: Rankings::new(
-                variant_set.variants.clone(),
-                config.weights.clone(),
-                config.advertised,
-            ),
+            model_ranking: ModelRanking::new(model, &rankings, background, before),
+            rankings,
             variant_set,
             rules,
             default: config.selection.default.clone(),
@@ -71,14 +86,44 @@ impl VariantSelector {
         }
     }
 
-    /// The variants in the order in which they suit a client; none if variants are off.
-    pub(crate) fn ranked(&self, client: &ParsedCapabilities) -> Arc<RankedVariants> {
+    /// The variants in the order in which they suit a client by the rules, of those that exist for it: `visible`, or
+    /// all. None if variants are off.
+    pub(crate) fn ranked_by_rules(
+        &self,
+        client: &ParsedCapabilities,
+        visible: Option<&[VariantIndex]>,
+    ) -> Arc<RankedVariants> {
         if !self.is_enabled {
             return Arc::default();
         }
         let now = (self.environment.now)();
         let hints = &client.declared.hints;
-        self.rankings.get(hints, &client.hints, None, now)
+        self.rankings.get(hints, &client.hints, visible, now)
+    }
+
+    /// The same in the order of the model, if it ranked them for such a client before; else by the rules.
+    pub(crate) fn ranked(
+        &self,
+        client: &ParsedCapabilities,
+        caller: &Caller,
+        allowed: Option<&AllowedVariants>,
+        era: Era,
+    ) -> Arc<RankedVariants> {
+        let visible = allowed.map(|allowed| &*allowed.variants);
+        let is_pinned =
+            caller.requested.pin.is_some() || allowed.is_some_and(|allowed| allowed.pin.is_some());
+        let by_model = self.model_ranking.as_ref().filter(|_| !is_pinned);
+        let by_model = by_model.and_then(|by_model| {
+            by_model.ranked(&RankedClient {
+                hints: &client.declared.hints,
+                hints_key: &client.hints,
+                visible,
+                principal: caller.principal.as_ref(),
+                address: caller.address,
+                era,
+            })
+        });
+        by_model.unwrap_or_else(|| self.ranked_by_rules(client, visible))
     }
 
     /// The variant of a client whose rules name `variant`, or none.
@@ -290,210 +335,4 @@ impl VariantSelector {
 }
 
 #[cfg(test)]
-mod tests {
-    use mcp_vary::extension::SERVER_VARIANTS;
-    use serde_json::json;
-
-    use super::*;
-    use crate::pipeline::clients::{legacy_client, modern_client};
-    use crate::pipeline::methods::Dispatch;
-    use crate::pipeline::methods::initialize::initialize;
-    use crate::pipeline::request::IncomingRequest;
-    use crate::pipeline::router::dispatch;
-    use crate::pipeline::runtime::Services;
-    use crate::pipeline::snapshot::ConfigSnapshot;
-    use crate::session::caller::Caller;
-    use crate::settings::config::Config;
-    use mcp_vary_base::environment::Environment;
-    use mcp_vary_upstream::{Target, UpstreamConfig};
-    use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
-
-    /// A gateway whose server is not there; what is asked for here needs none.
-    async fn gateway(on: bool) -> Arc<ConfigSnapshot> {
-        let target = Target::command("no-such-program-of-ours", []);
-        let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
-        let config = Config::new(UpstreamConfig::new("none", target), outside);
-        let config = config.with_variants(on);
-        let services = Arc::new(Services::new(&config));
-        Arc::new(ConfigSnapshot::open(config, services, None).await)
-    }
-
-    /// What a request by a credential of `compact` says beside its message.
-    fn caller(requested: &VariantRequest) -> Caller {
-        Caller {
-            requested: requested.clone(),
-            ..Caller::default()
-        }
-    }
-
-    fn pinned() -> VariantRequest {
-        VariantRequest {
-            pin: Some("compact".parse().unwrap()),
-            ..VariantRequest::default()
-        }
-    }
-
-    /// What a modern client is answered to `method`, that prefers `read-only`, and may name a variant.
-    async fn ask(
-        gateway: &Arc<ConfigSnapshot>,
-        told: &VariantRequest,
-        method: &str,
-        selector: Option<&str>,
-    ) -> Value {
-        let mut meta = json!({
-            PROTOCOL_VERSION: "2026-07-28",
-            CLIENT_CAPABILITIES: {"extensions": {
-                SERVER_VARIANTS: {"variantHints": {"hints": {"accessLevel": "readonly"}}},
-            }},
-        });
-        if let Some(selector) = selector {
-            meta[SERVER_VARIANT_META] = json!(selector);
-        }
-        // What a client cannot read says which variant it looked in.
-        let text = json!({"uri": "vary://result/none", "_meta": meta}).to_string();
-        let params = Params::read(Some(&text)).unwrap();
-        let client = match modern_client(gateway, "tools/list", &caller(told), &params) {
-            Ok(client) => client,
-            Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
-        };
-        let asked = IncomingRequest {
-            id: "1",
-            method,
-            params,
-            headers: None,
-            message: None,
-        };
-        let Dispatch::Done(reply) = dispatch(gateway, &client, asked).await else {
-            panic!("no server is asked");
-        };
-        serde_json::from_slice(&reply.body).unwrap()
-    }
-
-    #[track_caller]
-    fn is_invalid(answer: &Value, requested: &str, available: &Value) {
-        let error = &answer["error"];
-        assert_eq!(error["code"], -32602, "{answer}");
-        assert_eq!(error["message"], "Invalid server variant");
-        let data = json!({"requestedVariant": requested, "availableVariants": available});
-        assert_eq!(error["data"], data);
-    }
-
-    #[track_caller]
-    fn is_offered_alone(offered: &Value) {
-        let variants = offered["availableVariants"].as_array().unwrap();
-        let ids: Vec<_> = variants.iter().map(|variant| &variant["id"]).collect();
-        assert_eq!(ids, ["compact"]);
-        assert_eq!(offered.get("moreVariantsAvailable"), None, "{offered}");
-    }
-
-    /// SV-9: a credential with a pin sees one variant, whatever the client prefers or names.
-    #[tokio::test]
-    async fn for_a_pinned_client_there_is_one_variant() {
-        let gateway = gateway(true).await;
-        let offered = ask(&gateway, &pinned(), "server/discover", None).await;
-        let offered = &offered["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
-        is_offered_alone(offered);
-        for selector in [None, Some("compact")] {
-            let answer = ask(&gateway, &pinned(), "resources/read", selector).await;
-            assert_eq!(
-                answer["error"]["data"]["activeVariant"], "compact",
-                "{answer}"
-            );
-        }
-        // One that there is for others, and one that there is for nobody.
-        for other in ["standard", "no-such", ""] {
-            let answer = ask(&gateway, &pinned(), "resources/read", Some(other)).await;
-            is_invalid(&answer, other, &json!(["compact"]));
-            let unpinned = ask(
-                &gateway,
-                &VariantRequest::default(),
-                "resources/read",
-                Some("standard"),
-            )
-            .await;
-            assert_eq!(
-                unpinned["error"]["data"]["activeVariant"], "standard",
-                "{unpinned}"
-            );
-        }
-    }
-
-    /// SV-9: no address and no header leads a pinned client elsewhere.
-    #[tokio::test]
-    async fn address_and_header_name_the_pinned_variant_or_none() {
-        let gateway = gateway(true).await;
-        let by_path = |id: &str| VariantRequest {
-            path: Some(id.to_owned()),
-            ..pinned()
-        };
-        let by_header = |id: &str| VariantRequest {
-            header: Some(id.to_owned()),
-            ..pinned()
-        };
-        for told in [by_path("compact"), by_header("compact")] {
-            let answer = ask(&gateway, &told, "resources/read", None).await;
-            assert_eq!(
-                answer["error"]["data"]["activeVariant"], "compact",
-                "{answer}"
-            );
-        }
-        for other in ["standard", "no-such"] {
-            for told in [by_path(other), by_header(other)] {
-                let answer = ask(&gateway, &told, "resources/read", None).await;
-                is_invalid(&answer, other, &json!(["compact"]));
-            }
-        }
-    }
-
-    /// SV-9: a session is opened with the pinned variant alone; a pin that came later counts, too.
-    #[tokio::test]
-    async fn a_pinned_session_has_one_variant() {
-        let gateway = gateway(true).await;
-        let text = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "a", "version": "1"},
-        })
-        .to_string();
-        let params = Params::read(Some(&text)).unwrap();
-        let (fixed, result) = initialize(&gateway, &caller(&pinned()), &params)
-            .await
-            .unwrap();
-        assert_eq!(fixed.order, ["compact"]);
-        let result: Value = serde_json::from_str(&result).unwrap();
-        is_offered_alone(&result["capabilities"]["extensions"][SERVER_VARIANTS]);
-        let (fixed, _) = initialize(&gateway, &Caller::default(), &params)
-            .await
-            .unwrap();
-        assert_eq!(fixed.order.len(), 4);
-        let session = gateway.services.sessions.open_stdio(fixed);
-        let client = legacy_client(&gateway, &session, &caller(&pinned()), &params).unwrap();
-        assert_eq!(client.offers.pin, gateway.variant_index("compact"));
-        assert_eq!(client.offers.order.len(), 1);
-    }
-
-    /// A pin to what is gone leaves nothing rather than everything, and one where variants are off is still one.
-    #[tokio::test]
-    async fn a_pin_never_opens_more() {
-        let gone = VariantRequest {
-            pin: Some("gone".parse().unwrap()),
-            ..VariantRequest::default()
-        };
-        let answer = ask(&gateway(true).await, &gone, "resources/read", None).await;
-        is_invalid(&answer, "gone", &json!([]));
-        let off = gateway(false).await;
-        let text = r#"{"uri":"x"}"#;
-        let params = Params::read(Some(text)).unwrap();
-        let offers = off
-            .selector
-            .select(
-                (&Arc::default(), None),
-                &pinned(),
-                &params,
-                || None,
-                |_| None,
-            )
-            .unwrap();
-        assert_eq!(Some(offers.default_variant()), off.variant_index("compact"));
-        assert!(offers.order.is_empty());
-    }
-}
+mod tests;

@@ -26,6 +26,7 @@ use crate::settings::authentication::Authentication;
 use crate::settings::experiments::ExperimentConfig;
 use crate::settings::limits::Limits;
 use crate::settings::listener::ListenerConfig;
+use crate::settings::model_ranking::ModelRankingConfig;
 use crate::settings::rates::RateLimits;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
 
@@ -65,6 +66,8 @@ pub struct Config {
     pub weights: Weights,
     /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
     pub advertised: usize,
+    /// The model that ranks variants for clients that describe themselves (SV-6); none by default.
+    pub model_ranking: Option<ModelRankingConfig>,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
     pub negotiation: bool,
     /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
@@ -147,6 +150,7 @@ impl Config {
             selection: SelectionConfig::default(),
             weights: variant_config::weights(),
             advertised: DEFAULT_ADVERTISED,
+            model_ranking: None,
             negotiation: true,
             required: Vec::new(),
             always_both: false,

@@ -7,5 +7,6 @@ pub mod config;
 pub mod experiments;
 pub mod limits;
 pub mod listener;
+pub mod model_ranking;
 pub mod rates;
 pub mod sealing_keys;

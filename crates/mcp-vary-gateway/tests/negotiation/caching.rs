@@ -25,7 +25,13 @@ const LISTS: [&str; 4] = [
 
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let point = json!({"type": "Point", "coordinates": [7.5, 45.5]}).to_string();
-    let content = |uri| json!({"uri": uri, "mimeType": "application/json", "text": point});
+    let content = |uri: &str| {
+        let media_type = match uri.starts_with("note:") {
+            true => "text/plain",
+            false => "application/json",
+        };
+        json!({"uri": uri, "mimeType": media_type, "text": point})
+    };
     let mut result = match seen.method() {
         "initialize" => return Some(seen.refuse(400, -32601, "Method not found")),
         "server/discover" => {
@@ -86,7 +92,20 @@ async fn may_cache_all(harness: &Harness, expected: (u64, &str)) {
 /// SV-17: where nothing depends on the client, what the server says stands.
 #[tokio::test]
 async fn where_all_clients_are_served_alike_the_servers_word_stands() {
-    may_cache_all(&harness(|_| {}).await, SAID).await;
+    may_cache_all(&harness(|config| config.negotiation = false).await, SAID).await;
+}
+
+/// SV-17: JSON is rendered for clients that ask for it, so that nobody keeps it; what is the same for all is kept.
+#[tokio::test]
+async fn json_that_some_clients_get_rendered_is_kept_by_nobody() {
+    let harness = harness(|_| {}).await;
+    for uri in ["map:a", "dir:all"] {
+        may_cache(&harness, "resources/read", json!({"uri": uri}), OWN).await;
+    }
+    may_cache(&harness, "resources/read", json!({"uri": "note:a"}), SAID).await;
+    for list in LISTS {
+        may_cache(&harness, list, json!({}), SAID).await;
+    }
 }
 
 /// SV-17: whether a client gets a resource as served depends on its features, also for the one that does.

@@ -127,6 +127,96 @@ async fn a_resource_is_told_in_the_operators_words() {
     assert_eq!(harness.gateway.failed_results(), 2);
 }
 
+/// CN-15: without rules, JSON is rendered for people; whoever asks for JSON or declares nothing gets the server's bytes,
+/// and what is not JSON stays.
+#[tokio::test]
+async fn json_is_rendered_for_people_without_a_rule() {
+    let json_text = r#"{"id": 12345678901234567890, "open": true, "note": null, "tags": ["a|b", ""], "rate": 1.50}"#;
+    let answer = move |seen: &ReceivedRequest| {
+        let uri = seen.body["params"]["uri"].as_str().unwrap_or_default();
+        let (media_type, text) = match uri {
+            "data:vendor" => ("application/vnd.acme+json; charset=utf-8", json_text),
+            "data:broken" => ("application/json", "{not json"),
+            "data:plain" => ("text/plain", json_text),
+            _ => ("application/json", json_text),
+        };
+        let result = match seen.method() {
+            "initialize" => introduced("trips", json!({"resources": {}})),
+            "resources/list" => json!({"resources": [
+                {"uri": "data:all", "name": "a"}, {"uri": "data:vendor", "name": "b"},
+                {"uri": "data:broken", "name": "c"}, {"uri": "data:plain", "name": "d"},
+            ]}),
+            "resources/read" => {
+                json!({"contents": [{"uri": uri, "mimeType": media_type, "text": text, "x": 1}]})
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    };
+    let peer = ScriptedServer::start(answer).await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let read = async |way, tags: &[&str], uri: &str| {
+        let read = ask(&harness, way, tags, "resources/read", json!({"uri": uri})).await;
+        read["contents"][0].clone()
+    };
+    for way in ClientKind::ALL {
+        for tags in [
+            &["human"][..],
+            &["format=markdown"],
+            &["human", "format=markdown"],
+        ] {
+            for uri in ["data:all", "data:vendor"] {
+                let content = read(way, tags, uri).await;
+                assert_eq!(content["mimeType"], "text/markdown", "{way:?} {tags:?}");
+                assert_eq!((&content["uri"], &content["x"]), (&json!(uri), &json!(1)));
+                assert_eq!(
+                    content["text"],
+                    "- **id**: 12345678901234567890\n- **open**: true\n- **note**: null\n- **tags**: a|b, \"\"\n- **rate**: 1.50"
+                );
+            }
+        }
+        assert_eq!(
+            read(way, &["format=text"], "data:all").await["mimeType"],
+            "text/plain"
+        );
+        for tags in [
+            &["agent"][..],
+            &["human", "format=json"],
+            &["verbosity=verbose"],
+        ] {
+            assert_eq!(
+                read(way, tags, "data:all").await["text"],
+                json_text,
+                "{tags:?}"
+            );
+        }
+        for uri in ["data:broken", "data:plain"] {
+            let content = read(way, &["human"], uri).await;
+            assert_ne!(content["mimeType"], "text/markdown", "{uri}");
+        }
+    }
+    let all = json!({"uri": "data:all"});
+    let way = ClientKind::HttpModern;
+    let nothing = way.ask(&harness, &json!({}), "resources/read", all).await;
+    let text = &nothing["result"]["contents"][0]["text"];
+    assert_eq!(text, json_text, "CN-7");
+}
+
+/// CN-15: a rule for a resource is the only one about it, so that `served` leaves JSON as it is.
+#[tokio::test]
+async fn a_rule_leaves_json_as_served() {
+    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+        let rules = "- {uris: [\"status://*\"], when: \"*\", as: served}";
+        config.resource_results = read_resources(rules).unwrap();
+        config
+    })
+    .await;
+    let way = ClientKind::HttpModern;
+    let status = json!({"uri": "status://all"});
+    let read = ask(&harness, way, &["human"], "resources/read", status).await;
+    assert_eq!(read["contents"][0]["mimeType"], "application/json");
+}
+
 /// CN-15: a prompt in other words for an agent that samples and for a person who is there.
 #[tokio::test]
 async fn a_prompt_is_told_in_other_words_for_other_clients() {

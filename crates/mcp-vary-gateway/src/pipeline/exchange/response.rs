@@ -10,7 +10,7 @@ use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::result_rewriter::{ResultRewriter, RewriteRules, rewrite_result};
 use mcp_vary_results::shaper::Shaper;
-use mcp_vary_results::{ResourceRule, any_rule_matches_contents};
+use mcp_vary_results::{ResourceRule, any_rule_matches_contents, has_json_contents};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, Caching, ProgressTokens};
 use mcp_vary_wire::response::{self, Reply, RpcError};
@@ -55,6 +55,8 @@ pub(crate) struct ResponsePlan {
     pub(crate) caching: Caching,
     /// The operator's rules for resources.
     pub(crate) resource_rules: Arc<[ResourceRule]>,
+    /// Whether JSON is rendered for clients that ask for another format.
+    pub(crate) renders_json: bool,
     pub(crate) shape: Option<Shaper>,
     /// The task of the request, or that the request may create.
     pub(crate) task: Option<Box<TaskIdCodec>>,
@@ -92,13 +94,16 @@ impl ResponseContext {
         response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
-    /// How the client may cache the result: not at all if a rule matches one of the resources in it, because other
-    /// clients get it in another form (SV-17).
+    /// How the client may cache the result: not at all if a rule matches one of the resources in it, or one is JSON,
+    /// because other clients get it in another form (SV-17).
     fn caching(&self, result: &str) -> Caching {
         let (rules, caching) = (&self.plan.resource_rules, self.plan.caching);
-        let is_modern = self.client.era() == Era::Modern;
-        let may_keep = caching == Caching::AsDeclared && is_modern && !rules.is_empty();
-        match may_keep && any_rule_matches_contents(rules, &self.server, result) {
+        let may_keep = caching == Caching::AsDeclared && self.client.era() == Era::Modern;
+        let depends_on_features = || {
+            !rules.is_empty() && any_rule_matches_contents(rules, &self.server, result)
+                || self.plan.renders_json && has_json_contents(result)
+        };
+        match may_keep && depends_on_features() {
             true => Caching::Never,
             false => caching,
         }

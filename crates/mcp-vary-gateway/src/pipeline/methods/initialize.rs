@@ -44,8 +44,9 @@ pub(crate) async fn initialize(
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
     let selector = &snapshot.selector;
-    let order = &selector.ranked(&declared).order;
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let ranked = selector.ranked(&declared, caller, allowed.as_deref(), Era::Legacy);
+    let order = &ranked.order;
     let by_rule = || {
         let outcome = selector.rules.outcome(Some(info), &caller.requested);
         selector.by_rule(outcome.variant.as_ref())
@@ -58,7 +59,14 @@ pub(crate) async fn initialize(
         let session = Some(ClientId::from_be_bytes(random));
         let identity = Identity::of(caller.principal.as_ref(), session);
         let hints = &declared.declared.hints;
-        let participation = snapshot.experiments.assign(hints, identity, offers)?;
+        // The rules decide who takes part: a model may not have answered when other clients came.
+        let by_rules = selector.ranked_by_rules(&declared, offers.allowed.as_deref());
+        let by_rules = Offers {
+            order: Arc::clone(&by_rules.order),
+            ..offers.clone()
+        };
+        let experiments = &snapshot.experiments;
+        let participation = experiments.assign(hints, identity, &by_rules)?;
         takes_part = true;
         Some(participation.variant())
     };
@@ -293,7 +301,8 @@ impl ServerDescription<'_> {
         let order = &self.offers.order;
         let offered: Vec<_> = order.iter().filter_map(|index| index.get(all)).collect();
         let mut settings = json!({"availableVariants": offered});
-        let ranked = self.snapshot.selector.ranked(self.declared);
+        let selector = &self.snapshot.selector;
+        let ranked = selector.ranked_by_rules(self.declared, self.offers.allowed.as_deref());
         let are_all = !ranked.has_more && order.len() >= ranked.order.len();
         if self.offers.pin.is_none() && !are_all {
             settings["moreVariantsAvailable"] = Value::Bool(true);

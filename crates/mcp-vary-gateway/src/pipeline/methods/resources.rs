@@ -58,6 +58,7 @@ impl RequestContext<'_> {
                 origin: Some(origin),
                 caching,
                 resource_rules: Arc::clone(rules),
+                renders_json: self.snapshot.config.negotiation,
                 shape: self.resource_result_shape(view, server),
                 undeclared,
                 ..ResponsePlan::default()

@@ -90,9 +90,6 @@ impl RequestContext<'_> {
         server: ServerIndex,
     ) -> Option<Shaper> {
         let rules = &self.snapshot.config.resource_results.0;
-        if rules.is_empty() {
-            return None;
-        }
         Some(Shaper::Resource(ResourceShaper {
             rules: Arc::clone(rules),
             server: self.server_name(server),

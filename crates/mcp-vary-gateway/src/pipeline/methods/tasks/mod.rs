@@ -341,6 +341,7 @@ impl RequestContext<'_> {
             undeclared: None,
             caching: Caching::None,
             resource_rules: Arc::default(),
+            renders_json: false,
         }
     }
 

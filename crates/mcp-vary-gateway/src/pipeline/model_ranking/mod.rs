@@ -1,0 +1,304 @@
+//! Ranks variants by a language model, in the background (SV-6).
+//!
+//! A request never waits for the model: until an answer is there, the order of the rules is used. The model only
+//! orders variants that the client sees. It does not decide access, pins, addresses, rules or experiments, nor the
+//! default of clients of 2026-07-28, whose requests may go to replicas with other answers.
+
+mod cache;
+mod endpoint;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use mcp_vary::hints::VariantHints;
+use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, Reordering, question};
+use mcp_vary::variant::VariantId;
+use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_base::lock::Lock;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
+use mcp_vary_rates::{
+    Caller, Counted, DEFAULT_CAPACITY, Limit, MonotonicClock, Operation, Per, RateLimiter,
+    SharedClock,
+};
+use mcp_vary_wire::revision::Era;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, warn};
+
+use self::cache::{AnswerCache, Known, ModelOrder, QuestionKey};
+use self::endpoint::AskError;
+use crate::settings::model_ranking::ModelRankingConfig;
+
+/// Ranks variants by a model, under one configuration.
+pub(crate) struct ModelRanking {
+    config: ModelRankingConfig,
+    rankings: Arc<Rankings>,
+    limiter: RateLimiter<PrincipalId, SharedClock>,
+    answers: Lock<AnswerCache>,
+    in_flight: Arc<Semaphore>,
+    background: BackgroundTasks,
+    started: Instant,
+}
+
+/// Where requests to the model run, and what ends them.
+#[derive(Clone, Debug)]
+pub(crate) struct BackgroundTasks {
+    pub(crate) tasks: TaskTracker,
+    pub(crate) shutdown: CancellationToken,
+}
+
+/// The client for which variants are ranked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankedClient<'a> {
+    pub(crate) hints: &'a VariantHints,
+    pub(crate) hints_key: &'a HintsKey,
+    /// The variants that exist for the client; `None` if all do.
+    pub(crate) visible: Option<&'a [VariantIndex]>,
+    pub(crate) principal: Option<&'a Arc<Principal>>,
+    /// The client's address, if limits need it.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) era: Era,
+}
+
+/// The status of the ranking by a model.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ModelRankingStatus {
+    /// How often the model was asked.
+    pub requests: u64,
+    /// How many answers are or were used.
+    pub used: u64,
+    /// How often it was not asked because of a limit, or because its endpoint failed repeatedly.
+    pub postponed: u64,
+    /// How many answers and failures are remembered.
+    pub cached: usize,
+    /// How often there was no usable answer, by the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<&'static str, u64>,
+}
+
+/// A request to the model.
+struct ModelRequest {
+    key: QuestionKey,
+    hints: VariantHints,
+    visible: Option<Vec<VariantIndex>>,
+    offered: Vec<VariantId>,
+}
+
+impl ModelRanking {
+    /// The ranking by the model of a configuration; `None` without one. If the configuration `before` ranked the same
+    /// variants by the same model, its answers and counts go on.
+    pub(crate) fn new(
+        config: Option<&ModelRankingConfig>,
+        rankings: &Arc<Rankings>,
+        background: BackgroundTasks,
+        before: Option<&Arc<Self>>,
+    ) -> Option<Arc<Self>> {
+        let config = config?;
+        let is_same =
+            |before: &&Arc<Self>| before.config == *config && before.rankings.ranks_like(rankings);
+        if let Some(before) = before.filter(is_same) {
+            return Some(Arc::clone(before));
+        }
+        let limiter = match limiter(config) {
+            Ok(limiter) => limiter,
+            Err(error) => {
+                warn!(%error, "variants are not ranked by the model");
+                return None;
+            }
+        };
+        Some(Arc::new(Self {
+            config: config.clone(),
+            rankings: Arc::clone(rankings),
+            limiter,
+            answers: Lock::new(AnswerCache::new(config.cache)),
+            in_flight: Arc::new(Semaphore::new(config.in_flight)),
+            background,
+            started: Instant::now(),
+        }))
+    }
+
+    /// The order of the model for `client`, if it is there. If it is not, the model is asked in the background, unless
+    /// a limit forbids that.
+    pub(crate) fn ranked(
+        self: &Arc<Self>,
+        client: &RankedClient<'_>,
+    ) -> Option<Arc<RankedVariants>> {
+        let description = client.hints.description()?;
+        let known = client.principal.filter(|it| !it.is_anonymous());
+        if description.trim().is_empty() || known.is_none() && !self.config.anonymous {
+            return None;
+        }
+        let key = question_key(client, description);
+        let now = self.started.elapsed().as_secs();
+        let mut answers = self.answers.lock();
+        match answers.get(&key, now) {
+            Some(Known::Order(order)) => Some(match client.era {
+                Era::Legacy => Arc::clone(&order.legacy),
+                Era::Modern => Arc::clone(&order.modern),
+            }),
+            Some(Known::Nothing) => None,
+            None => {
+                let is_asked = !answers.is_paused(now) && self.begin(key, client)?;
+                match is_asked {
+                    true => answers.begin(key, self.config.timeout.as_secs(), now),
+                    false => answers.counts.postponed += 1,
+                }
+                None
+            }
+        }
+    }
+
+    /// The current status.
+    pub(crate) fn status(&self) -> ModelRankingStatus {
+        let answers = self.answers.lock();
+        let counts = answers.counts.clone();
+        ModelRankingStatus {
+            requests: counts.requests,
+            used: counts.used,
+            postponed: counts.postponed,
+            cached: answers.len(),
+            failures: counts.failures,
+        }
+    }
+
+    /// Asks the model in the background, unless a limit forbids that. `None` if there is nothing to rank, or too much.
+    fn begin(self: &Arc<Self>, key: QuestionKey, client: &RankedClient<'_>) -> Option<bool> {
+        let count = self.rankings.visible(client.visible).count();
+        if !(2..=MAX_VARIANTS).contains(&count) {
+            return None;
+        }
+        let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_owned() else {
+            return Some(false);
+        };
+        let principal = client.principal.filter(|it| !it.is_anonymous());
+        let caller = Caller {
+            principal: principal.map(|principal| principal.id()),
+            key: None,
+            address: client.address,
+        };
+        if self.limiter.check(&caller, &REQUEST).is_err() {
+            return Some(false);
+        }
+        let request = ModelRequest::new(key, client, &self.rankings);
+        let ranking = Arc::clone(self);
+        let shutdown = self.background.shutdown.clone();
+        self.background.tasks.spawn(async move {
+            shutdown
+                .run_until_cancelled(ranking.complete(request))
+                .await;
+            drop(permit);
+        });
+        Some(true)
+    }
+
+    /// Asks the model, and records its answer.
+    async fn complete(&self, request: ModelRequest) {
+        let asked_at = Instant::now();
+        let order = self.ask(&request).await;
+        let duration_ms = u64::try_from(asked_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = self.started.elapsed().as_secs();
+        match order {
+            Ok(order) => {
+                self.answers.lock().succeed(request.key, order, now);
+                debug!(
+                    duration_ms,
+                    model = self.config.model(),
+                    "variants ranked by the model"
+                );
+            }
+            Err(error) => {
+                let is_first = self.answers.lock().fail(request.key, &error, now);
+                if is_first {
+                    let reason = error.name();
+                    warn!(%error, reason, duration_ms, "no ranking by the model; the rules rank");
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, request: &ModelRequest) -> Result<ModelOrder, AskError> {
+        let visible = request.visible.as_deref();
+        let text = question(&request.hints, self.rankings.visible(visible));
+        let order = endpoint::ask(&self.config, &text, &request.offered).await?;
+        let reordered = |scope| {
+            let ranked = self
+                .rankings
+                .reordered(&request.hints, visible, &order, scope);
+            let ranked = ranked.ok_or(AskError::Answer(AnswerError::MissingVariant));
+            ranked.map(Arc::new)
+        };
+        Ok(ModelOrder {
+            legacy: reordered(Reordering::All)?,
+            modern: reordered(Reordering::AfterDefault)?,
+        })
+    }
+}
+
+impl ModelRequest {
+    fn new(key: QuestionKey, client: &RankedClient<'_>, rankings: &Rankings) -> Self {
+        let offered = rankings.visible(client.visible);
+        Self {
+            key,
+            hints: client.hints.clone(),
+            visible: client.visible.map(<[_]>::to_vec),
+            offered: offered.map(|variant| variant.id.clone()).collect(),
+        }
+    }
+}
+
+/// The key of what the model is asked for `client`. The variants, the model and the instructions are the same for all
+/// questions of one [`ModelRanking`].
+fn question_key(client: &RankedClient<'_>, description: &str) -> QuestionKey {
+    let mut digest = Sha256::new();
+    digest.update(client.hints_key.as_str());
+    digest.update((description.len() as u64).to_be_bytes());
+    digest.update(description);
+    match client.visible {
+        None => digest.update([0]),
+        Some(visible) => {
+            digest.update([1]);
+            for index in visible {
+                digest.update((index.position() as u64).to_be_bytes());
+            }
+        }
+    }
+    digest.finalize().into()
+}
+
+/// A request to the model, as the limits count it: a call of one tool of one server.
+const REQUEST: Operation<'static> = Operation::CallTool {
+    server: "model",
+    tool: "ranking",
+};
+
+/// Limits of the requests: for the clients of one principal, and for all.
+fn limiter(
+    config: &ModelRankingConfig,
+) -> Result<RateLimiter<PrincipalId, SharedClock>, Box<dyn std::error::Error>> {
+    let limits = [
+        ("per-principal", Per::Principal, config.per_principal),
+        ("in-all", Per::Server, config.in_all),
+    ];
+    let limits = limits.map(|(name, per, rate)| Limit::new(name, per, Counted::Calls, rate));
+    let limits = limits.into_iter().collect::<Result<_, _>>()?;
+    let clock = SharedClock::of(MonotonicClock::start());
+    Ok(RateLimiter::new(limits, DEFAULT_CAPACITY, clock)?)
+}
+
+/// Shows no client.
+impl fmt::Debug for ModelRanking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelRanking")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
