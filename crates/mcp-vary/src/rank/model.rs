@@ -205,10 +205,9 @@ impl Ranking {
     /// use mcp_vary::hints::VariantHints;
     /// use mcp_vary::rank::model::Reordering;
     /// use mcp_vary::rank::{Weights, rank};
-    /// use mcp_vary::variant::{ServerVariant, VariantIdError};
+    /// use mcp_vary::variant::{ServerVariant, VariantId};
     ///
-    /// let ids = ["a", "b", "c"].map(|id| id.parse());
-    /// let [a, b, c] = ids.map(Result::<_, VariantIdError>::unwrap);
+    /// let [a, b, c]: [VariantId; 3] = ["a".parse()?, "b".parse()?, "c".parse()?];
     /// let variants = [&a, &b, &c].map(|id| ServerVariant::new(id.clone(), ""));
     /// let mut ranking = rank(&variants, &VariantHints::default(), &Weights::default());
     /// assert!(ranking.reorder(&[c.clone(), b.clone(), a.clone()], Reordering::AfterDefault));
@@ -216,6 +215,7 @@ impl Ranking {
     ///
     /// // `b` is missing.
     /// assert!(!ranking.reorder(&[c, a], Reordering::All));
+    /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
     /// ```
     pub fn reorder(&mut self, order: &[VariantId], scope: Reordering) -> bool {
         let place = |id: &VariantId| order.iter().position(|other| other == id);
