@@ -219,7 +219,7 @@ fn check(client: &Client, call: &Call, reports: &[Report]) -> Result<(), String>
     };
     match is_expected {
         true => Ok(()),
-        false => Err(format!("{:.400}", text)),
+        false => Err(format!("{text:.400}")),
     }
 }
 
