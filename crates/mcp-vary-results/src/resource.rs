@@ -58,7 +58,7 @@ pub fn apply_resource_rules(
         (negotiates || rule.applies_to_all) && rule.variants.contains(variant)
     };
     let rules: Vec<_> = rules.iter().filter(applies).collect();
-    if rules.is_empty() {
+    if rules.is_empty() && !negotiates {
         return Shaped::Unchanged;
     }
     let known = representations(&rules, (server, uris), result);

@@ -269,7 +269,7 @@ pub fn unknown_items<'a>(
 /// let mistakes = collisions("tools", [("git_log", "log"), ("svn_log", "log"), ("log_off", "log_off")]);
 /// assert_eq!(
 ///     mistakes[0].to_string(),
-///     "`tools.git_log` and `tools.svn_log` are both called `log` in this view; give one of them another `name`",
+///     "`tools.svn_log` is called `log` in this view, like `tools.git_log`; give one of them another `name`",
 /// );
 /// assert_eq!(mistakes.len(), 1);
 /// ```

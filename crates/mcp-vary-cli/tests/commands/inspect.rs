@@ -290,9 +290,10 @@ fn a_server_that_offers_variants_is_shown_as_it_is() {
 fn an_unknown_variant_is_a_failure_that_names_those_there_are() {
     let run = with_weather(&["inspect", "--variant", "tiny"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert!(run.stderr.contains(
-        "Invalid server variant (-32602); there are standard, compact, directory, read-only"
-    ));
+    assert_eq!(
+        run.stderr,
+        "error: there is no variant `tiny`; choose one of `standard`, `compact`, `directory`, `read-only`\n"
+    );
 }
 
 /// The server may still do what it does at its end.
