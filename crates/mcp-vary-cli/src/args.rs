@@ -441,10 +441,10 @@ pub(crate) struct Status {
     pub(crate) address: String,
 }
 
-/// Say what came of the experiments of a running gateway
+/// Show the results of the experiments of a running gateway
 ///
 /// Compares each arm with the first one, the control, by the clients that took part: values, 95 % intervals, and whether
-/// the difference is real. Says nothing of an arm before it has the clients that this takes.
+/// the difference is real. An arm with too few clients has no result yet.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary experiment 8801\n  \

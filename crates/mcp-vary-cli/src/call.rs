@@ -77,7 +77,8 @@ async fn call_all(
                 // The answer is what counts: where the tools cannot be listed, there is no tip.
                 None => suggestion::for_tool(front, &client, &called.tool, variant)
                     .await
-                    .unwrap_or_default(),
+                    .unwrap_or_default()
+                    .or_else(|| called.missing_tool()),
             };
         }
         let findings = match &answer {
@@ -102,6 +103,14 @@ struct CallRequest {
 }
 
 impl CallRequest {
+    /// What to write, if the first word is an argument and not a tool.
+    fn missing_tool(&self) -> Option<String> {
+        let tool = &self.tool;
+        arguments::is_argument(tool).then(|| {
+            format!("`{tool}` is an argument; write the tool before it: `vary call TOOL {tool}`")
+        })
+    }
+
     fn from_args(args: &Call) -> Result<Self, Failure> {
         let mut arguments = Arguments::default();
         let mut targets = Vec::new();

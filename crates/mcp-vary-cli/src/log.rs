@@ -22,7 +22,7 @@ pub(crate) fn start(args: &Args) -> Result<(), Failure> {
     })?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(|| print::LogWriter)
         .with_target(false)
         .with_ansi(print::terminal::has_color(&io::stderr()));
     let time = match io::stderr().is_terminal() {

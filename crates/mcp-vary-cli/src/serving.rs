@@ -136,14 +136,25 @@ pub(crate) async fn wait(
     Err(Failure::command(why))
 }
 
-/// Which servers the start waits for.
+/// What the start waits for.
 fn waiting_line(gateway: &Gateway) -> String {
     let (ready, starting) = names_by_state(gateway);
-    let count = match ready.len() {
-        0 => String::new(),
-        count => format!("{} ready, ", plural(count, "server")),
+    waiting_text(ready.len(), &starting)
+}
+
+/// The servers that are starting; once there are none, the lists of those that are ready.
+fn waiting_text(ready: usize, starting: &[String]) -> String {
+    let awaited = match starting {
+        [] => "the lists of tools".to_owned(),
+        starting => starting.join(", "),
     };
-    format!("{count}waiting for {} ...", starting.join(", "))
+    match ready {
+        0 => format!("waiting for {awaited} ..."),
+        ready => format!(
+            "{} ready, waiting for {awaited} ...",
+            plural(ready, "server")
+        ),
+    }
 }
 
 fn interruption(gateway: &Gateway) -> String {
@@ -258,3 +269,26 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
 
 /// How long the start waits before it prints which servers it waits for, if no terminal shows that already.
 const SILENT_WAIT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn waits(ready: usize, starting: &[&str], expected: &str) {
+        let starting: Vec<_> = starting.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(waiting_text(ready, &starting), expected);
+    }
+
+    #[test]
+    fn a_start_names_what_it_waits_for() {
+        waits(0, &["`a`", "`b`"], "waiting for `a`, `b` ...");
+        waits(1, &["`b`"], "1 server ready, waiting for `b` ...");
+        waits(
+            2,
+            &[],
+            "2 servers ready, waiting for the lists of tools ...",
+        );
+        waits(0, &[], "waiting for the lists of tools ...");
+    }
+}

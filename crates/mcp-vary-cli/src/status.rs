@@ -61,7 +61,7 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
 /// Clears a terminal and moves to its first line.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// What the gateway tells that answers its operator at the address that was typed.
+/// The status of the gateway at the `--admin` address that was typed.
 pub(crate) async fn fetch(typed: &str) -> Result<Value, Failure> {
     let authority = authority(typed)?;
     let answer = tokio::time::timeout(TIMEOUT, ask(&authority)).await;
@@ -86,9 +86,13 @@ fn authority(typed: &str) -> Result<String, Failure> {
 }
 
 async fn ask(authority: &str) -> Result<Value, String> {
-    let socket = TcpStream::connect(authority)
-        .await
-        .map_err(|error| format!("{error}; is there a `vary serve --admin {authority}`?"))?;
+    let socket = TcpStream::connect(authority).await.map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+            _ => error.to_string(),
+        };
+        format!("{why}; is there a `vary serve --admin {authority}`?")
+    })?;
     let talk = async {
         let (mut asking, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
@@ -104,7 +108,7 @@ async fn ask(authority: &str) -> Result<Value, String> {
     };
     let response = talk
         .await
-        .map_err(|error: hyper::Error| format!("it speaks no HTTP: {error}"))?;
+        .map_err(|error: hyper::Error| format!("it does not speak HTTP: {error}"))?;
     let status = response.status();
     let body = Limited::new(response.into_body(), MAX_BYTES)
         .collect()
@@ -117,7 +121,7 @@ async fn ask(authority: &str) -> Result<Value, String> {
     match answer {
         Some(answer) if status == StatusCode::OK => Ok(answer),
         _ => Err(format!(
-            "it answers {status}, and is not where a Vary answers its operator (`--admin`)"
+            "it answers {status}, so it is not the `--admin` address of a gateway"
         )),
     }
 }

@@ -98,6 +98,12 @@ pub(crate) fn unknown_variant(error: &str, wanted: &str) -> Option<String> {
     for_variant(error, wanted).or_else(named)
 }
 
+/// The same for the text of a connection that failed, in which the server's error is quoted.
+pub(crate) fn refused_variant(failure: &str, wanted: &str) -> Option<String> {
+    let error = failure.get(failure.find('{')?..=failure.rfind('}')?)?;
+    unknown_variant(error, wanted)
+}
+
 /// The variants that an error names.
 fn available_variants(error: &str) -> Vec<String> {
     let error: Value = serde_json::from_str(error).unwrap_or_default();
@@ -181,6 +187,14 @@ mod tests {
         );
         assert_eq!(unknown_variant(error, "agnet"), for_variant(error, "agnet"));
         assert_eq!(unknown_variant("{}", "agnet"), None);
+        let failure = format!("it refused `initialize` with `{error}`");
+        assert_eq!(
+            refused_variant(&failure, "agnet"),
+            for_variant(error, "agnet")
+        );
+        for other in ["connection refused", "} and {", "it sent `{\"code\":1}`"] {
+            assert_eq!(refused_variant(other, "agnet"), None, "{other}");
+        }
     }
 
     #[track_caller]

@@ -16,7 +16,7 @@ use crate::print::word_diff::word_diff;
 use crate::print::wrap::wrap;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
-use crate::suggestion::nearest;
+use crate::suggestion;
 use crate::target_session::TargetSession;
 use crate::tokens;
 
@@ -72,7 +72,16 @@ impl ToolList {
             true => compare(front, &mut tools)?,
             false => Vec::new(),
         };
-        select(&mut tools, &args.tools)?;
+        for name in &args.tools {
+            if tools.iter().all(|tool| tool.name != *name) {
+                let meant = suggestion::for_tool(front, &client, name, variant).await?;
+                let why = meant.unwrap_or_else(|| format!("there is no tool `{name}`"));
+                return Err(Failure::looked_at(sanitize(&why)));
+            }
+        }
+        if !args.tools.is_empty() {
+            tools.retain(|tool| args.tools.contains(&tool.name));
+        }
         let texts: Vec<_> = tools.iter().map(|tool| tool.json.as_str()).collect();
         let tokens = tokens::count_array(&texts);
         Ok(Self {
@@ -164,24 +173,6 @@ fn compare(front: &TargetSession, tools: &mut [ListedTool]) -> Result<Vec<String
         }
     }
     Ok(hidden)
-}
-
-/// Leaves only the tools in `names`, if there are any.
-fn select(tools: &mut Vec<ListedTool>, names: &[String]) -> Result<(), Failure> {
-    for name in names {
-        if tools.iter().all(|tool| tool.name != *name) {
-            let meant = nearest(name, tools.iter().map(|tool| tool.name.as_str()));
-            let advice =
-                meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-            return Err(Failure::looked_at(sanitize(&format!(
-                "there is no tool `{name}`{advice}"
-            ))));
-        }
-    }
-    if !names.is_empty() {
-        tools.retain(|tool| names.contains(&tool.name));
-    }
-    Ok(())
 }
 
 /// The variant that the client gets without choosing one.

@@ -22,6 +22,7 @@ use self::places::System;
 use crate::failure::{Failure, Verdict};
 use crate::print::{self, notice, sanitize};
 use crate::stop::Stop;
+use crate::suggestion;
 
 /// Prints the client's entry, or writes it, or takes it out.
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -64,6 +65,8 @@ struct Plan {
     file: ClientFile,
     /// The servers that Vary serves; `None` if that is not known.
     served: Option<Served>,
+    /// The variant that the client is to get.
+    variant: Option<String>,
 }
 
 impl Plan {
@@ -97,6 +100,7 @@ impl Plan {
             endpoint,
             file,
             served,
+            variant: args.variant.clone(),
         })
     }
 
@@ -125,6 +129,14 @@ impl Plan {
 
     /// The error after a connection that failed, although the file is written.
     fn not_connected(&self, failure: &Failure) -> Failure {
+        let path = self.file.path.display();
+        let wanted = self.variant.as_deref();
+        let refused = wanted.and_then(|id| suggestion::refused_variant(&failure.to_string(), id));
+        if let Some(why) = refused {
+            return Failure::looked_at(sanitize(&format!(
+                "{path} is written, but {why}\nrepeat the command with another --variant"
+            )));
+        }
         let advice = match &self.endpoint {
             Endpoint::Http { url, .. } => {
                 format!(
@@ -136,8 +148,7 @@ impl Plan {
             }
         };
         Failure::looked_at(format!(
-            "{} is written, but {} could not connect: {failure}\n{advice}",
-            self.file.path.display(),
+            "{path} is written, but {} could not connect: {failure}\n{advice}",
             self.client().title
         ))
     }

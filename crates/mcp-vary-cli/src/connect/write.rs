@@ -162,7 +162,7 @@ fn report(plan: &Plan, record: &Record) {
     let path = file.path.display();
     let backup = match record.is_created {
         true => "; the file is new".to_owned(),
-        false => format!("; as it was, it is {}", file.backup().display()),
+        false => format!("; the file as it was is {}", file.backup().display()),
     };
     notice(&sanitize(&format!(
         "wrote `{}` to {path}{backup}",

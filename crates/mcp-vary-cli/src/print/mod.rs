@@ -14,6 +14,7 @@ pub(crate) mod wrap;
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::text::is_invisible;
 use serde_json::Value;
@@ -60,11 +61,39 @@ static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line to standard error. A closed pipe is not an error.
 pub(crate) fn notice(line: &str) {
-    let mut err = io::stderr().lock();
     let _ = match is_json() {
-        true => writeln!(err, "{}", json_line::json_notice(line)),
-        false => writeln!(err, "{line}"),
+        true => write_lines(format!("{}\n", json_line::json_notice(line)).as_bytes()),
+        false => write_lines(format!("{line}\n").as_bytes()),
     };
+}
+
+/// Standard error for the log, whose lines go above the progress line.
+#[derive(Debug)]
+pub(crate) struct LogWriter;
+
+impl io::Write for LogWriter {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        write_lines(lines)?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Writes whole lines to standard error, above the progress line if one is shown.
+fn write_lines(lines: &[u8]) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    match &*shown_progress() {
+        None => err.write_all(lines),
+        Some(line) => {
+            err.write_all(ERASE.as_bytes())?;
+            err.write_all(lines)?;
+            write!(err, "{line}")?;
+            err.flush()
+        }
+    }
 }
 
 /// Writes a question to standard error, without a line end.
@@ -72,6 +101,17 @@ pub(crate) fn prompt(question: &str) {
     let mut err = io::stderr().lock();
     let _ = write!(err, "{question}").and_then(|()| err.flush());
 }
+
+/// The progress line that a terminal shows.
+static PROGRESS: Mutex<Option<String>> = Mutex::new(None);
+
+/// Locked after standard error.
+fn shown_progress() -> MutexGuard<'static, Option<String>> {
+    PROGRESS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns to the start of the line, and erases it.
+const ERASE: &str = "\r\x1b[K";
 
 /// A line on standard error that is erased when the work is done; only shown on a terminal.
 #[derive(Debug)]
@@ -84,9 +124,12 @@ impl Progress {
         let mut err = io::stderr().lock();
         let shown = !QUIET.load(Ordering::Relaxed)
             && terminal::has_cursor(&err)
-            && write!(err, "\r\x1b[K{line}")
+            && write!(err, "{ERASE}{line}")
                 .and_then(|()| err.flush())
                 .is_ok();
+        if shown {
+            *shown_progress() = Some(line.to_owned());
+        }
         Self { shown }
     }
 
@@ -99,7 +142,9 @@ impl Progress {
     pub(crate) fn replace(&mut self, line: &str) {
         if self.shown {
             let mut err = io::stderr().lock();
-            let _ = write!(err, "\r\x1b[K{}", sanitize(line)).and_then(|()| err.flush());
+            let line = sanitize(line);
+            let _ = write!(err, "{ERASE}{line}").and_then(|()| err.flush());
+            *shown_progress() = Some(line);
         }
     }
 }
@@ -108,7 +153,8 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown {
             let mut err = io::stderr().lock();
-            let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+            let _ = write!(err, "{ERASE}").and_then(|()| err.flush());
+            *shown_progress() = None;
         }
     }
 }

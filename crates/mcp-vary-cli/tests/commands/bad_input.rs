@@ -182,6 +182,10 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
         "tip: there is no variant `agnet`; did you mean `agent`?\n",
     );
     tip(&["nothing"], "");
+    tip(
+        &["city=Bern"],
+        "tip: `city=Bern` is an argument; write the tool before it: `vary call TOOL city=Bern`\n",
+    );
     let inspected = run(&["inspect", "--variant", "agnet", path]);
     assert_eq!(
         inspected.stderr,

@@ -115,6 +115,17 @@ fn an_address_is_tried_as_well() {
     assert_eq!(written, json!({"mcpServers": {"vary": {"url": url}}}));
 }
 
+#[test]
+fn a_variant_that_does_not_exist_is_reported_with_the_nearest() {
+    let server = Server::start(&["serve", "--listen", "0", SKY[0], SKY[1], SKY[2]]);
+    let home = Home::new("variant");
+    let run = home.connect(&["cursor", &server.url(), "--variant", "standrad", "--write"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let expected = "mcp.json is written, but there is no variant `standrad`; did you mean `standard`?\n\
+                    repeat the command with another --variant\n";
+    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
+}
+
 /// The file is written all the same: the gateway may be started later.
 #[test]
 fn a_connection_that_fails_says_what_to_do() {
@@ -234,7 +245,7 @@ fn opencode_2_gets_its_own_form_where_the_file_has_it() {
     let before = "{\n  \"mcp\": {\n    \"servers\": {\n    },\n  },\n}\n";
     home.write(".config/opencode/opencode.jsonc", before);
     home.connect(&[&["opencode", "--write"], &SKY[..]].concat())
-        .says(&["opencode.jsonc; as it was"]);
+        .says(&["opencode.jsonc; the file as it was is"]);
     let line = format!(
         "      \"vary\": {{\n        \"type\": \"local\",\n        \"command\": [\"{VARY}\", \"serve\", \"--stdio\", \"--\", \"{VARY}\", \"weather\"]\n      }}\n"
     );

@@ -121,12 +121,12 @@ fn where_no_gateway_answers_is_said() {
     let port = free.local_addr().unwrap().port().to_string();
     drop(free);
     run(&["status", &port]).refuses(&[
-        &format!("no status from 127.0.0.1:{port}: "),
+        &format!("no status from 127.0.0.1:{port}: connection refused; "),
         &format!("is there a `vary serve --admin 127.0.0.1:{port}`?"),
     ]);
     let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
     run(&["status", &server.address.to_string()])
-        .refuses(&["404", "is not where a Vary answers its operator"]);
+        .refuses(&["404", "it is not the `--admin` address of a gateway"]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
     served.refuses(&["can be reached from other machines"]);

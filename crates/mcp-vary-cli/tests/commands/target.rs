@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::{Run, Server, VARY, WEATHER, command, run, with_weather};
+use crate::program::{Run, Server, VARY, WEATHER, command, file, run, with_weather};
 
 /// An empty directory for one test.
 fn directory(name: &str) -> PathBuf {
@@ -303,6 +303,25 @@ fn at_a_terminal_stdio_says_what_it_waits_for() {
         "{}",
         piped.stderr
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn at_a_terminal_the_log_is_above_the_line_that_shows_the_progress() {
+    let text = format!(
+        "servers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  gone: {{command: sh, args: [-c, sleep 0.5; exit 1]}}\n"
+    );
+    let path = file("target-progress.yaml", &text);
+    let command = command(&["serve", "--stdio", path.to_str().unwrap()]);
+    let (shown, _) = at_terminal(&command, "\u{4}");
+    let line = shown
+        .lines()
+        .find(|line| line.contains("server not connected"));
+    let line = line.unwrap_or_else(|| panic!("{shown}"));
+    let (before, _) = line.split_once("WARN").unwrap();
+    let (progress, time) = before.rsplit_once("\r\u{1b}[K").unwrap();
+    assert!(progress.contains("waiting for `gone` ..."), "{shown}");
+    assert!(!time.contains("waiting"), "{shown}");
 }
 
 #[cfg(unix)]

@@ -73,3 +73,25 @@ fn a_tool_that_is_not_listed_is_refused_with_the_nearest() {
         )
     );
 }
+
+#[test]
+fn a_tool_of_another_name_or_variant_is_refused_with_what_to_write() {
+    let path = configuration("tools-names.yaml");
+    for (args, message) in [
+        (
+            ["--variant", "agent", "--tool", "get_weather"],
+            "error: `get_weather` is called `weather` here\n",
+        ),
+        (
+            ["--variant", "standard", "--tool", "weather"],
+            "error: `weather` exists in variant `agent`; add --variant agent\n",
+        ),
+    ] {
+        let refused = run(&[&["tools"], &args[..], &[&path]].concat());
+        assert_eq!(
+            (refused.code, refused.stderr.as_str()),
+            (Some(1), message),
+            "{args:?}"
+        );
+    }
+}
