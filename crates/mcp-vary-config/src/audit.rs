@@ -136,7 +136,7 @@ const SETTINGS: &[KeySpec<PartialAudit>] = &[
     },
     KeySpec {
         key: "identities",
-        about: "what is written of principals. `id`: an id from which nobody learns a name. `full`: also issuer, subject, OAuth client and the name of the key",
+        about: "what is written of principals. `id`: an id that reveals no name. `full`: also issuer, subject, OAuth client and the name of the key",
         default: "id",
         takes: ValueKind::Other(
             |schema| schema.choice(IDENTITIES),

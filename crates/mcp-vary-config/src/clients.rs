@@ -187,7 +187,7 @@ several, upper and lower case are the same",
     },
     KeySpec {
         key: "result",
-        about: "which field of a tool's result it gets, in variants that do not say so themselves: `both`, \
+        about: "which field of a tool's result it gets, in variants that do not set it: `both`, \
 `content`, `structured`",
         default: "",
         takes: ValueKind::Other(
@@ -197,7 +197,7 @@ several, upper and lower case are the same",
     },
     KeySpec {
         key: "dialect",
-        about: "what the schemas of tools say to it, in variants that do not say so themselves: `gemini`, \
+        about: "the dialect of its tools' schemas, in variants that do not set one: `gemini`, \
 `openai-strict`, `none`",
         default: "",
         takes: ValueKind::Other(
@@ -207,8 +207,7 @@ several, upper and lower case are the same",
     },
     KeySpec {
         key: "features",
-        about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
-say so themselves",
+        about: "the feature tags that count as declared if it declares none, in variants that do not set them",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.rule.features = Some(Arc::new(features(reader, field)));

@@ -182,7 +182,7 @@ impl All {
                 .iter()
                 .any(|other| other.says_the_same(&server));
             if same {
-                return say(format!("stands in {first} already"), "it is taken once");
+                return say(format!("is in {first} already"), "it is taken once");
             }
             let number = (2..).find(|number| !self.taken.contains_key(&numbered(&plain, *number)));
             server.name = numbered(&plain, number.unwrap_or(2));

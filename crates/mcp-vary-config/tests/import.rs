@@ -81,7 +81,7 @@ servers:
     command: c
 
 --- two.toml:1:1: `mcp_servers.docs` is called `docs-2` here: one.json has a `docs`; rename one of them, or take one out
---- two.toml:3:1: `mcp_servers.git` stands in one.json already; it is taken once
+--- two.toml:3:1: `mcp_servers.git` is in one.json already; it is taken once
 --- three:1:10: `docs` is called `docs-3` here: one.json has a `docs`; rename one of them, or take one out
 ");
 }

@@ -88,7 +88,7 @@ fn presence(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Presence> {
     let items = reader.list(field);
     if items.is_empty() {
         let fix = "write `absent`, or at least one pattern";
-        reader.report(field, "is empty, so it holds for nobody", fix);
+        reader.report(field, "is empty, so it matches no client", fix);
         return None;
     }
     if items.len() > MAX_WHEN_PATTERNS {

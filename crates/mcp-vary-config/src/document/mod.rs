@@ -256,7 +256,7 @@ mod tests {
         refuses(
             "x",
             "a: &a [*a]",
-            &["1:8: an alias stands inside of what it names; write out what it means"],
+            &["1:8: an alias is inside of the value that it names; write out what it means"],
         );
         refuses(
             "x",

@@ -171,7 +171,8 @@ impl Tree {
 
     fn expand_alias(&mut self, anchor: usize, at: Position) -> Result<Node, Diagnostic> {
         let Some(node) = self.anchors.get(&anchor) else {
-            let diagnostic = Diagnostic::new(at, "", "an alias stands inside of what it names");
+            let diagnostic =
+                Diagnostic::new(at, "", "an alias is inside of the value that it names");
             return Err(diagnostic.with_fix("write out what it means"));
         };
         let node = node.clone();

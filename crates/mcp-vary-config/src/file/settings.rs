@@ -126,7 +126,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
     },
     KeySpec {
         key: "naming",
-        about: "how the names of tools and prompts tell their server. `as-needed`: as they are with one \
+        about: "whether the names of tools and prompts contain the name of their server. `as-needed`: as they are with one \
 server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two \
 with one name the first server's is served. `on-collision`: `name_tool` only for names \
 that several servers have",
@@ -207,7 +207,7 @@ that several servers have",
     },
     KeySpec {
         key: "experiments",
-        about: "variants that are compared: each client gets one of them, and `vary experiment` says what came of it",
+        about: "variants that are compared: each client gets one of them, and `vary experiment` shows the results",
         default: "",
         takes: ValueKind::Other(experiments::shape, |reader, field, draft| {
             experiments::read(
@@ -229,8 +229,8 @@ that several servers have",
     },
     KeySpec {
         key: "variant",
-        about: "the variant of clients that name none and that no rule of `clients` is about; without it \
-their hints decide. `--variant` wins",
+        about: "the variant of clients that select none and match no rule of `clients`; without it their \
+hints decide. `--variant` wins",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
             let variant = clients::variant(reader, field, &mut draft.named);
@@ -239,7 +239,7 @@ their hints decide. `--variant` wins",
     },
     KeySpec {
         key: "clients",
-        about: "rules for clients: which variant they get that name none, and how it is shown to them",
+        about: "rules for clients: the variant of clients that select none, and how it is shown to them",
         default: "",
         takes: ValueKind::Other(clients::shape, |reader, field, draft| {
             let rules = &mut draft.config.selection.rules;
@@ -327,7 +327,7 @@ their hints decide. `--variant` wins",
     },
     KeySpec {
         key: "keys",
-        about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
+        about: "secrets that seal sessions and cursors: the first one seals new ones, and each of them opens what it has sealed. Without it each process makes its own, and sessions end with the process",
         default: "",
         takes: ValueKind::Other(sealing_keys::shape, |reader, field, draft| {
             draft.config.named_keys = sealing_keys::read(reader, field)

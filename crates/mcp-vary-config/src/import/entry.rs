@@ -329,7 +329,7 @@ impl Taking<'_> {
         let fix = format!("write `${{{variable}}}` in its place, and set the variable {variable}");
         self.found.note(
             field,
-            "looks like a secret, and stands in the configuration",
+            "looks like a secret, and the configuration contains it",
             fix,
         );
     }

@@ -76,7 +76,7 @@ const WITHOUT_EQUIVALENT: &[(&[&str], &str, &str)] = &[
             "supports_parallel_tool_calls",
             "source",
         ],
-        "is left out: it is about the program that the file is of",
+        "is left out: it configures the program that the file belongs to",
         "nothing needs to be done",
     ),
 ];

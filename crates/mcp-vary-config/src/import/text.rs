@@ -127,7 +127,7 @@ fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
                     found.note(
                         field,
                         what,
-                        format!("set {name} to what stands in the file"),
+                        format!("set {name} to the content of the file"),
                     );
                 }
                 found.needs(&name, if is_file { "what stood in a file" } else { "" });
@@ -250,7 +250,7 @@ fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Fo
         _ => {
             let name = variable_name(first);
             let what = format!(
-                "has `${{{scheme}...}}`, which nothing here stands for; it is the variable `{name}`"
+                "has `${{{scheme}...}}`, which Vary cannot replace; it is the variable `{name}`"
             );
             found.note(field, what, format!("set {name}"));
             found.needs(&name, "");

@@ -78,7 +78,7 @@ impl PartialModel {
     }
 }
 
-/// Notes a model that is asked for nobody.
+/// Notes a model that is never used.
 pub(crate) fn check(reader: &mut Reader<'_>, root: &Located<'_>, config: &Config) {
     let Some(model) = &config.model_ranking else {
         return;
@@ -89,13 +89,13 @@ pub(crate) fn check(reader: &mut Reader<'_>, root: &Located<'_>, config: &Config
         reader.notes.push(note.with_fix(fix));
     };
     if !config.variants {
-        note("is asked for nobody: there are no variants", "leave it out");
+        note("is never used: there are no variants", "leave it out");
     } else if config.authentication.is_none()
         && config.stdio_principal.is_none()
         && !model.anonymous
     {
         note(
-            "is asked for nobody: all clients are anonymous",
+            "is never used: all clients are anonymous",
             "add `auth` to the file, or `anonymous: on` here",
         );
     }

@@ -115,7 +115,7 @@ const ROLES: &[(&str, Role)] = &[("user", Role::User), ("assistant", Role::Assis
 const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
     KeySpec {
         key: "prompts",
-        about: "the prompts that it is about: a list of patterns and conditions, or `include` and `exclude`. All without it",
+        about: "the prompts that the rule applies to: a list of patterns and conditions, or `include` and `exclude`. All without it",
         default: "",
         takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.prompts = selection::read(reader, field)
@@ -131,7 +131,7 @@ const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
     },
     KeySpec {
         key: "when",
-        about: "the clients that it is for: a condition over their feature tags. Of several that hold the one that asks for most decides, then the first",
+        about: "the clients that the rule applies to: a condition over their feature tags. If several rules match, the most specific condition decides; ties go to the first rule",
         default: "*",
         takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()

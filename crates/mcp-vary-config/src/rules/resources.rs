@@ -170,7 +170,7 @@ const AS: &[(&str, As)] = &[
 const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
     KeySpec {
         key: "uris",
-        about: "the resources that it is about, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
+        about: "the resources that the rule applies to, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
         default: "",
         takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.uris = selection::read(reader, field)
@@ -186,7 +186,7 @@ const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
     },
     KeySpec {
         key: "when",
-        about: "the clients that it is for, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
+        about: "the clients that the rule applies to, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field)

@@ -162,7 +162,7 @@ impl PartialResultRule {
 const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     KeySpec {
         key: "tools",
-        about: "the tools that it is about: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
+        about: "the tools that the rule applies to: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
         default: "",
         takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.tools = selection::read(reader, field)
@@ -178,7 +178,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     },
     KeySpec {
         key: "when",
-        about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
+        about: "the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If several rules match, the most specific condition decides; ties go to the first rule",
         default: "*",
         takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()
@@ -251,13 +251,13 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     },
     KeySpec {
         key: "hints-under",
-        about: "the property that hints stand in, where the client reads JSON and the tool's `outputSchema` admits it",
+        about: "the property that contains the hints, if the client reads JSON and the tool's `outputSchema` accepts it",
         default: "hints",
         takes: ValueKind::Scalar(|draft| &mut draft.recipe.hints_property),
     },
     KeySpec {
         key: "limits",
-        about: "how much of a result goes out: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
+        about: "how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
         default: "",
         takes: ValueKind::Other(
             |schema| schema.table(&[BOUNDS]),

@@ -16,9 +16,9 @@ use crate::schema_builder::SchemaBuilder;
 pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = &[
     KeySpec {
         key: "from",
-        about: "another variant that this one starts from, or one of the four. Keys of this one \
-replace those of that one; overrides are merged, item by item and argument by argument. Without it: everything \
-as it is, or as the one of the four that has the same name",
+        about: "another variant, or one of the four, whose settings this one inherits. Your settings replace \
+the inherited ones; overrides are merged, item by item and argument by argument. Without it: the one of the four \
+that has the same name, otherwise everything",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
             draft.from = reader.word(field)

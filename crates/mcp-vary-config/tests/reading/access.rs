@@ -136,7 +136,7 @@ fn a_rule_says_to_whom_it_applies() {
     refuses_rule(
         "{when: {groups: []}, allow: [a]}",
         &[
-            "3:26: `access[0].when.groups` is empty, so it holds for nobody; write `absent`, or at least one pattern",
+            "3:26: `access[0].when.groups` is empty, so it matches no client; write `absent`, or at least one pattern",
         ],
     );
     refuses_rule(

@@ -144,7 +144,7 @@ fn a_model_that_is_asked_for_nobody_is_noted() {
     assert_eq!(
         notes,
         [
-            "2:18: `ranking.model` is asked for nobody: all clients are anonymous; add `auth` to the file, or `anonymous: \
+            "2:18: `ranking.model` is never used: all clients are anonymous; add `auth` to the file, or `anonymous: \
              on` here"
         ]
     );
@@ -153,7 +153,7 @@ fn a_model_that_is_asked_for_nobody_is_noted() {
     let off = "variants: off\nranking: {model: {url: \"https://a.example/v1\", name: small, anonymous: on}}";
     assert_eq!(
         model(off).1,
-        ["3:18: `ranking.model` is asked for nobody: there are no variants; leave it out"]
+        ["3:18: `ranking.model` is never used: there are no variants; leave it out"]
     );
 }
 
