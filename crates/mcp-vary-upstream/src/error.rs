@@ -394,7 +394,7 @@ impl UpstreamError {
     pub fn details(&self) -> String {
         match self {
             Self::Closed { stderr_tail, .. } if !stderr_tail.is_empty() => {
-                format!("{self}; its last words: {stderr_tail}")
+                format!("{self}; last stderr lines: {stderr_tail}")
             }
             Self::Unreachable { reason, .. }
             | Self::Unanswered { reason, .. }

@@ -221,7 +221,7 @@ fn handshake_error(server: &Arc<str>, what: &str, said: &str) -> ConnectError {
     ConnectError::Handshake {
         server: Arc::clone(server),
         what: format!(
-            "{what} in its answer to the handshake; it said `{said}`; \
+            "{what} in its answer to the handshake; it sent `{said}`; \
              check that the address or command is that of an MCP server"
         ),
     }

@@ -25,7 +25,7 @@ fn a_program_that_is_not_there_is_named() {
 fn a_program_that_ends_has_its_last_words() {
     let dies = ["--", "sh", "-c", "echo no licence >&2; exit 3"];
     run(&[&["inspect"], &dies[..]].concat())
-        .refuses(&["ended (exit status: 3); its last words: no licence"]);
+        .refuses(&["ended (exit status: 3); last stderr lines: no licence"]);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl InputRequired {
         let state = match edit::get(result, REQUEST_STATE) {
             Some(text) => {
                 let state = serde_json::from_str(text);
-                Some(state.map_err(|_| "asks for input with a state that is no string")?)
+                Some(state.map_err(|_| "asks for input with a state that is not a string")?)
             }
             None => None,
         };
@@ -155,7 +155,7 @@ mod tests {
         );
         is_faulty(
             r#"{"resultType":"input_required","requestState":7}"#,
-            "asks for input with a state that is no string",
+            "asks for input with a state that is not a string",
         );
         for bad in [
             "7",

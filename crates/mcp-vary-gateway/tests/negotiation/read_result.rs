@@ -138,9 +138,15 @@ async fn what_cannot_be_read_is_said_to_the_model() {
         (json!({"uri": 7}), "`uri` is missing"),
         (json!({"uri": "vary://result/0"}), "there is no such result"),
         (json!({"uri": uri, "pointer": "/x"}), "omit the pointer"),
-        (json!({"uri": uri, "pointer": 1}), "`pointer` is no string"),
+        (
+            json!({"uri": uri, "pointer": 1}),
+            "`pointer` is not a string",
+        ),
         (json!({"uri": uri, "offset": 1000}), "begin before that"),
-        (json!({"uri": uri, "offset": -1}), "`offset` is no count"),
+        (
+            json!({"uri": uri, "offset": -1}),
+            "`offset` is negative or not a whole number",
+        ),
         (json!({"uri": uri, "limit": 0}), "ask for one at the least"),
         (json!({"uri": uri, "page": 2}), "is none of"),
     ] {

@@ -314,7 +314,7 @@ impl Exchange {
 
     /// Handles a response that is one JSON text.
     fn on_body(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
-        let mut why = Cow::Borrowed("it holds no answer");
+        let mut why = Cow::Borrowed("it contains no answer");
         for message in server_message::messages(body.clone()) {
             // An error without id means that the request could not be read; there is only this one.
             if let Err(error) = self.on_message(message, true) {
@@ -323,7 +323,7 @@ impl Exchange {
         }
         if !self.is_answered() {
             let said = self.connection.secrets.excerpt(body, 200);
-            let what = format!("its reply is no answer, since {why}; it said `{said}`");
+            let what = format!("its reply is not an answer: {why}; it sent `{said}`");
             return Err(self.connection.misbehaved(what));
         }
         self.state = State::Finished;

@@ -400,10 +400,10 @@ impl Shared {
         let words = self.stderr_tail.text();
         match (stray.as_str(), words.as_str()) {
             ("", "") => "it wrote nothing".to_owned(),
-            ("", words) => format!("its last words: {words}"),
-            (stray, "") => format!("it wrote `{stray}`, which is no message"),
+            ("", words) => format!("last stderr lines: {words}"),
+            (stray, "") => format!("it wrote `{stray}`, which is not a message"),
             (stray, words) => {
-                format!("it wrote `{stray}`, which is no message; its last words: {words}")
+                format!("it wrote `{stray}`, which is not a message; last stderr lines: {words}")
             }
         }
     }

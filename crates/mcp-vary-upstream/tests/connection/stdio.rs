@@ -223,7 +223,7 @@ async fn a_command_that_cannot_start_says_which_and_why() {
     let dead = fails(UpstreamConfig::new("tools", Target::command("sh", script))).await;
     says(
         &dead,
-        &["`tools`", "exit status: 4", "its last words: no luck"],
+        &["`tools`", "exit status: 4", "last stderr lines: no luck"],
     );
 }
 
@@ -317,7 +317,7 @@ async fn a_dead_child_fails_its_calls_at_once_and_its_last_words_are_details() {
         );
         says(
             &error.details(),
-            &["`peer` ended", r"its last words: out of \u{1b}[31mluck"],
+            &["`peer` ended", r"last stderr lines: out of \u{1b}[31mluck"],
         );
     }
     let Ok(Event::Closed { reason }) = soon(events.recv()).await else {

@@ -185,7 +185,7 @@ impl RequestContext<'_> {
         let name: String = serde_json::from_str(name).unwrap_or_default();
         let upstream_argument = prepared.upstream_argument(&name);
         let upstream_argument = upstream_argument.ok_or_else(|| {
-            let why = "`argument.name` is no argument of the prompt";
+            let why = "`argument.name` is not an argument of the prompt";
             self.with_active_variant(view, RpcError::invalid_params(why))
         })?;
         let renamed = edit::set(&argument, "name", &json::string(upstream_argument)).into_owned();

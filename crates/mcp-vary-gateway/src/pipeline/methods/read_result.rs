@@ -132,7 +132,7 @@ fn uri(arguments: &str) -> Result<String, String> {
         .get("pointer")
         .filter(|pointer| !pointer.is_null());
     if let Some(pointer) = text {
-        let pointer = pointer.as_str().ok_or("`pointer` is no string")?;
+        let pointer = pointer.as_str().ok_or("`pointer` is not a string")?;
         // The rest of the part in the URI belongs to the URI's own pointer.
         part = Part::at(pointer);
     }
@@ -140,7 +140,9 @@ fn uri(arguments: &str) -> Result<String, String> {
         None => Ok(None),
         Some(count) => {
             let count = count.as_u64().and_then(|count| usize::try_from(count).ok());
-            count.map(Some).ok_or(format!("`{name}` is no count"))
+            count
+                .map(Some)
+                .ok_or(format!("`{name}` is negative or not a whole number"))
         }
     };
     if let Some(offset) = count("offset")? {

@@ -319,7 +319,7 @@ impl RequestContext<'_> {
     ) -> Result<bool, RpcError> {
         let Some(member) = member else {
             return Err(RpcError::internal(
-                "the session cannot be told of changes now",
+                "the session cannot receive notifications of changes now",
             ));
         };
         let data = |more: &str| {

@@ -29,23 +29,27 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
     .await;
     fails(
         |_| Reply::new(200, "text/html", "<h1>Hi</h1>"),
-        &["no answer", "<h1>Hi</h1>"],
+        &["not an answer", "<h1>Hi</h1>"],
     )
     .await;
     fails(
         |_| Reply::new(200, "application/json", "{\"id\":"),
-        &["no answer", "not JSON"],
+        &["not an answer", "not JSON"],
     )
     .await;
     fails(
         |_| Reply::new(200, "application/json", &b"\xff{}"[..]),
-        &["no answer", "not UTF-8"],
+        &["not an answer", "not UTF-8"],
     )
     .await;
-    fails(|_| Reply::new(200, "application/json", ""), &["no answer"]).await;
+    fails(
+        |_| Reply::new(200, "application/json", ""),
+        &["not an answer"],
+    )
+    .await;
     fails(
         |_| Reply::json(200, &json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
-        &["no answer"],
+        &["not an answer"],
     )
     .await;
     fails(
