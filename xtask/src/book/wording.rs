@@ -13,9 +13,14 @@ const PRIVATE: &[&str] = &[
 
 /// Habits, in lower case, that make sentences hard to read.
 const HABITS: &[&str] = &[
+    "came of",
+    "for nobody",
     "holds for nothing",
     "how it stands",
+    "last words",
+    "nonsense",
     "reads well",
+    "says nothing of",
     "what it came to",
     "who declares",
     "whoever",
@@ -29,7 +34,13 @@ const FOLDERS: &[&str] = &[
     "docs/explanation",
 ];
 
-/// Checks the README, and the pages for users.
+/// The help of the commands, as the tests have recorded it.
+const HELP: &str = "crates/mcp-vary-cli/tests/commands/snapshots";
+
+/// What editors show about the keys of a configuration.
+const SCHEMA: &str = "docs/vary.schema.json";
+
+/// Checks the README, the pages for users, the help of the commands, and the descriptions of the keys.
 ///
 /// # Errors
 ///
@@ -43,6 +54,15 @@ pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
         for page in pages.filter(|page| page.ends_with(".md")) {
             findings.extend(habits(&page, &workspace.read(&page)?));
         }
+    }
+    let help = workspace.files(HELP)?.into_iter();
+    let mut others: Vec<_> = help.filter(|file| file.contains("__help__")).collect();
+    if others.is_empty() {
+        return Err(format!("{HELP}: there is no help of a command"));
+    }
+    others.push(SCHEMA.to_owned());
+    for file in others {
+        findings.extend(habits(&file, &workspace.read(&file)?));
     }
     no_findings(&findings)
 }
@@ -69,8 +89,21 @@ fn habits(page: &str, text: &str) -> Vec<String> {
                 "{page}:{number}: `{habit}`: write who does what, as to a colleague"
             ));
         }
+        if is_no(&lower) {
+            findings.push(format!(
+                "{page}:{number}: `is no ...`: write `is not a ...`"
+            ));
+        }
     }
     findings
+}
+
+/// Whether a line in lower case has "is no X" in place of "is not an X". "There is no" and "is no longer" are plain.
+fn is_no(line: &str) -> bool {
+    let parts: Vec<_> = line.split(" is no ").collect();
+    parts.windows(2).any(|pair| {
+        matches!(pair, [before, after] if !before.ends_with("there") && !after.starts_with("longer"))
+    })
 }
 
 #[cfg(test)]
@@ -97,5 +130,20 @@ mod tests {
             ["a:2: `whoever`: write who does what, as to a colleague"]
         );
         assert!(habits("a", "A client that asks").is_empty());
+    }
+
+    #[test]
+    fn a_thing_is_not_another_thing() {
+        assert_eq!(
+            habits("a", "`x` is no URL"),
+            ["a:1: `is no ...`: write `is not a ...`"]
+        );
+        for plain in [
+            "There is no tool `x`",
+            "it is no longer there",
+            "`x` is not a URL",
+        ] {
+            assert!(habits("a", plain).is_empty(), "{plain}");
+        }
     }
 }
