@@ -18,7 +18,7 @@ use crate::print::{notice, sanitize};
 ///
 /// # Errors
 ///
-/// When the file has mistakes, the user does not confirm it, or cannot be asked since there is no terminal.
+/// If the file is invalid, if the user declines, or if there is no terminal to ask at.
 pub(crate) fn confirm(
     path: &Path,
     text: &str,
@@ -272,7 +272,7 @@ mod tests {
         assert!(known.contains(&known_line(first, "2")));
         assert!(
             !known.contains(&known_line(first, "1")),
-            "the text of before is no longer known"
+            "approving a changed file replaces the earlier approval"
         );
         assert_eq!(known.lines().len(), 2);
         fs::remove_dir_all(folder).unwrap();

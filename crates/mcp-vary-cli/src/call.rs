@@ -74,7 +74,7 @@ async fn call_all(
         {
             tip = match variant.and_then(|id| suggestion::for_variant(error, id)) {
                 Some(meant) => Some(meant),
-                // The answer is what counts: where the tools cannot be listed, there is no tip.
+                // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
                 None => suggestion::for_tool(front, &client, &called.tool, variant)
                     .await
                     .unwrap_or_default()
