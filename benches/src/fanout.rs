@@ -85,8 +85,9 @@ async fn of(
         let mut delays = Vec::new();
         for listener in &mut listeners {
             for _ in 0..each {
-                let told = tokio::time::timeout(PATIENCE, listener.read_until(CHANGED)).await;
-                told.map_err(|_| io::Error::other("a listener is not told of a change"))??;
+                let received = tokio::time::timeout(PATIENCE, listener.read_until(CHANGED)).await;
+                received
+                    .map_err(|_| io::Error::other("a listener is not notified of a change"))??;
             }
             delays.push(started.elapsed());
         }

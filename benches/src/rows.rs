@@ -237,7 +237,7 @@ pub(crate) const MEMORY: &str = "memory of sessions";
 pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     (
         ResultForm {
-            name: "told as a value alone",
+            name: "shaped as structuredContent only",
             tags: &["agent", "format=json"],
             form: Form::Value,
             rules: None,
@@ -247,7 +247,7 @@ pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     ),
     (
         ResultForm {
-            name: "told as JSON in both fields",
+            name: "shaped as JSON in both fields",
             tags: &["format=json"],
             form: Form::Both,
             rules: None,
@@ -257,7 +257,7 @@ pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     ),
     (
         ResultForm {
-            name: "told by a template",
+            name: "shaped by a template",
             tags: &["human", "format=markdown"],
             form: Form::Lines,
             rules: Some(
@@ -269,7 +269,7 @@ pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     ),
     (
         ResultForm {
-            name: "told as jq makes it",
+            name: "shaped by a jq filter",
             tags: &["agent", "format=json"],
             form: Form::Value,
             rules: Some(r#"[{"project": "{text, rows: (.rows | map({key, value}))}"}]"#),
@@ -279,7 +279,7 @@ pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     ),
     (
         ResultForm {
-            name: "told in few words",
+            name: "shaped with verbosity=compact",
             tags: &["verbosity=compact"],
             form: Form::Few,
             rules: None,
@@ -292,11 +292,11 @@ pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
 /// Results of various sizes, for clients that declare features and clients that declare none.
 fn form_rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (told, sizes) in FORMS {
+    for (form, sizes) in FORMS {
         for kilobytes in *sizes {
-            rows.push(Row::in_form(Era::Legacy, told, *kilobytes));
+            rows.push(Row::in_form(Era::Legacy, form, *kilobytes));
         }
-        rows.push(Row::in_form(Era::Modern, told, 1));
+        rows.push(Row::in_form(Era::Modern, form, 1));
     }
     rows
 }

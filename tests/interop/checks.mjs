@@ -122,7 +122,7 @@ async function variants(expected, client) {
   await told("calls in compact", async () => {
     expectValue(await client.callTool(structured, { [VARIANT]: "compact" }), structured);
   });
-  await told("is told which variants exist when it names another", async () => {
+  await told("learns which variants exist when it selects another", async () => {
     const error = await failure(() => client.listTools({ [VARIANT]: "nonesuch" }));
     if (!/Invalid server variant/.test(error.message)) throw error;
     if (client.hidesErrorData) return;
@@ -132,7 +132,7 @@ async function variants(expected, client) {
     same(ids, ["standard", "compact", "directory", "read-only"]);
   });
   if (client.hidesErrorData) return;
-  await told("is told the active variant when a tool does not exist", async () => {
+  await told("learns the active variant when a tool does not exist", async () => {
     const error = await failure(() => client.callTool({ name: "nonesuch", arguments: {} }));
     same(error.code, -32602);
     same(error.data?.activeVariant, "standard");

@@ -218,8 +218,8 @@ async def variants(expected, session):
     await told("is offered the variants", is_offered(session))
     await told("sees a smaller list in compact, and the whole one again after it", sees_less(session))
     await told("calls in compact", calls_in_compact(session, expected["structured"]))
-    await told("is told which variants exist when it names another", is_told_of_variants(session))
-    await told("is told the active variant when a tool does not exist", is_told_of_its_variant(session))
+    await told("learns which variants exist when it selects another", is_told_of_variants(session))
+    await told("learns the active variant when a tool does not exist", is_told_of_its_variant(session))
 
 
 async def negotiated(job, features, holds):

@@ -54,7 +54,7 @@ function* wrong(tool, got, tags) {
   if (got.structuredContent === null) yield "`structuredContent` is null";
   if (link && !want.compact) yield "something was left out";
   if (!link && want.compact && tool.name === "rows") yield "nothing was left out of the rows";
-  if (tags === undefined && got._meta?.[APPLIED]) yield "it is told what was applied, and declared nothing";
+  if (tags === undefined && got._meta?.[APPLIED]) yield "the report of what was applied is there, and nothing was declared";
   if (said.isError) {
     if (!got.isError) yield "it is no error any more";
     if (!isDeepStrictEqual(texts, served)) yield "the error says something else";

@@ -77,7 +77,7 @@ def wrong(server, era, tool, result, tags):
     if not link and want.compact and tool.name == "rows":
         yield "nothing was left out of the rows"
     if tags is None and applied:
-        yield "it is told what was applied, and declared nothing"
+        yield "the report of what was applied is there, and nothing was declared"
     if said.get("isError"):
         if not result.is_error:
             yield "it is no error any more"

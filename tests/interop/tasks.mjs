@@ -47,14 +47,14 @@ async function connected(server, form) {
   await client.listTools();
   const tasks = name === "typescript-1" ? tasksOf1(client) : tasksOf2(client, transport, fill);
   /** Waits until a task is said to stand so, where `change` makes it. */
-  const hears = async (id, expected, change = () => {}) => {
-    // A session hears of its tasks anyway.
+  const notified = async (id, expected, change = () => {}) => {
+    // A session is notified of its tasks anyway.
     const stream = era === "modern" && (await client.listen(contributeTaskFilterV2({}, [id]).notifications));
     await change();
     await until(() => heard.some(({ taskId, status }) => taskId === id && status === expected));
     await stream?.close?.();
   };
-  return { client, tasks, hears, asked };
+  return { client, tasks, notified, asked };
 }
 
 /** The tasks of the SDK 1.x. */
@@ -156,10 +156,10 @@ async function failure(promise) {
 const LISTS = "lists the tasks that it had made";
 const CANCELS = "cancels a task";
 const GETS = "gets what a task came to";
-const HEARS = "hears how a task stands";
+const NOTIFIED = "is notified of the status of a task";
 const IS_ASKED = "is asked by a task";
 const IS_ASKED_BEFORE = "is asked before there is a task";
-const FAILS = "is told that a task has failed";
+const FAILS = "learns that a task has failed";
 
 /** Lists tasks and finds these, in an era that has a list. */
 async function lists(server, tasks, ids) {
@@ -175,11 +175,11 @@ async function cancels(tasks, id) {
 
 /** What is asked of servers that make tasks of 2025-11-25. */
 async function ofTheCore(server) {
-  const { client, tasks, hears, asked } = await connected(server, { interpretation: "historical" });
+  const { client, tasks, notified, asked } = await connected(server, { interpretation: "historical" });
   const research = (topic, more) => tasks.begin("simulate-research-query", { topic, ...more });
   // Each takes four seconds.
   const one = await research("a");
-  const heard = told(HEARS, () => hears(one.id, "completed"), server);
+  const heard = told(NOTIFIED, () => notified(one.id, "completed"), server);
   const begun = await tasks.status(one.id);
   const [other, gone] = [await research("b", { ambiguous: true }), await research("c")];
   await lists(server, tasks, [one.id, other.id, gone.id]);
@@ -207,7 +207,7 @@ async function ofTheExtension(server) {
     return task;
   };
   const comesTo = async (tool, args, part) => holds(text(await (await begin(tool, args)).end()), part);
-  lacks(HEARS, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server);
+  lacks(NOTIFIED, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server);
   // Each of them waits between two looks.
   await Promise.all([
     told(CANCELS, async () => {
@@ -237,10 +237,10 @@ async function ofTheExtension(server) {
 
 /** What a server says of its tasks to whoever listens. */
 async function ofListening(server) {
-  await told(HEARS, async () => {
-    const { client, tasks, hears } = await connected(server);
+  await told(NOTIFIED, async () => {
+    const { client, tasks, notified } = await connected(server);
     const { id } = await tasks.begin("wait", {});
-    await hears(id, "cancelled", () => tasks.cancel(id));
+    await notified(id, "cancelled", () => tasks.cancel(id));
     await client.close();
   }, server);
 }
@@ -270,6 +270,6 @@ const CORES = ["everything", ...(way === "http" ? ["everything-http"] : [])];
 const EXTENSIONS = era === "modern" ? ["fixture", "modern"] : ["modern"];
 if (era !== "modern") {
   const why = "the SDK of the server, rmcp 3.8.0, makes no tasks in a session";
-  for (const name of [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS]) lacks(name, why, "fixture");
+  for (const name of [LISTS, CANCELS, GETS, NOTIFIED, IS_ASKED, IS_ASKED_BEFORE, FAILS]) lacks(name, why, "fixture");
 }
 await Promise.all([...CORES.map(ofTheCore), ...EXTENSIONS.map(ofTheExtension), ofListening("tasks"), ...FASTMCP.map(ofFastMcp)]);

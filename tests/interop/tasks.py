@@ -21,10 +21,10 @@ IS_LEGACY = JOB["era"] == "legacy"
 LISTS = "lists the tasks that it had made"
 CANCELS = "cancels a task"
 GETS = "gets what a task came to"
-HEARS = "hears how a task stands"
+NOTIFIED = "is notified of the status of a task"
 IS_ASKED = "is asked by a task"
 IS_ASKED_BEFORE = "is asked before there is a task"
-FAILS = "is told that a task has failed"
+FAILS = "learns that a task has failed"
 MODERN_ONLY = "the server on FastMCP 4 makes tasks in 2026-07-28 only"
 POLLS = "the client of FastMCP 4 asks for the status of its tasks and does not listen"
 NONE = "the SDK has types of tasks, and takes no result that one was made"
@@ -81,7 +81,7 @@ async def cancels(tasks, task):
     await until(is_cancelled)
 
 
-async def hears(tasks, task, status, change=None):
+async def notified(tasks, task, status, change=None):
     """Waits until a task is said to stand so, where `change` makes it."""
 
     async def has_heard():
@@ -108,9 +108,9 @@ async def lists(server, tasks, made):
 async def listens(server, check):
     """Listens to a task, with a client that can."""
     if IS_FASTMCP:
-        lacks(HEARS, POLLS, server)
+        lacks(NOTIFIED, POLLS, server)
     else:
-        await told(HEARS, check, server)
+        await told(NOTIFIED, check, server)
 
 
 async def of_the_core(server):
@@ -122,7 +122,7 @@ async def of_the_core(server):
 
         # Each takes four seconds.
         one = await research("a")
-        heard = asyncio.ensure_future(listens(server, lambda: hears(tasks, one, "completed")))
+        heard = asyncio.ensure_future(listens(server, lambda: notified(tasks, one, "completed")))
         begun = await tasks.status(one)
         other, gone = await research("b", ambiguous=True), await research("c")
 
@@ -187,18 +187,18 @@ async def of_the_extension(server):
         await told(IS_ASKED_BEFORE, is_asked_before, server)
         await told(FAILS, is_told_of_failures, server)
         await lists(server, tasks, made)
-    lacks(HEARS, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server)
+    lacks(NOTIFIED, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server)
 
 
 async def of_listening(server):
     """What a server says of its tasks to whoever listens."""
     async with client(server, {}) as (_, tasks, _):
 
-        async def hears_of_the_end():
+        async def notified_of_the_end():
             task = await tasks.begin("wait", {})
-            await hears(tasks, task, "cancelled", lambda: tasks.cancel(task))
+            await notified(tasks, task, "cancelled", lambda: tasks.cancel(task))
 
-        await listens(server, hears_of_the_end)
+        await listens(server, notified_of_the_end)
 
 
 async def of_fastmcp(server):
@@ -226,8 +226,8 @@ async def of_none(cores, extensions):
     for server in cores:
         async with client(server, {}) as (session, _, _):
             await told("is not made a task", lambda: cannot_make_a_task(session))
-    every = [LISTS, CANCELS, GETS, HEARS, IS_ASKED]
-    for names, servers in [(every, cores), ([*every, IS_ASKED_BEFORE, FAILS], extensions), ([HEARS], ["tasks"])]:
+    every = [LISTS, CANCELS, GETS, NOTIFIED, IS_ASKED]
+    for names, servers in [(every, cores), ([*every, IS_ASKED_BEFORE, FAILS], extensions), ([NOTIFIED], ["tasks"])]:
         for server in servers:
             for name in names:
                 lacks(name, NONE, server)
@@ -245,7 +245,7 @@ async def main():
         # In a session the fixture is served in 2025-11-25; `modern` is the same server without sessions.
         extensions = ["modern"]
         why = "the SDK of the server, rmcp 3.8.0, makes no tasks in a session"
-        for name in [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS]:
+        for name in [LISTS, CANCELS, GETS, NOTIFIED, IS_ASKED, IS_ASKED_BEFORE, FAILS]:
             lacks(name, why, "fixture")
     await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"), *map(of_fastmcp, fastmcp))
 

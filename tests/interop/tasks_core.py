@@ -20,7 +20,7 @@ class CoreTasks:
 
     @asynccontextmanager
     async def listening(self, task):
-        """A session hears of its tasks anyway."""
+        """A session is notified of its tasks anyway."""
         yield
 
     async def begin(self, tool, arguments):

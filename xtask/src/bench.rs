@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: the shipped build of Vary, compared with its limits and its peers.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -90,7 +91,10 @@ fn build(workspace: &Workspace, package: &str, binary: &str) -> Result<PathBuf, 
     let mut command = cargo::cargo(workspace);
     command.args(["build", "--profile", PROFILE, "--package", package]);
     process::run(&mut command, &log, LIMIT)?;
-    Ok(workspace.path("target").join(PROFILE).join(binary))
+    // This program is in the folder of another profile of the same target directory, wherever that is.
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    let profile = this.parent().unwrap_or(&this);
+    Ok(profile.with_file_name(PROFILE).join(binary))
 }
 
 /// The profile for releases in the root `Cargo.toml`.

@@ -141,7 +141,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     jobs.extend(of_sdks("examples", SDKS, &json!({"targets": targets})));
     let (there, behind) = behind::begun(workspace, &vary)?;
     running.extend(behind);
-    for what in ["asking", "eras", "hearing", "tasks"] {
+    for what in ["server_requests", "eras", "notifications", "tasks"] {
         jobs.extend(of_sdks(what, NOTIFIED, &there));
     }
     let fixture = workspace.binary("fixture-server")?;

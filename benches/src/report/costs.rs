@@ -110,7 +110,7 @@ impl Fan {
         let ratio = limit.map(|limit| cpu / median(limit.cpu.clone()));
         let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({ratio:.2} × the limit)"));
         format!(
-            "{cpu:.2} µs of CPU for each of {}{ratio} · told after {:.1} ms p50, {:.1} ms p99",
+            "{cpu:.2} µs of CPU for each of {}{ratio} · notified after {:.1} ms p50, {:.1} ms p99",
             self.listeners,
             self.percentile(50),
             self.percentile(99),

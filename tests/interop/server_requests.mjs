@@ -29,7 +29,7 @@ async function connected(server, answers) {
       ? new sdk.Http(new URL(url))
       : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
   const client = new sdk.Client(
-    { name: "interop-asking", version: "1.0.0" },
+    { name: "interop-server-requests", version: "1.0.0" },
     {
       capabilities: CAPABILITIES,
       versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
@@ -143,7 +143,7 @@ async function all(server, { form, sample, use, visit, roots }) {
   return { client, answers };
 }
 
-/** What `client` is told to visit before a call of `tool` can be answered. */
+/** The URL that `client` gets before a call of `tool` can be answered. */
 async function refused(client, tool, args) {
   const error = await client.callTool({ name: tool, arguments: args }).then(
     (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
@@ -157,7 +157,7 @@ async function refused(client, tool, args) {
 for (const server of way === "http" ? ["everything", "everything-http"] : ["everything"]) {
   const { client, answers } = await all(server, OF_EVERYTHING);
 
-  await told("is told which address to visit first", async () => {
+  await told("learns which URL to visit first", async () => {
     const args = { url: "https://example.org/b", errorPath: true };
     const first = "https://modelcontextprotocol.io";
     if (era === "legacy") return same(await refused(client, "trigger-url-elicitation", args), first);
@@ -227,13 +227,13 @@ const ends = async (id) => {
   while (!ended.has(id)) await new Promise((resolve) => (wake = resolve));
 };
 
-await inSessions("is told that a visit has ended", async () => {
+await inSessions("is notified that a URL elicitation is complete", async () => {
   answers["elicitation/create"] = accepts();
   same(await called(client, "visit"), "accept");
   await ends("visit-1");
 }, "asking");
 
-await told("visits an address before its call is answered", async () => {
+await told("visits a URL before its call is answered", async () => {
   const seen = new Set();
   answers["elicitation/create"] = ({ params }) => {
     seen.add(params.url);

@@ -1,4 +1,4 @@
-"""What servers ask of the Python SDK: forms, visits, samples and roots. The same as in asking.mjs."""
+"""What servers ask of the Python SDK: forms, visits, samples and roots. The same as in server_requests.mjs."""
 
 import asyncio
 import json
@@ -157,7 +157,7 @@ async def in_sessions(name, action, server):
 
 
 async def refused(session, tool, arguments):
-    """What the client is told to visit before a call of `tool` can be answered."""
+    """The URL that the client gets before a call of `tool` can be answered."""
     try:
         raise AssertionError(f"no error but {await called(session, tool, arguments)}")
     except MCPError as error:
@@ -206,7 +206,7 @@ async def everything(server):
                     holds(one, "Ada")
                     holds(two, "Grace")
 
-        await told("is told which address to visit first", is_told_where_first, server)
+        await told("learns which URL to visit first", is_told_where_first, server)
         await told("shows other roots when they have changed", shows_others, server)
         await told("two clients at once are each asked their own", are_asked_their_own, server)
 
@@ -253,8 +253,8 @@ async def asking(server):
             same(await called(session, "enter", {"who": who}), f"welcome {who}")
             same(seen, {"https://example.org/ticket"})
 
-        await in_sessions("is told that a visit has ended", is_told_of_the_end, server)
-        await told("visits an address before its call is answered", visits_before_the_answer, server)
+        await in_sessions("is notified that a URL elicitation is complete", is_told_of_the_end, server)
+        await told("visits a URL before its call is answered", visits_before_the_answer, server)
 
 
 async def main():

@@ -1,4 +1,4 @@
-"""What the Python SDK hears of changes. The same as in hearing.mjs."""
+"""The notifications of changes that the Python SDK receives. The same as in notifications.mjs."""
 
 import asyncio
 import json
@@ -10,13 +10,13 @@ from telling import VARIANT, same, told
 
 JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
-HEARS = "hears of a resource when the server says that it changed"
+NOTIFIED = "is notified of a change of a resource"
 WATCHED = "test://watched-resource"
 OTHER = "test://static-text"
 
 
 class Ear:
-    """What a client hears of one kind, in a session of the era before."""
+    """The notifications of one kind that a client receives in a session of 2025-11-25."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -46,7 +46,7 @@ async def until(change, wait):
     return waiting.result()
 
 
-async def hears_of_a_list(server):
+async def is_notified_of_a_list(server):
     ear = Ear(types.ToolListChangedNotification)
     async with client(server, ear) as session:
         tool = f"added-by-{JOB['client']}-{JOB['way']}-{JOB['era']}"
@@ -63,7 +63,7 @@ async def hears_of_a_list(server):
             same(written(ear.heard[0].params)["_meta"][VARIANT], "standard")
 
 
-async def hears_of_a_resource(server):
+async def is_notified_of_a_resource(server):
     ear = Ear(types.ResourceUpdatedNotification)
     async with client(server, ear) as session:
 
@@ -101,7 +101,7 @@ async def belongs_to_its_variant():
         await session.subscribe_resource(WATCHED, meta={VARIANT: "standard"})
 
 
-async def hears_of_the_official_one(server, **callbacks):
+async def is_notified_of_the_official_one(server, **callbacks):
     ear = Ear(types.ResourceUpdatedNotification)
     async with client(server, ear, **callbacks) as session:
         uri = str((await session.list_resources()).resources[0].uri)
@@ -126,20 +126,20 @@ async def hears_of_the_official_one(server, **callbacks):
 
 async def main():
     for server in ["fixture", "modern"]:
-        await told("hears that a list changed, and of which variant", lambda: hears_of_a_list(server), server)
+        await told("is notified that a list changed, and in which variant", lambda: is_notified_of_a_list(server), server)
         await told(
-            "hears of the resource that it asked to hear of, and of no other",
-            lambda: hears_of_a_resource(server),
+            "is notified of the resource to which it subscribed, and of no other",
+            lambda: is_notified_of_a_resource(server),
             server,
         )
     await told("a subscription belongs to its variant", belongs_to_its_variant, "fixture")
     # Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
     for server in ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]:
-        await told(HEARS, lambda: hears_of_the_official_one(server), server)
+        await told(NOTIFIED, lambda: is_notified_of_the_official_one(server), server)
         # What can be asked something has its calls made on a connection of its own.
         await told(
-            f"{HEARS}, and can be asked",
-            lambda: hears_of_the_official_one(server, elicitation_callback=declines),
+            f"{NOTIFIED}, and can be asked",
+            lambda: is_notified_of_the_official_one(server, elicitation_callback=declines),
             server,
         )
 

@@ -12,7 +12,7 @@ const SCHEMAS = {
   "notifications/tools/list_changed": types.ToolListChangedNotificationSchema,
   "notifications/resources/updated": types.ResourceUpdatedNotificationSchema,
 };
-const HEARS = "hears of a resource when the server says that it changed";
+const NOTIFIED = "is notified of a change of a resource";
 const WATCHED = "test://watched-resource";
 const OTHER = "test://static-text";
 
@@ -25,7 +25,7 @@ async function connected(server, capabilities = {}) {
       ? new sdk.Http(new URL(url))
       : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
   const client = new sdk.Client(
-    { name: "interop-hearing", version: "1.0.0" },
+    { name: "interop-notifications", version: "1.0.0" },
     { capabilities, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
   );
   const heard = [];
@@ -67,7 +67,7 @@ async function subscribed(client, uri) {
 }
 
 for (const server of ["fixture", "modern"]) {
-  await told("hears that a list changed, and of which variant", async () => {
+  await told("is notified that a list changed, and in which variant", async () => {
     const { client, hear } = await connected(server);
     const stream = era === "modern" && (await client.listen({ toolsListChanged: true }));
     const tool = `added-by-${name}-${way}-${era}`;
@@ -81,7 +81,7 @@ for (const server of ["fixture", "modern"]) {
     await client.close();
   }, server);
 
-  await told("hears of the resource that it asked to hear of, and of no other", async () => {
+  await told("is notified of the resource to which it subscribed, and of no other", async () => {
     const { client, heard, hear } = await connected(server);
     const end = await subscribed(client, WATCHED);
     const change = async () => {
@@ -124,7 +124,7 @@ await told("a subscription belongs to its variant", async () => {
 for (const server of way === "http" ? ["everything", "everything-http"] : ["everything"]) {
   // What can be asked something has its calls made on a connection of its own.
   for (const [capabilities, can] of [[{}, ""], [{ elicitation: { form: {} } }, ", and can be asked"]]) {
-    await told(`${HEARS}${can}`, async () => {
+    await told(`${NOTIFIED}${can}`, async () => {
       const { client, heard, hear } = await connected(server, capabilities);
       const [{ uri }] = (await client.listResources()).resources;
       const end = await subscribed(client, uri);
