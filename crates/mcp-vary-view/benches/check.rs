@@ -10,6 +10,10 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mcp_vary_view::{DIRECTORY, PreparedTool, ToolOverride};
 use serde_json::{Value, json};
 
+/// The allocator of `vary`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A recorded tool in the variant `directory`.
 fn tool(list: &str, name: &str) -> PreparedTool {
     let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tool-lists");
