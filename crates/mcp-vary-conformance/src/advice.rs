@@ -138,10 +138,100 @@ pub(crate) fn of(requirement: &str) -> &'static str {
     row.map_or("", |(_, advice)| advice)
 }
 
+/// The advice for the authors of clients, in the order of the checks.
+const ADVICE_FOR_CLIENTS: &[(&str, &str)] = &[
+    (
+        "EXT-1",
+        "Name the extension `prefix/name` with a domain of yours as the prefix, such as `com.example/name`.",
+    ),
+    (
+        "EXT-2",
+        "Declare extensions as an object in `capabilities.extensions`: `{\"com.example/name\": {}}`. Settings are objects, `{}` if there are none.",
+    ),
+    (
+        "CN-17",
+        "Declare content negotiation as `{\"version\": \"1.0\", \"features\": [\"agent\", \"format=json\"]}`, and name your capabilities among the tags.",
+    ),
+    (
+        "CN-1",
+        "Write each tag as `tag`, `!tag`, `key=value` or `key!=value`, without spaces.",
+    ),
+    (
+        "CN-18",
+        "Put the same capabilities into `_meta` of each request: a server of 2026-07-28 remembers nothing.",
+    ),
+    (
+        "SV-4",
+        "Declare hints as `{\"variantHints\": {\"description\": \"…\", \"hints\": {\"contextSize\": [\"compact\", \"standard\"]}}}`.",
+    ),
+    (
+        "SV-2",
+        "Declare `io.modelcontextprotocol/server-variants`, and select a variant only if the server's `availableVariants` has some.",
+    ),
+    (
+        "SV-8",
+        "Put the `id` of a variant on offer into `_meta[\"io.modelcontextprotocol/server-variant\"]` of `params`.",
+    ),
+    (
+        "EXT-4",
+        "Look into the server's `capabilities.extensions` before you use an extension; without it, send what you would have sent before.",
+    ),
+    (
+        "SV-13",
+        "Send `nextCursor` back unchanged, in a request with the same selector. Forget cursors when you change the variant.",
+    ),
+    (
+        "SV-14",
+        "Unsubscribe before you subscribe to the same resource in another variant, and list resources again when they change.",
+    ),
+    (
+        "SV-1",
+        "Read the members that you know of a variant, and ignore all others.",
+    ),
+    (
+        "EXT-5",
+        "Read a server's settings member by member, and treat what has the wrong type as absent.",
+    ),
+    (
+        "CN-7",
+        "Read `content` if there is no `structuredContent`: a server that does not declare content negotiation ignores your tags.",
+    ),
+    (
+        "SV-19",
+        "On error -32602 `Invalid server variant`, send the request once more without a selector, then report the error.",
+    ),
+    (
+        "SV-16",
+        "On `list_changed`, list again in the variant that it names, or in all that you use if it names none.",
+    ),
+    (
+        "TR-1",
+        "Give the model the `content`, or the `structuredContent` if it works with data; one of them is enough.",
+    ),
+];
+
+/// The advice for authors of clients about `requirement`.
+pub(crate) fn for_clients(requirement: &str) -> &'static str {
+    let mut rows = ADVICE_FOR_CLIENTS.iter();
+    let row = rows.find(|(of, _)| *of == requirement);
+    row.map_or("", |(_, advice)| advice)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::registry;
+
+    #[test]
+    fn each_check_of_clients_has_advice_and_each_advice_a_check() {
+        for check in registry::client_checks() {
+            assert!(!check.advice().is_empty(), "{}", check.id());
+        }
+        for (requirement, _) in ADVICE_FOR_CLIENTS {
+            let mut checks = registry::client_checks();
+            assert!(checks.any(|it| it.matches(requirement)), "{requirement}");
+        }
+    }
 
     #[test]
     fn each_check_has_advice_and_each_advice_a_check() {

@@ -1,10 +1,11 @@
-//! A check: one sentence of the documents, and the function that tests a server against it.
+//! A check: one sentence of the documents, and the function that tests a server or a client against it.
 
 use std::fmt;
 
 use futures_util::future::BoxFuture;
 
 use crate::advice;
+use crate::observation::{Observation, Scenario};
 use crate::probe::Probe;
 
 /// A requirement as an executable check.
@@ -59,10 +60,13 @@ impl Check {
         self.eras
     }
 
-    /// What the author of a server can do if it objects.
+    /// What the author of the server or client can do if it objects.
     #[must_use]
     pub fn advice(&self) -> &'static str {
-        advice::of(self.requirement())
+        match self.test {
+            Test::Server(_) => advice::of(self.requirement()),
+            Test::Client(..) => advice::for_clients(self.requirement()),
+        }
     }
 
     /// The requirement of which this checks a part, such as `SV-1`.
@@ -76,10 +80,11 @@ impl Check {
     pub const fn extension(&self) -> Option<Extension> {
         match self.scope {
             Scope::Any => None,
-            Scope::Negotiation => Some(Extension::Negotiation),
-            Scope::DeclaredVariants | Scope::Variants | Scope::NoVariants => {
-                Some(Extension::Variants)
-            }
+            Scope::Negotiation | Scope::NegotiatingClient => Some(Extension::Negotiation),
+            Scope::DeclaredVariants
+            | Scope::Variants
+            | Scope::NoVariants
+            | Scope::VariantsClient => Some(Extension::Variants),
         }
     }
 
@@ -157,10 +162,10 @@ pub(crate) const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
 pub(crate) const LEGACY: &[Era] = &[Era::Legacy];
 pub(crate) const MODERN: &[Era] = &[Era::Modern];
 
-/// The servers that a check applies to.
+/// The servers or clients that a check applies to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Scope {
-    /// Every server.
+    /// Every server, or every client.
     Any,
     /// Servers that declare content negotiation.
     Negotiation,
@@ -171,22 +176,45 @@ pub(crate) enum Scope {
     /// Servers that do not declare server variants. Only a run that asks for it checks them: a server cannot be expected to
     /// know a document that it does not claim to implement.
     NoVariants,
+    /// Clients that declare content negotiation.
+    NegotiatingClient,
+    /// Clients that declare server variants, or select one.
+    VariantsClient,
 }
 
 impl Scope {
-    /// Why a server is outside.
+    /// Why a server or client is outside.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
-            Self::Any => "every server is checked",
+            Self::Any => "nobody is outside",
             Self::Negotiation => "the server does not declare content negotiation",
             Self::DeclaredVariants => "the server does not declare server variants",
             Self::Variants => "the server offers no variants",
             Self::NoVariants => "the server declares server variants",
+            Self::NegotiatingClient => "the client does not declare content negotiation",
+            Self::VariantsClient => "the client neither declares server variants nor selects one",
         }
     }
 }
 
-pub(crate) type Test = for<'a> fn(&'a Probe<'a>) -> BoxFuture<'a, Verdict>;
+/// The function of a check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Test {
+    /// Sends requests to a server.
+    Server(for<'a> fn(&'a Probe<'a>) -> BoxFuture<'a, Verdict>),
+    /// Reads what a client sent in the runs, of which this one shows what the check is about.
+    Client(Scenario, fn(&Observation<'_>) -> ClientVerdict),
+}
+
+/// Why a check of a client did not pass, and the last event that shows it.
+#[derive(Debug)]
+pub(crate) struct ClientObjection {
+    pub(crate) objection: Objection,
+    pub(crate) last_event: Option<usize>,
+}
+
+/// The outcome of a test function for clients.
+pub(crate) type ClientVerdict = Result<(), ClientObjection>;
 
 /// The outcome of a test function.
 pub(crate) type Verdict = Result<(), Objection>;

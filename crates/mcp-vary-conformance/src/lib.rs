@@ -21,6 +21,9 @@
 //! # }
 //! ```
 //!
+//! [`run_client`] checks a client: it starts a command that connects to a mock server in several scenarios, and reads what the
+//! client sends.
+//!
 //! A server that stops answering cannot hold a run up: each request and the whole run have time limits ([`Options`]), and a
 //! check that was not answered does not pass.
 
@@ -28,10 +31,15 @@ mod advice;
 mod check;
 mod checks;
 mod client;
+mod client_checks;
+mod client_command;
+mod client_run;
 mod http;
 mod json;
 mod limits;
 mod lines;
+mod mock_server;
+mod observation;
 mod options;
 mod probe;
 mod process;
@@ -47,6 +55,9 @@ mod traffic;
 mod transport;
 
 pub use check::{Check, Era, Extension, Level};
+pub use client_command::{ClientCommand, InvalidClient};
+pub use client_run::run_client;
+pub use mock_server::relay::relay;
 pub use options::{Options, UnknownCheck};
 pub use report::{Finding, Format, Outcome, Report};
 pub use run::{RunError, run};

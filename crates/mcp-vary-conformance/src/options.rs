@@ -17,6 +17,7 @@ pub struct Options {
     eras: Vec<Era>,
     limits: Limits,
     run_limit: Duration,
+    is_for_clients: bool,
 }
 
 /// A selector that matches no check.
@@ -37,11 +38,29 @@ impl Default for Options {
                 start: Duration::from_secs(20),
             },
             run_limit: Duration::from_secs(55),
+            is_for_clients: false,
         }
     }
 }
 
 impl Options {
+    /// The options of a run that checks a client: [`run_client`](crate::run_client).
+    ///
+    /// By default all checks of clients run in both eras. A client may take 20 s until its first message, is ended after 3 s
+    /// without a message, or after 30 s in any case.
+    #[must_use]
+    pub fn for_clients() -> Self {
+        let limits = Limits {
+            request: Duration::from_secs(3),
+            start: Duration::from_secs(20),
+        };
+        Self {
+            limits,
+            is_for_clients: true,
+            ..Self::default()
+        }
+    }
+
     /// The same, with only these checks: identifiers of checks or of requirements. None means all.
     ///
     /// # Errors
@@ -52,8 +71,11 @@ impl Options {
         selectors: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, UnknownCheck> {
         self.only = selectors.into_iter().map(Into::into).collect();
-        let is_unknown =
-            |selector: &&String| !registry::checks().any(|check| check.matches(selector));
+        let is_for_clients = self.is_for_clients;
+        let is_unknown = |selector: &&String| {
+            let mut checks = registry::of(is_for_clients);
+            !checks.any(|check| check.matches(selector))
+        };
         match self.only.iter().find(is_unknown) {
             Some(selector) => Err(UnknownCheck(selector.clone())),
             None => Ok(self),
@@ -75,7 +97,7 @@ impl Options {
         self
     }
 
-    /// The same, with a limit for each request and its response.
+    /// The same, with a limit for each request and its response. Of a client: how long it may be silent before it is ended.
     #[must_use]
     pub fn request_limit(mut self, limit: Duration) -> Self {
         self.limits.request = limit;
@@ -106,6 +128,10 @@ impl Options {
     pub(crate) fn asks_for(&self, check: &Check) -> bool {
         let is_expected = |extension| self.expected.contains(&extension);
         !self.only.is_empty() || check.extension().is_some_and(is_expected)
+    }
+
+    pub(crate) fn is_for_clients(&self) -> bool {
+        self.is_for_clients
     }
 
     pub(crate) fn eras(&self) -> &[Era] {

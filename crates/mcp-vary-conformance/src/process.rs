@@ -68,15 +68,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut command = CommandWrap::from(command);
-        command.wrap(KillOnDrop);
-        #[cfg(unix)]
-        command.wrap(process_wrap::tokio::ProcessGroup::leader());
-        #[cfg(windows)]
-        command.wrap(process_wrap::tokio::JobObject);
-        let mut child = command
-            .spawn()
-            .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+        let mut group = Group::start(program, command)?;
+        let child = &mut group.child;
         let taken = (
             child.stdin().take(),
             child.stdout().take(),
@@ -91,10 +84,7 @@ impl Process {
         Ok(Self {
             capabilities: capabilities.to_owned(),
             streams: AsyncMutex::new(Some(Streams { input, output })),
-            group: AsyncMutex::new(Group {
-                child,
-                is_killed: false,
-            }),
+            group: AsyncMutex::new(group),
             stderr: lines,
             stderr_reader: AsyncMutex::new(Some(reader)),
             greeting: OnceLock::new(),
@@ -243,30 +233,47 @@ impl Process {
 
 /// A process with all that it started.
 #[derive(Debug)]
-struct Group {
-    child: Box<dyn ChildWrapper>,
+pub(crate) struct Group {
+    pub(crate) child: Box<dyn ChildWrapper>,
     /// Its number may since have been given to another group.
     is_killed: bool,
 }
 
 impl Group {
-    /// Waits until the process itself has ended.
-    async fn wait(&mut self) -> Option<ExitStatus> {
+    /// Starts `command` as the leader of a group.
+    pub(crate) fn start(program: &str, command: Command) -> Result<Self, String> {
+        let mut command = CommandWrap::from(command);
+        command.wrap(KillOnDrop);
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        let child = command
+            .spawn()
+            .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+        Ok(Self {
+            child,
+            is_killed: false,
+        })
+    }
+
+    /// Waits until the process itself has ended, for at most a second.
+    pub(crate) async fn wait(&mut self) -> Option<ExitStatus> {
         // The group's own `wait` would wait for the others, too, where this process adopts orphans.
         let status = timeout(GRACE, self.child.inner_mut().wait()).await;
         status.ok().and_then(Result::ok)
     }
 
     #[cfg(unix)]
-    fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         _ = self.child.signal(rustix::process::Signal::TERM.as_raw());
     }
 
     /// Windows has no signal that asks a process to end.
     #[cfg(not(unix))]
-    fn terminate(&self) {}
+    pub(crate) fn terminate(&self) {}
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if !self.is_killed {
             // An error means that the group has ended already.
             _ = self.child.start_kill();
@@ -339,7 +346,7 @@ async fn write(input: &mut ChildStdin, message: &str) -> io::Result<()> {
 }
 
 /// Keeps the last lines of standard error.
-async fn read_stderr(stderr: ChildStderr, lines: Arc<Mutex<VecDeque<String>>>) {
+pub(crate) async fn read_stderr(stderr: ChildStderr, lines: Arc<Mutex<VecDeque<String>>>) {
     let mut reader = BufReader::new(stderr);
     loop {
         let line = match next_line(&mut reader, LINE).await {

@@ -1,11 +1,12 @@
-//! All checks, as one list.
+//! All checks, as lists: those of servers, and those of clients.
 
 use std::fmt::Write as _;
 
 use crate::check::Check;
 use crate::checks;
+use crate::client_checks;
 
-/// All checks, in the order in which they run.
+/// All checks of servers, in the order in which they run.
 ///
 /// ```
 /// let ids: Vec<&str> = mcp_vary_conformance::registry::checks().map(|check| check.id()).collect();
@@ -27,12 +28,37 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
     groups.into_iter().flatten()
 }
 
-/// All checks as a table in markdown, with their sentences.
+/// All checks of clients, in the order in which they are reported.
+///
+/// ```
+/// use mcp_vary_conformance::registry;
+///
+/// let ids: Vec<&str> = registry::client_checks().map(|check| check.id()).collect();
+/// assert!(ids.contains(&"SV-13/client-keeps-cursors-with-their-variant"));
+/// ```
+pub fn client_checks() -> impl Iterator<Item = &'static Check> {
+    let groups = [
+        client_checks::declarations::CHECKS,
+        client_checks::selection::CHECKS,
+        client_checks::reactions::CHECKS,
+    ];
+    groups.into_iter().flatten()
+}
+
+/// The checks of a run of one kind.
+pub(crate) fn of(is_for_clients: bool) -> Box<dyn Iterator<Item = &'static Check>> {
+    match is_for_clients {
+        true => Box::new(client_checks()),
+        false => Box::new(checks()),
+    }
+}
+
+/// Checks as a table in markdown, with their sentences.
 #[must_use]
-pub fn to_markdown() -> String {
+pub fn to_markdown(checks: impl Iterator<Item = &'static Check>) -> String {
     let mut table =
         "| check | level | the document | what the check does |\n|---|---|---|---|\n".to_owned();
-    for check in checks() {
+    for check in checks {
         let eras = match check.eras() {
             [era] => format!(" (only {era})"),
             _ => String::new(),
@@ -57,13 +83,13 @@ mod tests {
 
     #[test]
     fn identifiers_are_unique() {
-        let ids: BTreeSet<_> = checks().map(Check::id).collect();
-        assert_eq!(ids.len(), checks().count());
+        let ids: BTreeSet<_> = checks().chain(client_checks()).map(Check::id).collect();
+        assert_eq!(ids.len(), checks().count() + client_checks().count());
     }
 
     #[test]
     fn an_identifier_is_a_requirement_and_a_name() {
-        for check in checks() {
+        for check in checks().chain(client_checks()) {
             let (requirement, name) = check.id().split_once('/').unwrap();
             let (area, number) = requirement.split_once('-').unwrap();
             assert!(["EXT", "CN", "SV", "TR"].contains(&area), "{}", check.id());

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant as Deadline, timeout_at};
 
-use crate::check::{Check, Era, Objection, Scope};
+use crate::check::{Check, Era, Objection, Scope, Test};
 use crate::options::Options;
 use crate::probe::Probe;
 use crate::registry;
@@ -23,6 +23,12 @@ pub enum RunError {
     /// The server answers in none of the eras. The text has the reason for each.
     #[error("the server answers neither `initialize` nor `server/discover` as it should: {0}")]
     NoEra(String),
+    /// The client speaks in none of the eras. The text has the reason for each.
+    #[error("the client opens no connection as it should: {0}")]
+    NoClient(String),
+    /// The options are for the other kind of run.
+    #[error("{0}")]
+    WrongOptions(&'static str),
     /// Nothing was sent. The text has the reason.
     #[error("nothing can be sent: {0}")]
     Transport(String),
@@ -37,6 +43,10 @@ pub enum RunError {
 ///
 /// If the server answers in no era. Everything else is in the report.
 pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError> {
+    if options.is_for_clients() {
+        let error = "these options are for a client; use `Options::default()` for a server";
+        return Err(RunError::WrongOptions(error));
+    }
     let transport = Transport::new(target, options.limits()).map_err(RunError::Transport)?;
     let deadline = Deadline::now() + options.whole();
     let mut report = Report::new(target.to_string());
@@ -153,7 +163,10 @@ fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Out
 }
 
 async fn outcome(check: &Check, probe: &Probe<'_>, deadline: Deadline) -> Outcome {
-    match timeout_at(deadline, (check.test)(probe)).await {
+    let Test::Server(test) = check.test else {
+        return Outcome::NotApplicable("it is a check of clients".to_owned());
+    };
+    match timeout_at(deadline, test(probe)).await {
         Ok(Ok(())) => Outcome::Passed,
         Ok(Err(Objection::Violation(finding))) => Outcome::Violated(finding),
         Ok(Err(Objection::NotApplicable(reason))) => Outcome::NotApplicable(reason),

@@ -103,6 +103,7 @@ impl Survey {
             Scope::DeclaredVariants => self.settings(VARIANTS).is_some(),
             Scope::Variants => !self.offered().is_empty(),
             Scope::NoVariants => self.settings(VARIANTS).is_none(),
+            Scope::NegotiatingClient | Scope::VariantsClient => false,
         }
     }
 

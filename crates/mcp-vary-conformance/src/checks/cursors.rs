@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Objection, Scope, Verdict, not_applicable, require};
+use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require};
 use crate::client::{Client, KINDS, Kind, selecting};
 use crate::json::text_at;
 use crate::probe::Probe;
@@ -19,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the second page of a list with another variant than the first: it is an error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(other_variant_is_refused(probe)),
+        test: Test::Server(|probe| Box::pin(other_variant_is_refused(probe))),
     },
     Check {
         id: "SV-13/error-of-another-variant",
@@ -29,7 +29,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the second page of a list with another variant than the first: if it is an error, it is this one.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(error_of_another_variant(probe)),
+        test: Test::Server(|probe| Box::pin(error_of_another_variant(probe))),
     },
     Check {
         id: "SV-13/unreadable-cursor-names-the-variant",
@@ -39,7 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list with a cursor that the server never made, in a selected variant: it is an error with `activeVariant`.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(unreadable_cursor_names_the_variant(probe)),
+        test: Test::Server(|probe| Box::pin(unreadable_cursor_names_the_variant(probe))),
     },
 ];
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::check::{
-    BOTH, Check, LEGACY, Level, Objection, Scope, Verdict, not_applicable, require,
+    BOTH, Check, LEGACY, Level, Objection, Scope, Test, Verdict, not_applicable, require,
 };
 use crate::client::{Client, Kind, NEGOTIATION, PROMPTS, RESOURCES, TOOLS};
 use crate::json::brief;
@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the server's settings: they have no `features`.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(no_features_of_the_server(probe)),
+        test: Test::Server(|probe| Box::pin(no_features_of_the_server(probe))),
     },
     Check {
         id: "CN-17/version-is-text",
@@ -30,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the server's settings: a `version` is a string.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(version_is_text(probe)),
+        test: Test::Server(|probe| Box::pin(version_is_text(probe))),
     },
     Check {
         id: "CN-7/undeclared-gets-the-default",
@@ -40,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool without the extension, then as an agent that wants JSON, as a human who wants markdown, and again without: first and last are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(undeclared_gets_the_default(probe)),
+        test: Test::Server(|probe| Box::pin(undeclared_gets_the_default(probe))),
     },
     Check {
         id: "CN-7/no-features-are-the-default",
@@ -50,7 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with `features: []` and without the extension: the results are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(are_the_default(probe, json!([]))),
+        test: Test::Server(|probe| Box::pin(are_the_default(probe, json!([])))),
     },
     Check {
         id: "CN-7/unsupported-features-are-the-default",
@@ -60,12 +60,12 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with tags that nobody knows: the result is that without the extension.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| {
+        test: Test::Server(|probe| {
             Box::pin(are_the_default(
                 probe,
                 json!(["x-example-nobody", "example-nobody=1"]),
             ))
-        },
+        }),
     },
     Check {
         id: "CN-1/invalid-tags-are-ignored",
@@ -75,7 +75,9 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with these tags: the result is that without the extension.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(are_the_default(probe, json!(["@#$%", "format==json"]))),
+        test: Test::Server(|probe| {
+            Box::pin(are_the_default(probe, json!(["@#$%", "format==json"])))
+        }),
     },
     Check {
         id: "CN-1/line-breaks-in-tags",
@@ -85,7 +87,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with the tag `format=` and a line break: the result is that without the extension.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(are_the_default(probe, json!(["format=\n"]))),
+        test: Test::Server(|probe| Box::pin(are_the_default(probe, json!(["format=\n"])))),
     },
     Check {
         id: "CN-1/valid-beside-invalid",
@@ -95,7 +97,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with valid tags, alone and among invalid and unknown ones: the results are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(valid_beside_invalid(probe)),
+        test: Test::Server(|probe| Box::pin(valid_beside_invalid(probe))),
     },
     Check {
         id: "CN-1/negations-are-accepted",
@@ -105,7 +107,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with `!interactive`, `!mcp-capable` and `format!=xml`: it answers without an error.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(negations_are_accepted(probe)),
+        test: Test::Server(|probe| Box::pin(negations_are_accepted(probe))),
     },
     Check {
         id: "CN-2/features-of-wrong-types",
@@ -115,7 +117,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with `features: \"agent\"`, and with numbers among the tags: the result is that without the extension.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(features_of_wrong_types(probe)),
+        test: Test::Server(|probe| Box::pin(features_of_wrong_types(probe))),
     },
     Check {
         id: "CN-2/many-tags",
@@ -125,7 +127,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with 200 unknown tags: the result is that without the extension.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(many_tags(probe)),
+        test: Test::Server(|probe| Box::pin(many_tags(probe))),
     },
     Check {
         id: "CN-16/tools-do-not-depend-on-tags",
@@ -135,7 +137,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists tools without the extension, as an agent and as a human: the names are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(do_not_depend_on_tags(probe, &TOOLS)),
+        test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &TOOLS))),
     },
     Check {
         id: "CN-16/resources-do-not-depend-on-tags",
@@ -145,7 +147,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists resources without the extension, as an agent and as a human: the URIs are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(do_not_depend_on_tags(probe, &RESOURCES)),
+        test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &RESOURCES))),
     },
     Check {
         id: "CN-16/prompts-do-not-depend-on-tags",
@@ -155,7 +157,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists prompts without the extension, as an agent and as a human: the names are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(do_not_depend_on_tags(probe, &PROMPTS)),
+        test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &PROMPTS))),
     },
     Check {
         id: "CN-18/tags-last-for-the-session",
@@ -165,7 +167,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool twice in a session that declared `agent` and `format=json`: the results are the same.",
         scope: Scope::Negotiation,
         eras: LEGACY,
-        test: |probe| Box::pin(tags_last_for_the_session(probe)),
+        test: Test::Server(|probe| Box::pin(tags_last_for_the_session(probe))),
     },
     Check {
         id: "EXT-7/unknown-versions-are-the-default",
@@ -175,7 +177,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with version `99.0` and tags: the result is that without the extension.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(unknown_versions_are_the_default(probe)),
+        test: Test::Server(|probe| Box::pin(unknown_versions_are_the_default(probe))),
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Objection, Scope, Verdict, not_applicable, require};
+use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require};
 use crate::client::{Client, NEGOTIATION};
 use crate::json::{array_at, brief, text_at};
 use crate::probe::Probe;
@@ -19,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure with these tags: `structuredContent` is an object.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(agent_json_is_structured(probe)),
+        test: Test::Server(|probe| Box::pin(agent_json_is_structured(probe))),
     },
     Check {
         id: "CN-9/agent-json-without-text",
@@ -29,7 +29,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure with these tags: `content` has no text.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(agent_json_without_text(probe)),
+        test: Test::Server(|probe| Box::pin(agent_json_without_text(probe))),
     },
     Check {
         id: "CN-9/bare-structure",
@@ -39,7 +39,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool with `agent` and `format=json`: `structuredContent` is not that wrapper.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(bare_structure(probe)),
+        test: Test::Server(|probe| Box::pin(bare_structure(probe))),
     },
     Check {
         id: "CN-10/human-markdown-is-text",
@@ -49,7 +49,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure with these tags: `content` has a text.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(human_markdown_is_text(probe)),
+        test: Test::Server(|probe| Box::pin(human_markdown_is_text(probe))),
     },
     Check {
         id: "CN-10/human-markdown-without-structure",
@@ -59,7 +59,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure and no output schema with these tags: `structuredContent` is absent or null.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(human_markdown_without_structure(probe)),
+        test: Test::Server(|probe| Box::pin(human_markdown_without_structure(probe))),
     },
     Check {
         id: "CN-10/no-null-structure",
@@ -69,7 +69,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool as an agent and as a human: `structuredContent` is never null.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(no_null_structure(probe)),
+        test: Test::Server(|probe| Box::pin(no_null_structure(probe))),
     },
     Check {
         id: "CN-6/explicit-format-wins",
@@ -79,7 +79,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure with `format=json`, `sampling` and the capability: `structuredContent` is there.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(explicit_format_wins(probe)),
+        test: Test::Server(|probe| Box::pin(explicit_format_wins(probe))),
     },
     Check {
         id: "CN-15/json-resources-are-json",
@@ -89,7 +89,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a resource as an agent that wants JSON: text of type `application/json` is JSON.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(json_resources_are_json(probe)),
+        test: Test::Server(|probe| Box::pin(json_resources_are_json(probe))),
     },
     Check {
         id: "CN-15/prompt-content-is-one-block",
@@ -99,7 +99,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Gets a prompt as an agent: the content of each message is an object.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(prompt_content_is_one_block(probe)),
+        test: Test::Server(|probe| Box::pin(prompt_content_is_one_block(probe))),
     },
 ];
 

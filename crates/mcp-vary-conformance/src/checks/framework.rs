@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::check::{
-    BOTH, Check, Level, Objection, Scope, Verdict, not_applicable, require, violation,
+    BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require, violation,
 };
 use crate::client::{Client, KINDS, NEGOTIATION, VARIANTS};
 use crate::json::{at, brief};
@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the keys of `capabilities.extensions`.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(prefixed_identifiers(probe)),
+        test: Test::Server(|probe| Box::pin(prefixed_identifiers(probe))),
     },
     Check {
         id: "EXT-2/extensions-are-a-map",
@@ -30,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads `capabilities.extensions`: it is an object or absent.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(extensions_are_a_map(probe)),
+        test: Test::Server(|probe| Box::pin(extensions_are_a_map(probe))),
     },
     Check {
         id: "EXT-2/settings-are-objects",
@@ -40,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the values in `capabilities.extensions`: each is an object.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(settings_are_objects(probe)),
+        test: Test::Server(|probe| Box::pin(settings_are_objects(probe))),
     },
     Check {
         id: "EXT-4/served-without-extensions",
@@ -50,7 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects without any extension and reads a list: the answer is a result, or an error that is not an internal one.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(served_without_extensions(probe)),
+        test: Test::Server(|probe| Box::pin(served_without_extensions(probe))),
     },
     Check {
         id: "EXT-5/bad-settings-are-survived",
@@ -60,7 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Declares both extensions with settings of wrong types: each is answered, with a result or an error, and an ordinary client is served afterwards.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(bad_settings_are_survived(probe)),
+        test: Test::Server(|probe| Box::pin(bad_settings_are_survived(probe))),
     },
     Check {
         id: "EXT-5/unknown-extensions-are-ignored",
@@ -70,7 +70,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Declares `com.example/unknown` with settings: the server's capabilities are the same as without.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(unknown_extensions_are_ignored(probe)),
+        test: Test::Server(|probe| Box::pin(unknown_extensions_are_ignored(probe))),
     },
 ];
 
@@ -94,7 +94,7 @@ async fn prefixed_identifiers(probe: &Probe<'_>) -> Verdict {
 
 /// `prefix/name`: dotted labels that start with a letter and end with a letter or digit; a name that starts and ends with
 /// a letter or digit.
-fn is_identifier(key: &str) -> bool {
+pub(crate) fn is_identifier(key: &str) -> bool {
     let is_label = |label: &str| {
         label.starts_with(|first: char| first.is_ascii_alphabetic())
             && label.ends_with(|last: char| last.is_ascii_alphanumeric())

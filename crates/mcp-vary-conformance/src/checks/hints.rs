@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::{BOTH, Check, Era, Level, Objection, Scope, Verdict, not_applicable, require};
+use crate::check::{
+    BOTH, Check, Era, Level, Objection, Scope, Test, Verdict, not_applicable, require,
+};
 use crate::client::{Client, VARIANTS, selecting};
 use crate::json::{at, brief, object_at, text_at};
 use crate::probe::Probe;
@@ -19,7 +21,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with hints of keys that nobody knows: the same variants are offered in the same order as without hints.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(unknown_hints_are_ignored(probe)),
+        test: Test::Server(|probe| Box::pin(unknown_hints_are_ignored(probe))),
     },
     Check {
         id: "SV-4/text-or-array",
@@ -29,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with a hint as a string and as an array of it: the same variants are offered in the same order.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(text_or_array(probe)),
+        test: Test::Server(|probe| Box::pin(text_or_array(probe))),
     },
     Check {
         id: "SV-4/descriptions-are-accepted",
@@ -39,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with a description and no hints: variants are offered.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(descriptions_are_accepted(probe)),
+        test: Test::Server(|probe| Box::pin(descriptions_are_accepted(probe))),
     },
     Check {
         id: "SV-4/bad-hints-are-ignored-alone",
@@ -49,7 +51,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with a good hint, alone and beside bad ones: the same variants are offered in the same order.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(bad_hints_are_ignored_alone(probe)),
+        test: Test::Server(|probe| Box::pin(bad_hints_are_ignored_alone(probe))),
     },
     Check {
         id: "SV-3/hints-leave-the-first-stable",
@@ -59,7 +61,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with the hints of each offered variant, as far as they are of the common vocabulary: the first is stable.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(hints_leave_the_first_stable(probe)),
+        test: Test::Server(|probe| Box::pin(hints_leave_the_first_stable(probe))),
     },
     Check {
         id: "SV-5/hints-rank",
@@ -69,7 +71,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with a hint that one stable variant alone has: it is the first.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(hints_rank(probe)),
+        test: Test::Server(|probe| Box::pin(hints_rank(probe))),
     },
     Check {
         id: "SV-11/capabilities-do-not-depend-on-variants",
@@ -79,7 +81,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects with the hints of each offered variant, and in 2026-07-28 selects each for `server/discover`: capabilities other than extensions are the same.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(capabilities_do_not_depend_on_variants(probe)),
+        test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_variants(probe))),
     },
 ];
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::check::{
-    BOTH, Check, LEGACY, Level, Objection, Scope, Verdict, not_applicable, require,
+    BOTH, Check, LEGACY, Level, Objection, Scope, Test, Verdict, not_applicable, require,
 };
 use crate::client::{Answer, Client, Kind, PROMPTS, RESOURCES, TOOLS, selecting};
 use crate::json::{array_at, at, brief, text_at};
@@ -22,7 +22,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that does not exist in a selected variant: `data.activeVariant` of the error is the variant.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(unknown_names_the_variant(probe, &TOOL)),
+        test: Test::Server(|probe| Box::pin(unknown_names_the_variant(probe, &TOOL))),
     },
     Check {
         id: "SV-12/unknown-resource-names-the-variant",
@@ -32,7 +32,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a resource that does not exist in a selected variant: `data.activeVariant` of the error is the variant.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(unknown_names_the_variant(probe, &RESOURCE)),
+        test: Test::Server(|probe| Box::pin(unknown_names_the_variant(probe, &RESOURCE))),
     },
     Check {
         id: "SV-12/unknown-prompt-names-the-variant",
@@ -42,7 +42,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Gets a prompt that does not exist in a selected variant: `data.activeVariant` of the error is the variant.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(unknown_names_the_variant(probe, &PROMPT)),
+        test: Test::Server(|probe| Box::pin(unknown_names_the_variant(probe, &PROMPT))),
     },
     Check {
         id: "SV-12/tools-of-another-variant",
@@ -52,7 +52,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that changes nothing in a variant that does not list it: the answer is an error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(tools_of_another_variant(probe)),
+        test: Test::Server(|probe| Box::pin(tools_of_another_variant(probe))),
     },
     Check {
         id: "SV-12/resources-of-another-variant",
@@ -62,7 +62,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a resource in a variant that does not list it: the answer is an error. Servers with resource templates are not checked: a template may match it.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(resources_of_another_variant(probe)),
+        test: Test::Server(|probe| Box::pin(resources_of_another_variant(probe))),
     },
     Check {
         id: "SV-12/prompts-of-another-variant",
@@ -72,7 +72,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Gets a prompt in a variant that does not list it: the answer is an error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(prompts_of_another_variant(probe)),
+        test: Test::Server(|probe| Box::pin(prompts_of_another_variant(probe))),
     },
     Check {
         id: "SV-14/subscribe-to-unknown",
@@ -82,7 +82,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Subscribes to a resource that does not exist in a selected variant.",
         scope: Scope::Variants,
         eras: LEGACY,
-        test: |probe| Box::pin(subscribe_to_unknown(probe)),
+        test: Test::Server(|probe| Box::pin(subscribe_to_unknown(probe))),
     },
     Check {
         id: "SV-14/unsubscribe-is-accepted",
@@ -92,7 +92,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Subscribes to a resource in the first variant, and unsubscribes: both have results.",
         scope: Scope::Variants,
         eras: LEGACY,
-        test: |probe| Box::pin(unsubscribe_is_accepted(probe)),
+        test: Test::Server(|probe| Box::pin(unsubscribe_is_accepted(probe))),
     },
 ];
 

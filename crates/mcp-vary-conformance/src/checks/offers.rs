@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Scope, Verdict, not_applicable, require};
+use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, require};
 use crate::client::{Client, VARIANTS};
 use crate::json::{array_at, at, brief, text_at};
 use crate::probe::Probe;
@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the settings: `availableVariants` is an array or absent.",
         scope: Scope::DeclaredVariants,
         eras: BOTH,
-        test: |probe| Box::pin(list_is_an_array(probe)),
+        test: Test::Server(|probe| Box::pin(list_is_an_array(probe))),
     },
     Check {
         id: "SV-2/no-empty-list",
@@ -30,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the settings: `availableVariants` is not `[]`.",
         scope: Scope::DeclaredVariants,
         eras: BOTH,
-        test: |probe| Box::pin(no_empty_list(probe)),
+        test: Test::Server(|probe| Box::pin(no_empty_list(probe))),
     },
     Check {
         id: "SV-2/more-variants-is-boolean",
@@ -40,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the settings: `moreVariantsAvailable` is a boolean or absent.",
         scope: Scope::DeclaredVariants,
         eras: BOTH,
-        test: |probe| Box::pin(more_variants_is_boolean(probe)),
+        test: Test::Server(|probe| Box::pin(more_variants_is_boolean(probe))),
     },
     Check {
         id: "SV-1/ids-are-text",
@@ -50,7 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: each has an `id`, a string that is not empty.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(ids_are_text(probe)),
+        test: Test::Server(|probe| Box::pin(ids_are_text(probe))),
     },
     Check {
         id: "SV-1/unique-ids",
@@ -60,7 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: no `id` is there twice.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(unique_ids(probe)),
+        test: Test::Server(|probe| Box::pin(unique_ids(probe))),
     },
     Check {
         id: "SV-1/descriptions-are-text",
@@ -70,7 +70,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: each has a `description`, a string.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(descriptions_are_text(probe)),
+        test: Test::Server(|probe| Box::pin(descriptions_are_text(probe))),
     },
     Check {
         id: "SV-1/hints-are-texts",
@@ -80,7 +80,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: `hints` is an object of strings or absent.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(hints_are_texts(probe)),
+        test: Test::Server(|probe| Box::pin(hints_are_texts(probe))),
     },
     Check {
         id: "SV-1/known-status",
@@ -90,7 +90,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: `status` is one of the three or absent.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(known_status(probe)),
+        test: Test::Server(|probe| Box::pin(known_status(probe))),
     },
     Check {
         id: "SV-1/deprecation-info",
@@ -100,7 +100,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: `deprecationInfo` has a text as `message`, and if any as `replacement`.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(deprecation_info(probe)),
+        test: Test::Server(|probe| Box::pin(deprecation_info(probe))),
     },
     Check {
         id: "SV-1/removal-date",
@@ -110,7 +110,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: `removalDate` begins with a date.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(removal_date(probe)),
+        test: Test::Server(|probe| Box::pin(removal_date(probe))),
     },
     Check {
         id: "SV-1/replacement-is-another",
@@ -120,7 +120,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the offered variants: `replacement` is another id than `id`.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(replacement_is_another(probe)),
+        test: Test::Server(|probe| Box::pin(replacement_is_another(probe))),
     },
     Check {
         id: "SV-3/first-is-stable",
@@ -130,7 +130,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the variants that are offered to a client without hints: the first is stable.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(first_is_stable(probe)),
+        test: Test::Server(|probe| Box::pin(first_is_stable(probe))),
     },
     Check {
         id: "SV-3/subset-has-a-fallback",
@@ -140,7 +140,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads the settings: with `moreVariantsAvailable: true`, at least two are offered.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(subset_has_a_fallback(probe)),
+        test: Test::Server(|probe| Box::pin(subset_has_a_fallback(probe))),
     },
     Check {
         id: "SV-3/few-variants",
@@ -150,7 +150,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Counts the variants that are offered to a client without hints.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(few_variants(probe)),
+        test: Test::Server(|probe| Box::pin(few_variants(probe))),
     },
     Check {
         id: "SV-7/same-hints-same-order",
@@ -160,7 +160,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Connects three more times without hints: the same variants are offered in the same order.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(same_hints_same_order(probe)),
+        test: Test::Server(|probe| Box::pin(same_hints_same_order(probe))),
     },
 ];
 

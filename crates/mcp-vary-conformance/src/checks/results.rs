@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Scope, Verdict, not_applicable, require};
+use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, require};
 use crate::json::{array_at, at, brief, object_at, text_at};
 use crate::probe::Probe;
 
@@ -17,7 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure, without any extension: `content` is not empty.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(structure_comes_with_content(probe)),
+        test: Test::Server(|probe| Box::pin(structure_comes_with_content(probe))),
     },
     Check {
         id: "TR-2/text-does-not-contradict",
@@ -27,7 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that has a structure, without any extension: where a text of `content` is a JSON object, its members have the values of `structuredContent`.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(text_does_not_contradict(probe)),
+        test: Test::Server(|probe| Box::pin(text_does_not_contradict(probe))),
     },
     Check {
         id: "TR-4/schema-means-structure",
@@ -37,7 +37,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that declares `outputSchema`, without any extension: the result has `structuredContent`.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(schema_means_structure(probe)),
+        test: Test::Server(|probe| Box::pin(schema_means_structure(probe))),
     },
     Check {
         id: "TR-4/structure-fits-the-schema",
@@ -47,7 +47,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that declares `outputSchema`, without any extension: required members are there, and members have the types that `properties` names. Other keywords are not looked at.",
         scope: Scope::Any,
         eras: BOTH,
-        test: |probe| Box::pin(structure_fits_the_schema(probe)),
+        test: Test::Server(|probe| Box::pin(structure_fits_the_schema(probe))),
     },
     Check {
         id: "TR-4/shaped-structure-fits-the-schema",
@@ -57,7 +57,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "The same, as an agent that wants JSON and as a human who wants markdown, from a server that negotiates content.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: |probe| Box::pin(shaped_structure_fits_the_schema(probe)),
+        test: Test::Server(|probe| Box::pin(shaped_structure_fits_the_schema(probe))),
     },
 ];
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::check::{
-    BOTH, Check, Level, MODERN, Objection, Scope, Verdict, not_applicable, require,
+    BOTH, Check, Level, MODERN, Objection, Scope, Test, Verdict, not_applicable, require,
 };
 use crate::client::{Client, KINDS, Kind, PROMPTS, RESOURCES, TOOLS, selecting, selecting_value};
 use crate::json::brief;
@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads each list without a selector and with the first variant: they are the same.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(default_is_the_first(probe)),
+        test: Test::Server(|probe| Box::pin(default_is_the_first(probe))),
     },
     Check {
         id: "SV-8/tools-in-every-variant",
@@ -30,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists tools in each offered variant: each answers with a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_every_variant(probe, &TOOLS)),
+        test: Test::Server(|probe| Box::pin(in_every_variant(probe, &TOOLS))),
     },
     Check {
         id: "SV-8/resources-in-every-variant",
@@ -40,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists resources in each offered variant: each answers with a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_every_variant(probe, &RESOURCES)),
+        test: Test::Server(|probe| Box::pin(in_every_variant(probe, &RESOURCES))),
     },
     Check {
         id: "SV-8/prompts-in-every-variant",
@@ -50,7 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists prompts in each offered variant: each answers with a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_every_variant(probe, &PROMPTS)),
+        test: Test::Server(|probe| Box::pin(in_every_variant(probe, &PROMPTS))),
     },
     Check {
         id: "SV-8/calls-take-a-selector",
@@ -60,7 +60,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool of the first variant with it as the selector: it answers with a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(calls_take_a_selector(probe)),
+        test: Test::Server(|probe| Box::pin(calls_take_a_selector(probe))),
     },
     Check {
         id: "SV-8/reads-take-a-selector",
@@ -70,7 +70,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a resource of the first variant with it as the selector: it answers with a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(reads_take_a_selector(probe)),
+        test: Test::Server(|probe| Box::pin(reads_take_a_selector(probe))),
     },
     Check {
         id: "SV-8/prompts-take-a-selector",
@@ -80,7 +80,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Gets a prompt of the first variant with it as the selector: it answers with a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(prompts_take_a_selector(probe)),
+        test: Test::Server(|probe| Box::pin(prompts_take_a_selector(probe))),
     },
     Check {
         id: "SV-8/selection-is-per-request",
@@ -90,7 +90,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list without a selector, with another variant, and again without: first and last are the same.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(selection_is_per_request(probe)),
+        test: Test::Server(|probe| Box::pin(selection_is_per_request(probe))),
     },
     Check {
         id: "SV-9/selector-is-text",
@@ -100,7 +100,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list with the selectors `7`, `null` in an array, and `\"\"`: each is an error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(selector_is_text(probe)),
+        test: Test::Server(|probe| Box::pin(selector_is_text(probe))),
     },
     Check {
         id: "SV-10/unsupported-selector",
@@ -110,7 +110,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list with a selector from a server that declares no variants.",
         scope: Scope::NoVariants,
         eras: BOTH,
-        test: |probe| Box::pin(unsupported_selector(probe)),
+        test: Test::Server(|probe| Box::pin(unsupported_selector(probe))),
     },
     Check {
         id: "SV-17/lists-are-not-cached",
@@ -120,7 +120,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads each list: `ttlMs` is 0 or absent.",
         scope: Scope::Variants,
         eras: MODERN,
-        test: |probe| Box::pin(lists_are_not_cached(probe)),
+        test: Test::Server(|probe| Box::pin(lists_are_not_cached(probe))),
     },
 ];
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::check::{
-    BOTH, Check, LEGACY, Level, Objection, Scope, Verdict, not_applicable, require,
+    BOTH, Check, LEGACY, Level, Objection, Scope, Test, Verdict, not_applicable, require,
 };
 use crate::client::{Client, ErrorAnswer, Kind, PROMPTS, RESOURCES, TOOLS, VARIANTS, selecting};
 use crate::json::{at, brief, text_at};
@@ -21,7 +21,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists tools with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_list(probe, &TOOLS)),
+        test: Test::Server(|probe| Box::pin(in_list(probe, &TOOLS))),
     },
     Check {
         id: "SV-9/unknown-variant-in-tools-call",
@@ -31,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Calls a tool that exists with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_tools_call(probe)),
+        test: Test::Server(|probe| Box::pin(in_tools_call(probe))),
     },
     Check {
         id: "SV-9/unknown-variant-in-resources-list",
@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists resources with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_list(probe, &RESOURCES)),
+        test: Test::Server(|probe| Box::pin(in_list(probe, &RESOURCES))),
     },
     Check {
         id: "SV-9/unknown-variant-in-resources-read",
@@ -51,7 +51,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a resource that exists with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_resources_read(probe)),
+        test: Test::Server(|probe| Box::pin(in_resources_read(probe))),
     },
     Check {
         id: "SV-9/unknown-variant-in-resources-subscribe",
@@ -61,7 +61,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Subscribes to a resource that exists with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: LEGACY,
-        test: |probe| Box::pin(in_resources_subscribe(probe)),
+        test: Test::Server(|probe| Box::pin(in_resources_subscribe(probe))),
     },
     Check {
         id: "SV-9/unknown-variant-in-prompts-list",
@@ -71,7 +71,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Lists prompts with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_list(probe, &PROMPTS)),
+        test: Test::Server(|probe| Box::pin(in_list(probe, &PROMPTS))),
     },
     Check {
         id: "SV-9/unknown-variant-in-prompts-get",
@@ -81,7 +81,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Gets a prompt that exists with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_prompts_get(probe)),
+        test: Test::Server(|probe| Box::pin(in_prompts_get(probe))),
     },
     Check {
         id: "SV-9/unknown-variant-in-completion",
@@ -91,7 +91,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Completes an argument of a prompt that exists with a variant that is not offered: the answer is this error.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(in_completion(probe)),
+        test: Test::Server(|probe| Box::pin(in_completion(probe))),
     },
     Check {
         id: "SV-9/requested-variant",
@@ -101,7 +101,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list with a variant that is not offered: `data.requestedVariant` of the error is it.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(requested_variant(probe)),
+        test: Test::Server(|probe| Box::pin(requested_variant(probe))),
     },
     Check {
         id: "SV-9/visible-variants-only",
@@ -111,7 +111,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list with a variant that is not offered: `data.availableVariants` is absent, or an array of ids that the server offers (or others, if it says that there are more).",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(visible_variants_only(probe)),
+        test: Test::Server(|probe| Box::pin(visible_variants_only(probe))),
     },
     Check {
         id: "SV-9/connection-survives",
@@ -121,7 +121,7 @@ pub(crate) const CHECKS: &[Check] = &[
         does: "Reads a list with a variant that is not offered, and then with one that is: the second answer is a result.",
         scope: Scope::Variants,
         eras: BOTH,
-        test: |probe| Box::pin(connection_survives(probe)),
+        test: Test::Server(|probe| Box::pin(connection_survives(probe))),
     },
 ];
 

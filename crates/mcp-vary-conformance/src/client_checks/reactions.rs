@@ -1,0 +1,282 @@
+//! How a client reacts to what a server declares, refuses and changes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::check::{BOTH, Check, ClientVerdict, LEGACY, Level, Scope, Test};
+use crate::json::text_at;
+use crate::mock_server::answers::{CONTENT_MARK, STRUCTURE_MARK};
+use crate::observation::{End, Event, Observation, Record, Scenario};
+
+use super::{not_applicable, source, violation, violation_of_run};
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "SV-1/client-ignores-unknown-hints",
+        level: Level::Must,
+        source: source::TYPES,
+        sentence: "Unknown hint keys MUST be ignored by clients and servers.",
+        does: "Offers variants with hints and members that no document knows: the client is served as before.",
+        scope: Scope::Any,
+        eras: BOTH,
+        test: Test::Client(Scenario::UnknownMembers, ignores_unknown_hints),
+    },
+    Check {
+        id: "EXT-5/client-survives-bad-settings",
+        level: Level::Should,
+        source: source::SECURITY_OF_EXTENSIONS,
+        sentence: "Clients and servers SHOULD treat any new fields or data introduced as part of an extension as untrusted and SHOULD comprehensively validate them.",
+        does: "Declares both extensions with settings of wrong types: the client is served as before.",
+        scope: Scope::Any,
+        eras: BOTH,
+        test: Test::Client(Scenario::BadSettings, survives_bad_settings),
+    },
+    Check {
+        id: "CN-7/client-assumes-no-negotiation",
+        level: Level::Must,
+        source: source::BEHAVIOR,
+        sentence: "Clients MUST NOT assume content negotiation is supported unless explicitly declared.",
+        does: "Declares no extension, and answers calls with text alone: the client is served as before.",
+        scope: Scope::NegotiatingClient,
+        eras: BOTH,
+        test: Test::Client(Scenario::NoExtensions, assumes_no_negotiation),
+    },
+    Check {
+        id: "SV-19/client-falls-back-to-the-default",
+        level: Level::Should,
+        source: source::ERRORS,
+        sentence: "Clients SHOULD, on `Invalid server variant` errors, retry once without specifying a variant (fall back to default), then surface a clear error if it still fails.",
+        does: "Refuses every selector with this error: a request for a list follows without one.",
+        scope: Scope::VariantsClient,
+        eras: BOTH,
+        test: Test::Client(Scenario::RefusedSelectors, falls_back_to_the_default),
+    },
+    Check {
+        id: "SV-19/client-retries-once",
+        level: Level::Should,
+        source: source::ERRORS,
+        sentence: "Clients SHOULD, on `Invalid server variant` errors, retry once without specifying a variant (fall back to default), then surface a clear error if it still fails.",
+        does: "Refuses every request with this error, with and without a selector: none is sent more than twice.",
+        scope: Scope::VariantsClient,
+        eras: BOTH,
+        test: Test::Client(Scenario::RefusedRequests, retries_once),
+    },
+    Check {
+        id: "SV-16/client-lists-again",
+        level: Level::Should,
+        source: source::SUBSCRIPTIONS,
+        sentence: "If `params._meta[\"io.modelcontextprotocol/server-variant\"]` is absent on `list_changed`, clients SHOULD assume all variants may be affected and refetch the active variant(s) they use.",
+        does: "Sends `notifications/tools/list_changed` without a variant after the tools were listed: a client that stays for a second lists them again.",
+        scope: Scope::VariantsClient,
+        eras: BOTH,
+        test: Test::Client(Scenario::ChangedLists, lists_again),
+    },
+    Check {
+        id: "SV-16/client-lists-its-variant-again",
+        level: Level::Should,
+        source: source::CACHING,
+        sentence: "Clients SHOULD cache list results per variant and refresh on `list_changed` notifications scoped to that variant.",
+        does: "Sends `notifications/tools/list_changed` with the variant in which the tools were listed: a client that stays for a second lists them again in it.",
+        scope: Scope::VariantsClient,
+        eras: BOTH,
+        test: Test::Client(Scenario::ChangedVariant, lists_its_variant_again),
+    },
+    Check {
+        id: "SV-14/client-revalidates-subscriptions",
+        level: Level::Should,
+        source: source::SUBSCRIPTIONS,
+        sentence: "Clients SHOULD handle `list_changed` by revalidating subscriptions (for example, re-listing resources for the active variant and re-subscribing if needed).",
+        does: "Sends `notifications/resources/list_changed` to a client with a subscription: one that stays for a second lists resources again.",
+        scope: Scope::VariantsClient,
+        eras: LEGACY,
+        test: Test::Client(Scenario::ChangedLists, revalidates_subscriptions),
+    },
+    Check {
+        id: "TR-1/client-forwards-one-field",
+        level: Level::Decision,
+        source: source::DECISION,
+        sentence: "What the command prints is what its model reads: the `content` of a result or its `structuredContent`, not both.",
+        does: "Looks in standard output for marks from both fields of a result.",
+        scope: Scope::Any,
+        eras: BOTH,
+        test: Test::Client(Scenario::Ordinary, forwards_one_field),
+    },
+];
+
+/// How long a client that is notified must stay until it must have reacted.
+const REACTION: Duration = Duration::from_secs(1);
+
+/// Whether the client does before the server of `scenario` what it does before the ordinary one.
+pub(super) fn is_served(observed: &Observation<'_>, scenario: Scenario) -> ClientVerdict {
+    let (ordinary, other) = (observed.ordinary(), observed.of(scenario));
+    for method in ["tools/list", "resources/list", "prompts/list", "tools/call"] {
+        if ordinary.has_result(method) && !other.has_result(method) {
+            return violation_of_run(format!(
+                "no `{method}` was answered, as one was by the ordinary server; {}",
+                other.describe_end()
+            ));
+        }
+    }
+    if ordinary.is_content() && !other.is_content() {
+        let end = other.describe_end();
+        return violation_of_run(format!("{end}, and not before the ordinary server"));
+    }
+    Ok(())
+}
+
+fn ignores_unknown_hints(observed: &Observation<'_>) -> ClientVerdict {
+    is_served(observed, Scenario::UnknownMembers)
+}
+
+fn survives_bad_settings(observed: &Observation<'_>) -> ClientVerdict {
+    is_served(observed, Scenario::BadSettings)
+}
+
+fn assumes_no_negotiation(observed: &Observation<'_>) -> ClientVerdict {
+    if !observed.ordinary().has_result("tools/call") {
+        return not_applicable("the client calls no tool");
+    }
+    is_served(observed, Scenario::NoExtensions)
+}
+
+/// Whether the server refused the selector of a request.
+fn is_refused(event: &Event) -> bool {
+    let error = event.response.as_ref().and_then(|it| it.get("error"));
+    let message = error.and_then(|error| text_at(error, &["message"]));
+    message == Some("Invalid server variant")
+}
+
+fn falls_back_to_the_default(observed: &Observation<'_>) -> ClientVerdict {
+    let record = observed.of(Scenario::RefusedSelectors);
+    let mut refused: Option<(usize, &Event)> = None;
+    for (at, event) in record.messages() {
+        if refused.is_none() && is_refused(event) {
+            refused = Some((at, event));
+        } else if let Some((_, before)) = refused
+            && event.method() == before.method()
+            && event.selector().is_none()
+        {
+            return Ok(());
+        }
+    }
+    match refused {
+        None => not_applicable("the client selects no variant"),
+        Some((_, event)) => violation_of_run(format!(
+            "`{}` was refused, and not sent again without a selector; {}",
+            event.method(),
+            record.describe_end()
+        )),
+    }
+}
+
+fn retries_once(observed: &Observation<'_>) -> ClientVerdict {
+    let record = observed.of(Scenario::RefusedRequests);
+    let mut requests: BTreeMap<String, usize> = BTreeMap::new();
+    let refused = record.messages().filter(|(_, event)| is_refused(event));
+    let mut selects = false;
+    for (at, event) in refused {
+        selects |= event.selector().is_some();
+        let count = requests.entry(without_metadata(event)).or_default();
+        *count += 1;
+        if *count > 2 {
+            let method = event.method();
+            return violation(at, format!("`{method}` was sent {count} times"));
+        }
+    }
+    match selects {
+        true => Ok(()),
+        false => not_applicable("the client selects no variant"),
+    }
+}
+
+/// What a request asks for, whichever variant it selects.
+fn without_metadata(event: &Event) -> String {
+    let params = event.message.as_ref().and_then(|it| it.get("params"));
+    let mut params = params.cloned().unwrap_or_default();
+    if let Value::Object(params) = &mut params {
+        params.remove("_meta");
+    }
+    let params = match params {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        params => params,
+    };
+    format!("{} {params}", event.method())
+}
+
+fn lists_again(observed: &Observation<'_>) -> ClientVerdict {
+    let record = observed.of(Scenario::ChangedLists);
+    reacts(record, "notifications/tools/list_changed", |event, _| {
+        event.method() == "tools/list"
+    })
+}
+
+fn lists_its_variant_again(observed: &Observation<'_>) -> ClientVerdict {
+    let record = observed.of(Scenario::ChangedVariant);
+    reacts(
+        record,
+        "notifications/tools/list_changed",
+        |event, change| {
+            let selected = event.selector().and_then(Value::as_str);
+            let selected = selected.unwrap_or("standard");
+            event.method() == "tools/list" && change.notified_variant() == Some(selected)
+        },
+    )
+}
+
+fn revalidates_subscriptions(observed: &Observation<'_>) -> ClientVerdict {
+    let record = observed.of(Scenario::ChangedLists);
+    if !record.has_result("resources/subscribe") {
+        return not_applicable("the client subscribes to nothing");
+    }
+    reacts(
+        record,
+        "notifications/resources/list_changed",
+        |event, _| event.method() == "resources/list",
+    )
+}
+
+/// Whether an event with `is_reaction` follows the notification `method`.
+fn reacts(
+    record: &Record,
+    method: &str,
+    is_reaction: impl Fn(&Event, &Event) -> bool,
+) -> ClientVerdict {
+    let is_change = |event: &&Event| {
+        let notification = event.response.as_ref();
+        event.message.is_none()
+            && notification.and_then(|it| text_at(it, &["method"])) == Some(method)
+    };
+    let Some(at) = record.events.iter().position(|event| is_change(&event)) else {
+        return not_applicable(
+            "the client listened to no stream when its lists changed, or listed nothing to the end",
+        );
+    };
+    let (Some(change), Some(later)) = (record.events.get(at), record.events.get(at + 1..)) else {
+        return Ok(());
+    };
+    if later.iter().any(|event| is_reaction(event, change)) {
+        return Ok(());
+    }
+    let stayed = record.duration.saturating_sub(change.time);
+    if stayed < REACTION && record.end != End::Silence {
+        return not_applicable("the client ended before it could react to a change");
+    }
+    let seconds = stayed.as_secs_f32();
+    violation_of_run(format!(
+        "`{method}` was sent, and nothing was listed in the {seconds:.1} s that the client stayed"
+    ))
+}
+
+fn forwards_one_field(observed: &Observation<'_>) -> ClientVerdict {
+    let record = observed.ordinary();
+    let has = |mark: &str| record.stdout.contains(mark);
+    match (has(CONTENT_MARK), has(STRUCTURE_MARK)) {
+        (true, true) => violation_of_run(
+            "standard output has the `content` and the `structuredContent` of a result",
+        ),
+        (false, false) => not_applicable("the client prints no result"),
+        _ => Ok(()),
+    }
+}

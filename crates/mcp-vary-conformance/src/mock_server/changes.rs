@@ -1,0 +1,157 @@
+//! The changes of the lists: when they happen, and on which streams the client receives them.
+
+use serde_json::{Value, json};
+
+use crate::check::Era;
+use crate::client::SELECTOR;
+use crate::json::at;
+use crate::observation::{Event, Scenario};
+
+use super::Sink;
+
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The lists that change: their methods, the notifications, and the members of the filter of `subscriptions/listen`.
+const LISTS: &[(&str, &str, &str)] = &[
+    (
+        "tools/list",
+        "notifications/tools/list_changed",
+        "toolsListChanged",
+    ),
+    (
+        "resources/list",
+        "notifications/resources/list_changed",
+        "resourcesListChanged",
+    ),
+];
+
+/// The streams that are open, and the changes that wait for one.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    streams: Vec<Stream>,
+    waiting: Vec<Change>,
+    /// Lists that have changed once: they do not change again.
+    changed: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    /// The id of the request that listens, and what it asked for. None is a session.
+    listener: Option<(Value, Value)>,
+    sink: Sink,
+}
+
+#[derive(Clone, Debug)]
+struct Change {
+    method: &'static str,
+    /// Its member of the filter of `subscriptions/listen`.
+    member: &'static str,
+    variant: Option<Value>,
+}
+
+impl Changes {
+    /// Notes what a message of the client means for changes.
+    pub(super) fn note_message(
+        &mut self,
+        scenario: Scenario,
+        era: Era,
+        event: &Event,
+        sink: Option<&Sink>,
+    ) {
+        if let ("subscriptions/listen", Some(sink)) = (event.method(), sink) {
+            self.listen(event, sink);
+        }
+        if let ("notifications/initialized", Era::Legacy, Some(sink)) = (event.method(), era, sink)
+        {
+            self.open_session_stream(sink);
+        }
+        let is_last_page = event
+            .result()
+            .is_some_and(|result| result.get("nextCursor").is_none());
+        let lists = match scenario {
+            Scenario::ChangedLists => LISTS,
+            Scenario::ChangedVariant => &LISTS[..1],
+            _ => &[],
+        };
+        let list = lists.iter().find(|(list, ..)| *list == event.method());
+        let Some((_, method, member)) = list.filter(|_| is_last_page) else {
+            return;
+        };
+        // A list without a selector is that of the default.
+        let variant = (scenario == Scenario::ChangedVariant)
+            .then(|| event.selector().cloned().unwrap_or("standard".into()));
+        if !self.changed.contains(method) {
+            self.changed.push(method);
+            self.waiting.push(Change {
+                method,
+                member,
+                variant,
+            });
+        }
+    }
+
+    fn listen(&mut self, event: &Event, sink: &Sink) {
+        let id = event
+            .message
+            .as_ref()
+            .and_then(|message| message.get("id"))
+            .cloned();
+        let (Some(id), Some(filter)) = (id, event.param(&["notifications"])) else {
+            return;
+        };
+        let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
+        let method = "notifications/subscriptions/acknowledged";
+        let acknowledgement = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        if sink.try_send(acknowledgement).is_ok() {
+            self.streams.push(Stream {
+                listener: Some((id, filter.clone())),
+                sink: sink.clone(),
+            });
+        }
+    }
+
+    /// Adds the stream of a session.
+    pub(super) fn open_session_stream(&mut self, sink: &Sink) {
+        self.streams.push(Stream {
+            listener: None,
+            sink: sink.clone(),
+        });
+    }
+
+    /// Sends the changes that wait to each stream that asked for them; one that nobody receives waits on. The outcome is
+    /// what was sent.
+    pub(super) fn send(&mut self) -> Vec<Value> {
+        let mut sent = Vec::new();
+        self.streams.retain(|stream| !stream.sink.is_closed());
+        let streams = &self.streams;
+        self.waiting.retain(|change| {
+            let before = sent.len();
+            for stream in streams {
+                let notification = stream.notification(change);
+                let notification =
+                    notification.filter(|it| stream.sink.try_send(it.clone()).is_ok());
+                sent.extend(notification);
+            }
+            sent.len() == before
+        });
+        sent
+    }
+}
+
+impl Stream {
+    /// `change` as this stream has it, if it asked for it.
+    fn notification(&self, change: &Change) -> Option<Value> {
+        let mut meta = json!({});
+        if let Some((id, filter)) = &self.listener {
+            let asks = at(filter, &[change.member]).and_then(Value::as_bool);
+            if asks != Some(true) {
+                return None;
+            }
+            meta[SUBSCRIPTION] = id.clone();
+        }
+        if let Some(variant) = &change.variant {
+            meta[SELECTOR] = variant.clone();
+        }
+        Some(json!({"jsonrpc": "2.0", "method": change.method, "params": {"_meta": meta}}))
+    }
+}
