@@ -2,7 +2,7 @@
 //!
 //! | question | here |
 //! |---|---|
-//! | what is recorded? | [`Record`], and `docs/reference/audit.md` |
+//! | what is recorded? | [`Record`], and `docs/reference/audit.md`; of a request: [`PendingRecord`] |
 //! | how much of it is written? | [`AuditConfig`]: [`IdentityDetail`], [`ArgumentsDetail`] |
 //! | where to? | [`Sink`]: [`FileSink`], [`StreamSink`], [`SyslogSink`] |
 //! | what if it cannot be written in time? | [`OnFull`], [`AuditStats`] |
@@ -25,10 +25,12 @@ mod encode;
 mod escape;
 mod line;
 mod log;
+mod pending;
 mod queue;
 mod record;
 mod sink;
 mod text;
+mod trace;
 mod wire;
 mod writer;
 
@@ -36,6 +38,7 @@ pub use config::{ArgumentsDetail, AuditConfig, AuditKey, IdentityDetail, OnFull}
 pub use encode::SCHEMA_VERSION;
 pub use line::{Line, MAX_LINE, Severity};
 pub use log::{AuditLog, AuditStats, Permit, QueueFull};
+pub use pending::PendingRecord;
 pub use record::{
     Actor, Arguments, ClientInfo, Era, Event, Outcome, Record, SessionId, Target, TargetKind,
     Transport, VariantChoice,
@@ -45,3 +48,4 @@ pub use sink::{
     SyslogSink, Written,
 };
 pub use text::{BoundedText, LongText, MAX_LONG_TEXT, MAX_TEXT, Text};
+pub use trace::trace_id;

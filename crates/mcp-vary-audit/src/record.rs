@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary_access::{Principal, PrincipalKind};
 
 use crate::text::{LongText, Text};
 
@@ -211,6 +212,25 @@ impl Actor {
             client_id: None,
             key: None,
         }
+    }
+
+    /// A principal as records have it; `None` for anonymous ones.
+    #[must_use]
+    pub fn of(principal: &Principal) -> Option<Self> {
+        let kind = principal.kind();
+        if kind == PrincipalKind::Anonymous {
+            return None;
+        }
+        let mut actor = Self::new(Text::new(principal.id_text()));
+        let subject = match kind {
+            PrincipalKind::Certificate => principal.certificate_subject(),
+            PrincipalKind::Stdio => principal.stdio_name(),
+            _ => principal.subject(),
+        };
+        actor.issuer = principal.issuer().map(Text::new);
+        actor.subject = subject.map(Text::new);
+        actor.key = principal.key_name().map(Text::new);
+        Some(actor)
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         package: "mcp-vary-audit",
-        uses: &["mcp-vary", "mcp-vary-base"],
+        uses: &["mcp-vary", "mcp-vary-access", "mcp-vary-base"],
         rmcp: false,
         banned: QUIET,
     },
@@ -143,7 +143,13 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         package: "mcp-vary-rmcp",
-        uses: &["mcp-vary"],
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-access",
+            "mcp-vary-audit",
+            "mcp-vary-rates",
+            "mcp-vary-view",
+        ],
         rmcp: true,
         banned: QUIET,
     },

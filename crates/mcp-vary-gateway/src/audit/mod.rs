@@ -8,14 +8,13 @@ mod outcome;
 mod request_line;
 mod request_record;
 mod subject;
-mod trace;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_access::{Principal, PrincipalId, PrincipalKind};
+use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
     Actor, AuditLog, AuditStats, OnFull, Permit, QueueFull, Record, SessionId, Text, Transport,
 };
@@ -28,7 +27,6 @@ use tokio::time::Instant;
 pub(crate) use self::outcome::outcome;
 pub(crate) use self::request_line::{is_enabled as logs_requests, milliseconds};
 pub(crate) use self::request_record::{AuditedRequest, RequestRecord};
-pub(crate) use self::trace::trace_id;
 
 /// The audit log of a gateway, from its start to its end.
 pub(crate) struct AuditService {
@@ -177,20 +175,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A principal as records have it; `None` for anonymous ones.
 fn actor(principal: &Principal, oauth_client: Option<&Arc<str>>) -> Option<Arc<Actor>> {
-    let kind = principal.kind();
-    if kind == PrincipalKind::Anonymous {
-        return None;
-    }
-    let mut actor = Actor::new(Text::new(principal.id_text()));
-    let subject = match kind {
-        PrincipalKind::Certificate => principal.certificate_subject(),
-        PrincipalKind::Stdio => principal.stdio_name(),
-        _ => principal.subject(),
-    };
-    actor.issuer = principal.issuer().map(Text::new);
-    actor.subject = subject.map(Text::new);
+    let mut actor = Actor::of(principal)?;
     actor.client_id = oauth_client.map(Text::shared);
-    actor.key = principal.key_name().map(Text::new);
     Some(Arc::new(actor))
 }
 

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
-    ClientInfo, Era as RecordEra, Event, LongText, Outcome, Permit, Record, SessionId, Target,
-    TargetKind, Text, Transport, VariantChoice,
+    ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit, Record,
+    SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
@@ -21,7 +21,7 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
 use super::outcome::outcome;
-use super::{AuditService, ClientKey, Origin, actor, key_of, request_line, subject, trace_id};
+use super::{AuditService, ClientKey, Origin, actor, key_of, request_line, subject};
 
 /// A request that is to be recorded.
 pub(crate) struct AuditedRequest<'a> {
@@ -55,15 +55,12 @@ pub(crate) struct RequestRecord {
 }
 
 struct Pending {
-    /// The room for the record in the audit log, if there is one.
-    permit: Option<Permit>,
-    record: Record,
+    record: PendingRecord,
     /// The server that has the target.
     server: Option<Arc<str>>,
     /// Whether the request was forwarded to that server.
     is_forwarded: bool,
     name: ClientName,
-    is_denied: bool,
     /// Whether the HTTP status was sent before the outcome was known.
     has_status: bool,
 }
@@ -120,12 +117,10 @@ impl RequestRecord {
             _ => params.meta.get(CLIENT_INFO),
         };
         let pending = Pending {
-            permit,
-            record,
+            record: PendingRecord::new(record, permit),
             server: None,
             is_forwarded: false,
             name: ClientName::default(),
-            is_denied: false,
             has_status: origin.transport == Transport::Stdio,
         };
         let known = Self {
@@ -151,7 +146,7 @@ impl RequestRecord {
         self.change(|pending| {
             if !name.is_empty() {
                 let info = ClientInfo::new(Text::new(&name.name), Text::new(&name.version));
-                pending.record.client = Some(Arc::new(info));
+                pending.record.record_mut().client = Some(Arc::new(info));
             }
             pending.name = name.clone();
         });
@@ -159,7 +154,9 @@ impl RequestRecord {
 
     /// Sets the id of the session that the request opened.
     pub(crate) fn set_session(&self, id: &str) {
-        self.change(|pending| pending.record.session = Some(SessionId::new(id.into())));
+        self.change(|pending| {
+            pending.record.record_mut().session = Some(SessionId::new(id.into()));
+        });
     }
 
     /// The status of the response was sent before its outcome was known.
@@ -171,7 +168,7 @@ impl RequestRecord {
     pub(crate) fn set_server(&self, server: &Arc<str>, upstream_name: Option<&str>) {
         self.change(|pending| {
             pending.server = Some(Arc::clone(server));
-            if let Some(target) = &mut pending.record.target {
+            if let Some(target) = &mut pending.record.record_mut().target {
                 target.server = Some(Text::shared(server));
                 target.upstream_name = upstream_name.map(LongText::new);
             }
@@ -188,56 +185,40 @@ impl RequestRecord {
     pub(crate) fn set_variant(&self, id: &str, reason: &'static str, connection: Option<ClientId>) {
         self.change(|pending| {
             let choice = VariantChoice::new(Text::new(id), Text::from_static(reason));
-            pending.record.variant = Some(choice);
+            pending.record.record_mut().variant = Some(choice);
             let Some(service) = &self.service else { return };
             let key = match connection {
                 Some(client) => ClientKey::Connected(client),
                 None => ClientKey::Stateless {
                     principal: self.principal,
-                    address: pending.record.address,
+                    address: pending.record.record().address,
                     name: key_of(&pending.name),
                 },
             };
             if service.is_new_variant(key, id) {
-                let mut selected = event(pending, Event::VariantSelected, Outcome::Allowed);
-                selected.variant.clone_from(&pending.record.variant);
-                service.record(selected);
+                service.record(pending.record.variant_selected());
             }
         });
     }
 
     /// The client selected a variant that does not exist for it.
     pub(crate) fn refuse_variant(&self, requested: &str) {
-        self.change(|pending| {
-            pending.is_denied = true;
-            let mut refused = event(pending, Event::VariantRefused, Outcome::Denied);
-            refused.target = Some(Target::new(TargetKind::Variant, LongText::new(requested)));
-            self.record(refused);
-        });
+        self.change(|pending| self.record(pending.record.variant_refused(requested)));
     }
 
     /// A rule allows the request.
     pub(crate) fn allowed_by(&self, rule: &str) {
-        self.change(|pending| pending.record.rule = Some(Text::new(rule)));
+        self.change(|pending| pending.record.allowed_by(rule));
     }
 
     /// A rule refuses the request, or hides its target.
     pub(crate) fn denied_by(&self, rule: &str) {
-        self.change(|pending| {
-            pending.is_denied = true;
-            pending.record.rule = Some(Text::new(rule));
-        });
+        self.change(|pending| pending.record.denied_by(rule));
     }
 
     /// A rate limit refuses the request: `limit` names it.
     pub(crate) fn limited_by(&self, limit: &str) {
-        self.denied_by(limit);
-        self.change(|pending| {
-            let mut reached = event(pending, Event::LimitReached, Outcome::Denied);
-            reached.target.clone_from(&pending.record.target);
-            reached.rule.clone_from(&pending.record.rule);
-            self.record(reached);
-        });
+        self.change(|pending| self.record(pending.record.limited_by(limit)));
     }
 
     /// Records an event within the request, if there is an audit log.
@@ -252,17 +233,12 @@ impl RequestRecord {
         let Some(pending) = self.pending.lock().take() else {
             return;
         };
-        let method = pending.record.method.as_ref();
+        let method = pending.record.record().method.as_ref();
         let is_call = method.is_some_and(|method| CALLS.contains(&method.as_str()));
         let (outcome, code) = outcome(&reply.body, is_call);
-        let outcome = match outcome {
-            Outcome::Error if pending.is_denied => Outcome::Denied,
-            outcome => outcome,
-        };
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
-        self.submit(pending, |record| {
-            record.outcome = outcome;
+        self.submit(pending, outcome, |record| {
             record.code = code;
             record.status = has_other.then_some(status);
             record.bytes_out = Some(reply.body.len() as u64);
@@ -281,19 +257,20 @@ impl RequestRecord {
 
     fn end(&self, outcome: Outcome) {
         if let Some(pending) = self.pending.lock().take() {
-            self.submit(pending, |record| record.outcome = outcome);
+            self.submit(pending, outcome, |_| {});
         }
     }
 
-    fn submit(&self, pending: Pending, fill: impl FnOnce(&mut Record)) {
-        let mut record = pending.record;
-        record.duration = Some(self.arrived.elapsed());
-        fill(&mut record);
+    fn submit(&self, pending: Pending, outcome: Outcome, fill: impl FnOnce(&mut Record)) {
+        let (record, permit) = pending.record.finish(outcome, |record| {
+            record.duration = Some(self.arrived.elapsed());
+            fill(record);
+        });
         let server = pending.server.filter(|_| pending.is_forwarded);
         if let Some(server) = server.filter(|_| request_line::is_enabled()) {
             request_line::write(&server, &record);
         }
-        if let Some(permit) = pending.permit {
+        if let Some(permit) = permit {
             permit.submit(record);
         }
     }
@@ -307,23 +284,6 @@ impl Drop for RequestRecord {
 
 /// The methods whose results can report that a tool failed.
 const CALLS: &[&str] = &["tools/call", "tasks/result"];
-
-/// Something that happened within a request: by the same client, with another record.
-fn event(pending: &Pending, event: Event, outcome: Outcome) -> Record {
-    let request = &pending.record;
-    let mut record = Record::new(event, outcome);
-    record.actor.clone_from(&request.actor);
-    record.client.clone_from(&request.client);
-    record.address = request.address;
-    record.session.clone_from(&request.session);
-    record.era = request.era;
-    record.transport = request.transport;
-    record.method.clone_from(&request.method);
-    record.request_id.clone_from(&request.request_id);
-    record.trace_id = request.trace_id;
-    record.config.clone_from(&request.config);
-    record
-}
 
 /// The id of a request as text: a string without its quotes.
 fn id_text(id: &str) -> Cow<'_, str> {

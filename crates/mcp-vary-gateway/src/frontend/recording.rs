@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
-use mcp_vary_audit::SessionId;
+use mcp_vary_audit::{SessionId, trace_id};
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::headers::SESSION_ID;
@@ -14,7 +14,7 @@ use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
 use super::peer::ClientAddress;
-use crate::audit::{AuditedRequest, Origin, RequestRecord, logs_requests, trace_id};
+use crate::audit::{AuditedRequest, Origin, RequestRecord, logs_requests};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
 

@@ -3,7 +3,19 @@
 /// The trace id in a value of `traceparent`; `None` if the value is malformed or the id is zero.
 ///
 /// Source: W3C Trace Context, section 3.2.2 (`version-traceid-parentid-flags`). Later versions may have further parts.
-pub(crate) fn trace_id(traceparent: &str) -> Option<[u8; 16]> {
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_audit::trace_id;
+///
+/// let id = trace_id("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01");
+/// assert_eq!(id.map(|id| id[0]), Some(0x0a));
+/// // Zero is the value of programs without a trace.
+/// assert_eq!(trace_id("00-00000000000000000000000000000000-00f067aa0ba902b7-01"), None);
+/// ```
+#[must_use]
+pub fn trace_id(traceparent: &str) -> Option<[u8; 16]> {
     let mut parts = traceparent.split('-');
     let (version, id) = (parts.next()?, parts.next()?);
     let is_hex = |text: &str| {
