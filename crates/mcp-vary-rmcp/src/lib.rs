@@ -78,6 +78,14 @@
 //!
 //! Start with [`server`] for servers and with [`client`] for clients.
 //!
+//! # Who may do what
+//!
+//! Access rules, rate limits and the audit log of Vary's gateway work in your server too:
+//! [`Builder::with_access`](server::Builder::with_access),
+//! [`with_rate_limits`](server::Builder::with_rate_limits) and
+//! [`with_audit_log`](server::Builder::with_audit_log). Their values are in [`access`], [`rates`],
+//! [`audit`] and [`view`].
+//!
 //! # Versions
 //!
 //! `rmcp` 3.8 or later, below 4, with its default features. Your server enables the transports that
@@ -87,6 +95,11 @@
 pub mod client;
 pub mod server;
 mod switch_limit;
+
+pub use mcp_vary_access as access;
+pub use mcp_vary_audit as audit;
+pub use mcp_vary_rates as rates;
+pub use mcp_vary_view as view;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

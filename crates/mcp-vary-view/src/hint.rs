@@ -112,6 +112,12 @@ impl ToolHints {
         )
     }
 
+    /// What a tool declares, in the order of [`ToolHint::ALL`].
+    #[must_use]
+    pub const fn new(declared: [Option<bool>; 4]) -> Self {
+        Self(declared)
+    }
+
     /// What the tool declares.
     #[must_use]
     pub const fn declared(self, hint: ToolHint) -> Option<bool> {

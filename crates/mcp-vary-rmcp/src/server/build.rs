@@ -10,6 +10,7 @@ use mcp_vary::variant::{Date, Variants};
 use super::build_error::{BuildDiagnostic, BuildError};
 use super::builder::Builder;
 use super::header::HeaderPolicy;
+use super::permissions::Permissions;
 use super::ranking_cache::RankingCache;
 use super::selection::SwitchCounters;
 use super::variant_set::VariantSet;
@@ -24,11 +25,16 @@ impl Builder {
     pub fn build(mut self) -> Result<VaryServer, BuildError> {
         let mut problems = self.diagnostics();
         let handler = self.handler.take();
+        let permissions = Permissions::new(
+            self.clients.clone(),
+            self.access.take(),
+            self.permission.take(),
+        );
         let (handlers, warnings) = match handler {
             Some(handler) if self.variants.is_empty() => {
-                (Some(Handlers::Single(handler)), Vec::new())
+                (Some(Handlers::Single(Box::new(handler))), Vec::new())
             }
-            _ => self.variant_set(&mut problems),
+            _ => self.variant_set(permissions.clone(), &mut problems),
         };
         match handlers {
             Some(handlers) if problems.is_empty() => {
@@ -44,7 +50,10 @@ impl Builder {
                         .into_iter()
                         .filter_map(|(id, settings)| Some((id, settings?)))
                         .collect(),
-                    permission: self.permission,
+                    clients: self.clients,
+                    permissions,
+                    rates: self.rates,
+                    audit_log: self.audit_log,
                     warnings,
                     capabilities_cache: CapabilitiesCache::default(),
                 }))
@@ -98,7 +107,6 @@ impl Builder {
             || self.audit.is_some()
             || self.state_lifetime.is_some()
             || self.visibility.is_some()
-            || self.principal.is_some()
             || self.max_advertised.is_some()
             || self.advertised_only
             || self.hides_available
@@ -109,6 +117,7 @@ impl Builder {
 
     fn variant_set(
         &mut self,
+        permissions: Option<Arc<Permissions>>,
         problems: &mut Vec<BuildDiagnostic>,
     ) -> (Option<Handlers>, Vec<mcp_vary::variant::Warning>) {
         if self.variants.is_empty() {
@@ -145,7 +154,8 @@ impl Builder {
             switch_limit: self.switch_limit,
             audit: self.audit.take(),
             visibility: self.visibility.take(),
-            principal: self.principal.take(),
+            clients: self.clients.clone(),
+            permissions,
             max_advertised: self.max_advertised.unwrap_or(DEFAULT_ADVERTISED),
             advertised_only: self.advertised_only,
             lists_available: !self.hides_available,
@@ -154,7 +164,7 @@ impl Builder {
             clock: self.clock.take().unwrap_or_else(|| Arc::new(system_clock)),
             state_lifetime: self.state_lifetime.unwrap_or(STATE_LIFETIME),
             ranking_cache: RankingCache::default(),
-            principal_switches: SwitchCounters::default(),
+            client_switches: SwitchCounters::default(),
         };
         (Some(Handlers::Variants(Box::new(variant_set))), warnings)
     }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary::error::Identifier;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, ServerVariant};
+use mcp_vary_access::AccessPolicy;
+use mcp_vary_audit::AuditLog;
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
@@ -18,8 +19,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::async_ranking::{AsyncRanking, VariantRanker};
+use super::clients::Clients;
 use super::header::HeaderPolicy;
-use super::rules::{ClockFn, DefaultVariantFn, PermissionFn, PrincipalFn, RankFn, VisibilityFn};
+use super::rates::Rates;
+use super::rules::{ClockFn, DefaultVariantFn, PermissionFn, RankFn, VisibilityFn};
 use super::selection::{AuditFn, VariantSelection};
 use super::variant_handler::VariantHandler;
 use super::vary_server::VaryServer;
@@ -83,9 +86,12 @@ pub struct Builder {
     pub(super) switch_limit: Option<SwitchLimit>,
     pub(super) audit: Option<AuditFn>,
     pub(super) permission: Option<PermissionFn>,
+    pub(super) access: Option<AccessPolicy>,
+    pub(super) rates: Option<Rates>,
+    pub(super) audit_log: Option<AuditLog>,
     pub(super) extensions: Vec<(ExtensionId, Option<JsonObject>)>,
     pub(super) visibility: Option<VisibilityFn>,
-    pub(super) principal: Option<PrincipalFn>,
+    pub(super) clients: Clients,
     pub(super) max_advertised: Option<usize>,
     pub(super) advertised_only: bool,
     pub(super) hides_available: bool,
@@ -307,60 +313,6 @@ impl Builder {
         audit: impl Fn(&RequestContext<RoleServer>, &VariantSelection<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.audit = Some(Arc::new(audit));
-        self
-    }
-
-    /// Restricts tools, prompts and resources in all variants. `permission` gets the handler's name
-    /// of each tool and prompt, and the URI or URI template of each resource, both when it is
-    /// listed and when it is used. What it rejects is answered as if it did not exist.
-    ///
-    /// ```
-    /// # use mcp_vary_rmcp::server::VaryServer;
-    /// # use rmcp::{RoleServer, service::RequestContext};
-    /// # fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
-    /// #     let parts = context.extensions.get::<http::request::Parts>()?;
-    /// #     parts.headers.get("x-role")?.to_str().ok()
-    /// # }
-    /// use mcp_vary::error::Identifier;
-    ///
-    /// let builder = VaryServer::builder()
-    ///     // Which clients see which variant.
-    ///     .with_visibility(|context, variant| variant.id != *"admin" || role(context) == Some("admin"))
-    ///     // What they may use, in every variant.
-    ///     .with_permission(|context, item| match item {
-    ///         Identifier::Tool(name) => !name.starts_with("delete_") || role(context) == Some("admin"),
-    ///         _ => true,
-    ///     })
-    ///     // Cursors are bound to this principal.
-    ///     .with_principal(|context| role(context).unwrap_or_default().to_owned());
-    /// ```
-    pub fn with_permission(
-        mut self,
-        permission: impl Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.permission = Some(Arc::new(permission));
-        self
-    }
-
-    /// Shows a variant only to clients for which `visibility` returns `true`. For all others it
-    /// does not exist.
-    ///
-    /// This decides which variants a client can select, not what it may do: handlers check that.
-    pub fn with_visibility(
-        mut self,
-        visibility: impl Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.visibility = Some(Arc::new(visibility));
-        self
-    }
-
-    /// Identifies the principal of a request, so that a client cannot use another's cursors, and
-    /// switches are counted for each. Without it all requests have the same empty principal.
-    pub fn with_principal(
-        mut self,
-        principal: impl Fn(&RequestContext<RoleServer>) -> String + Send + Sync + 'static,
-    ) -> Self {
-        self.principal = Some(Arc::new(principal));
         self
     }
 

@@ -1,6 +1,13 @@
 //! Requests and notifications that belong to no variant; they are sent to every handler.
+#![expect(
+    deprecated,
+    reason = "the protocol deprecates logging, but clients use it"
+)]
 
-use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, ServerResult};
+use rmcp::model::{
+    ClientNotification, ClientRequest, ErrorCode, ServerResult, SetLevelRequest,
+    SetLevelRequestParams,
+};
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 
@@ -42,5 +49,28 @@ impl VaryServer {
             }
         }
         Err(first.unwrap_or_else(mismatched_result))
+    }
+
+    /// Sets the level of logs in every handler that has logs.
+    pub(super) async fn set_level_of_handlers(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let request = ClientRequest::SetLevelRequest(SetLevelRequest::new(request));
+        let mut answer = Err(ErrorData::method_not_found::<
+            rmcp::model::SetLevelRequestMethod,
+        >());
+        for handler in self.distinct_handlers() {
+            answer = match (
+                handler.request(request.clone(), context.clone()).await,
+                answer,
+            ) {
+                (Err(error), answer) if error.code == ErrorCode::METHOD_NOT_FOUND => answer,
+                (Err(error), _) => return Err(error),
+                (Ok(_), _) => Ok(()),
+            };
+        }
+        answer
     }
 }

@@ -1,6 +1,7 @@
 //! The four lists and their pages.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use mcp_vary::cursor::{CursorBinding, open, seal};
 use mcp_vary::error::Era;
@@ -11,7 +12,7 @@ use rmcp::{ErrorData, RoleServer};
 use super::errors::{mismatched_result, to_error_data, with_active_variant};
 use super::features::era;
 use super::list_result::{ListResult, list_all};
-use super::rules::PermissionFn;
+use super::permissions::{ClientPermissions, Permissions};
 use super::selected_handler::SelectedHandler;
 use super::variant_handler::VariantHandler;
 use super::variant_set::VariantSet;
@@ -26,7 +27,7 @@ pub(super) async fn page<L: ListResult>(
     let (Some(variants), Some(variant)) = (variants, active.variant) else {
         return handler_page::<L>(active, params, context).await;
     };
-    let principal = variants.principal(&context);
+    let principal = variants.principal_id(&context);
     let binding = CursorBinding {
         variant,
         method: L::METHOD,
@@ -60,24 +61,24 @@ pub(super) async fn page<L: ListResult>(
     Ok(list)
 }
 
-/// One of the handler's pages, after the view and the permission.
+/// One of the handler's pages, after the view and the permissions.
 async fn handler_page<L: ListResult>(
     active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
     context: RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
     let request = L::request(params);
-    // Copying a context is expensive, and only a permission needs it after the request.
-    let permission = active
-        .permission
-        .map(|permission| (permission, context.clone()));
+    // Copying a context is expensive, and only permissions need it after the request.
+    let permissions = active
+        .permissions
+        .map(|permissions| (permissions, context.clone()));
     let result = active.handler.inner.request(request, context).await?;
     let mut list = L::from_result(result).ok_or_else(mismatched_result)?;
     let items = std::mem::take(list.items());
-    let permission = permission
+    let permissions = permissions
         .as_ref()
-        .map(|(permission, context)| (*permission, context));
-    *list.items() = filter_items::<L>(items, active.handler, permission);
+        .map(|(permissions, context)| permissions.of(context));
+    *list.items() = filter_items::<L>(items, active.handler, permissions.as_ref());
     Ok(list)
 }
 
@@ -88,7 +89,8 @@ async fn sized_page<L: ListResult>(
     size: NonZeroUsize,
     context: &RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
-    let items = visible_items::<L>(active.handler, active.permission, context).await?;
+    let items =
+        visible_items::<L>(active.handler, active.permissions.map(Arc::as_ref), context).await?;
     // The cursor was sealed here, so it is a number. If the list is shorter now, the page is empty.
     let first = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let end = size.get().saturating_add(first);
@@ -101,22 +103,23 @@ async fn sized_page<L: ListResult>(
 /// All items of a list that the client may see, as the view shows them.
 pub(super) async fn visible_items<L: ListResult>(
     handler: &VariantHandler,
-    permission: Option<&PermissionFn>,
+    permissions: Option<&Permissions>,
     context: &RequestContext<RoleServer>,
 ) -> Result<Vec<L::Item>, ErrorData> {
     let items = list_all::<L>(&*handler.inner, context).await?;
-    let permission = permission.map(|permission| (permission, context));
-    Ok(filter_items::<L>(items, handler, permission))
+    let permissions = permissions.map(|permissions| permissions.of(context));
+    Ok(filter_items::<L>(items, handler, permissions.as_ref()))
 }
 
-/// Applies the permission and the view to `items`.
+/// Applies the permissions and the view to `items`.
 fn filter_items<L: ListResult>(
     mut items: Vec<L::Item>,
     handler: &VariantHandler,
-    permission: Option<(&PermissionFn, &RequestContext<RoleServer>)>,
+    permissions: Option<&ClientPermissions<'_>>,
 ) -> Vec<L::Item> {
-    if let Some((permission, context)) = permission {
-        items.retain(|item| permission(context, &L::identify(item)));
+    if let Some(permissions) = permissions {
+        let server = &handler.server_name;
+        items.retain(|item| permissions.shows(&L::identify(item), &L::access_item(item, server)));
     }
     match &handler.view {
         None => items,

@@ -45,7 +45,7 @@ impl<'a> RequestStateCodec<'a> {
         Some(Self {
             variants,
             variant,
-            principal: variants.principal(context),
+            principal: variants.principal_id(context),
             method,
             parameters: Parameters::of(name, arguments),
         })

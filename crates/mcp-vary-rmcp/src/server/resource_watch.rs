@@ -7,20 +7,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{ListResourceTemplatesResult, ListResourcesResult};
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 
 use super::pages::visible_items;
-use super::rules::PermissionFn;
+use super::permissions::Permissions;
 use super::variant_handler::VariantHandler;
 
 /// The subscribed resources of one client in one variant.
 pub(super) struct ResourceWatch {
     handler: VariantHandler,
-    permission: Option<PermissionFn>,
+    permissions: Option<Arc<Permissions>>,
     state: Mutex<WatchState>,
 }
 
@@ -50,10 +50,10 @@ enum ResourceStatus {
 pub(super) struct ListChange(u64);
 
 impl ResourceWatch {
-    pub(super) fn new(handler: VariantHandler, permission: Option<PermissionFn>) -> Self {
+    pub(super) fn new(handler: VariantHandler, permissions: Option<Arc<Permissions>>) -> Self {
         Self {
             handler,
-            permission,
+            permissions,
             state: Mutex::default(),
         }
     }
@@ -159,7 +159,7 @@ impl ResourceWatch {
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListedResources, ErrorData> {
-        let permits = self.permission.as_ref();
+        let permits = self.permissions.as_deref();
         let resources =
             visible_items::<ListResourcesResult>(&self.handler, permits, context).await?;
         // Many servers have no templates, and some of them return an error for the list.

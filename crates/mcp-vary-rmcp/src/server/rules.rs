@@ -1,10 +1,12 @@
 //! The functions with which an author configures a server.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_access::Principal;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
@@ -23,8 +25,13 @@ pub(super) type PermissionFn =
 pub(super) type DefaultVariantFn =
     Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
 
-/// The principal of a request.
-pub(super) type PrincipalFn = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+/// The principal of a request; `None` for anonymous clients.
+pub(super) type PrincipalFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<Arc<Principal>> + Send + Sync>;
+
+/// The address of the client that sent a request.
+pub(super) type AddressFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<IpAddr> + Send + Sync>;
 
 /// The seconds since 1970.
 pub(super) type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;

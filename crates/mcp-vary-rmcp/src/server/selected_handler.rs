@@ -1,14 +1,18 @@
 //! The handler that answers a request.
 
+use std::sync::Arc;
+
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::variant::{ServerVariant, VariantId};
-use rmcp::model::ErrorCode;
+use mcp_vary_access::Item;
+use rmcp::model::{ErrorCode, JsonObject, ListResourcesResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
 use super::errors::{not_found, with_active_variant};
 use super::features::era;
-use super::rules::PermissionFn;
+use super::list_result::list_all;
+use super::permissions::{Permissions, Refusal};
 use super::selection::SelectionSource;
 use super::variant_handler::VariantHandler;
 
@@ -16,7 +20,7 @@ use super::variant_handler::VariantHandler;
 pub(super) struct SelectedHandler<'a> {
     pub(super) variant: Option<&'a VariantId>,
     pub(super) handler: &'a VariantHandler,
-    pub(super) permission: Option<&'a PermissionFn>,
+    pub(super) permissions: Option<&'a Arc<Permissions>>,
     pub(super) source: SelectionSource,
     pub(super) visible: Vec<&'a ServerVariant>,
 }
@@ -27,34 +31,72 @@ impl<'a> SelectedHandler<'a> {
         Self {
             variant: None,
             handler,
-            permission: None,
+            permissions: None,
             source: SelectionSource::Ranking,
             visible: Vec::new(),
         }
     }
 
-    /// Checks the permission for an item by the handler's identifier; the error has the client's.
+    /// Whether the view or permissions may hide items. Then only what the handler lists exists.
+    pub(super) fn hides_items(&self) -> bool {
+        self.handler.view.is_some() || self.permissions.is_some()
+    }
+
+    /// Checks what the client may do with an item by the handler's identifier; the error has the
+    /// client's.
     pub(super) fn check_permission(
         &self,
         context: &RequestContext<RoleServer>,
         handler_item: &Identifier,
+        item: &Item<'_>,
+        client_item: &Identifier,
+        arguments: Option<&JsonObject>,
+    ) -> Result<(), ErrorData> {
+        let Some(permissions) = self.permissions else {
+            return Ok(());
+        };
+        let checked = permissions
+            .of(context)
+            .check(handler_item, item, arguments, self.variant);
+        checked.map_err(|refusal| match refusal {
+            Refusal::Hidden => not_found(client_item.clone(), self.variant, era(context)),
+            Refusal::Error(error) => error,
+        })
+    }
+
+    /// Like [`check_permission`](Self::check_permission), for a resource.
+    ///
+    /// Rules are stricter with URIs that the handler does not list, so the list is read only if they
+    /// refuse the URI as such.
+    pub(super) async fn check_resource(
+        &self,
+        context: &RequestContext<RoleServer>,
+        uri: &str,
         client_item: &Identifier,
     ) -> Result<(), ErrorData> {
-        match self.permission {
-            Some(permission) if !permission(context, handler_item) => {
-                Err(not_found(client_item.clone(), self.variant, era(context)))
+        let Some(permissions) = self.permissions else {
+            return Ok(());
+        };
+        let server = &self.handler.server_name;
+        let mut item = Item::unlisted_resource(uri, server);
+        if !permissions.of(context).shows(client_item, &item) {
+            let listed = list_all::<ListResourcesResult>(&*self.handler.inner, context).await;
+            let mut listed = listed.iter().flatten();
+            if listed.any(|resource| resource.uri == uri) {
+                item = Item::resource(uri, uri, server);
             }
-            _ => Ok(()),
         }
+        self.check_permission(context, client_item, &item, client_item, None)
     }
 
     /// Adds the active variant to a handler's error about `what`.
     ///
-    /// If a view or a permission may hide something, unknown and hidden items get the same error.
+    /// If a view or permissions may hide something, unknown and hidden items get the same error.
     pub(super) fn describe_error(&self, error: ErrorData, what: Identifier, era: Era) -> ErrorData {
-        let hides = self.handler.view.is_some() || self.permission.is_some();
         match error.code {
-            ErrorCode::RESOURCE_NOT_FOUND if hides => not_found(what, self.variant, era),
+            ErrorCode::RESOURCE_NOT_FOUND if self.hides_items() => {
+                not_found(what, self.variant, era)
+            }
             // The server has the method, but this variant's handler has no items of the kind.
             ErrorCode::METHOD_NOT_FOUND if self.variant.is_some() => {
                 not_found(what, self.variant, era)

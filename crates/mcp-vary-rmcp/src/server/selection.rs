@@ -5,25 +5,28 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mcp_vary::error::Error;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::Ranking;
 use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
+use mcp_vary_rates::LimitExceeded;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio::time::Instant;
 
+use super::errors::{data_with_active_variant, to_error_data};
 use crate::switch_limit::SwitchLimit;
 
-/// One selection of a variant, for an audit: see
-/// [`Builder::with_audit`](super::Builder::with_audit).
+/// One selection of a variant: see [`Builder::with_audit`](super::Builder::with_audit).
 ///
 /// The hints and a rejected selector come from the client: escape them before you print or log
 /// them.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct VariantSelection<'a> {
-    /// The principal of the request; empty without one.
-    pub principal: &'a str,
+    /// The principal of the request; `None` for anonymous clients.
+    pub principal: Option<&'a Principal>,
     /// The hints that the client declared.
     pub hints: &'a VariantHints,
     /// The variants that the client can see, in its order, with the score of each and the reasons
@@ -88,25 +91,71 @@ pub(super) struct Switch {
     pub(super) is_new: bool,
 }
 
-/// The client has reached the limit: its active variant, and the time until it may switch.
-pub(super) struct SwitchLimitReached {
-    pub(super) active: VariantId,
-    pub(super) retry_after: Duration,
+/// The client has reached a limit.
+pub(super) struct SwitchRefused<'l> {
+    /// The variant that stays active.
+    active: VariantId,
+    by: RefusedBy<'l>,
+}
+
+/// What refuses a change of the variant.
+enum RefusedBy<'l> {
+    /// The [`SwitchLimit`], and the time until the client may switch.
+    SwitchLimit(Duration),
+    /// One of the rate limits.
+    Rate(LimitExceeded<'l>),
+}
+
+impl SwitchRefused<'_> {
+    /// The name of the limit.
+    pub(super) fn limit(&self) -> &str {
+        match &self.by {
+            RefusedBy::SwitchLimit(_) => "switch limit",
+            RefusedBy::Rate(limit) => limit.limit(),
+        }
+    }
+
+    /// The error for the client.
+    pub(super) fn to_error(&self) -> ErrorData {
+        let (retry_after, data) = match &self.by {
+            RefusedBy::SwitchLimit(wait) => (wait.as_secs_f64().ceil() as u64, None),
+            RefusedBy::Rate(limit) => (limit.retry_after(), Some(limit.data())),
+        };
+        let error = to_error_data(&Error::TooManySwitches {
+            active: self.active.clone(),
+            retry_after,
+        });
+        match data {
+            None => error,
+            Some(data) => {
+                let data = data_with_active_variant(data, Some(&self.active));
+                ErrorData::new(error.code, error.message, Some(data))
+            }
+        }
+    }
 }
 
 impl SwitchCounter {
-    /// Records the selection of `variant`, or returns an error if `limit` is reached.
-    pub(super) fn record(
+    /// Records the selection of `variant`, or returns an error if `limit` is reached, or `rate`
+    /// refuses a change.
+    pub(super) fn record<'l>(
         &mut self,
         variant: &VariantId,
         hints: &VariantHints,
         limit: Option<SwitchLimit>,
+        rate: impl FnOnce() -> Result<(), LimitExceeded<'l>>,
         now: Instant,
-    ) -> Result<Switch, SwitchLimitReached> {
+    ) -> Result<Switch, SwitchRefused<'l>> {
         self.last_used = Some(now);
-        let switches = self.variant.as_ref().is_some_and(|known| known != variant);
-        if let (true, Some(limit)) = (switches, limit) {
-            self.count_switch(limit, now)?;
+        if let Some(active) = self.variant.clone().filter(|known| known != variant) {
+            let counted = match limit {
+                Some(limit) => self.count_switch(limit, now),
+                None => Ok(()),
+            };
+            let by = counted
+                .map_err(RefusedBy::SwitchLimit)
+                .and_then(|()| rate().map_err(RefusedBy::Rate));
+            by.map_err(|by| SwitchRefused { active, by })?;
         }
         let hints = hash(hints);
         let before = self.variant.replace(variant.clone());
@@ -118,8 +167,8 @@ impl SwitchCounter {
         })
     }
 
-    /// Counts one switch, or returns an error if `limit` is reached.
-    fn count_switch(&mut self, limit: SwitchLimit, now: Instant) -> Result<(), SwitchLimitReached> {
+    /// Counts one switch, or returns the time to wait if `limit` is reached.
+    fn count_switch(&mut self, limit: SwitchLimit, now: Instant) -> Result<(), Duration> {
         self.switches
             .retain(|at| now.duration_since(*at) < limit.window);
         if self.switches.len() < limit.max_switches {
@@ -127,35 +176,25 @@ impl SwitchCounter {
             return Ok(());
         }
         let passed = self.switches.front().map(|at| now.duration_since(*at));
-        let wait = limit.window.saturating_sub(passed.unwrap_or_default());
-        match self.variant.clone() {
-            Some(variant) => Err(SwitchLimitReached {
-                active: variant,
-                retry_after: wait,
-            }),
-            None => Ok(()),
-        }
+        Err(limit.window.saturating_sub(passed.unwrap_or_default()))
     }
 }
 
-/// The switch counters of recent principals, for requests without a session.
+/// The switch counters of recent clients, for requests without a session.
 #[derive(Debug, Default)]
 pub(super) struct SwitchCounters(Mutex<BTreeMap<String, SwitchCounter>>);
 
 impl SwitchCounters {
-    pub(super) fn with_principal<T>(
-        &self,
-        principal: &str,
-        act: impl FnOnce(&mut SwitchCounter) -> T,
-    ) -> T {
+    /// Calls `act` with the counter of the client that `key` identifies.
+    pub(super) fn with_client<T>(&self, key: &str, act: impl FnOnce(&mut SwitchCounter) -> T) -> T {
         let mut counters = self.lock();
-        if !counters.contains_key(principal) && counters.len() >= MAX_PRINCIPALS {
+        if !counters.contains_key(key) && counters.len() >= MAX_CLIENTS {
             let oldest = counters.iter().min_by_key(|(_, counter)| counter.last_used);
-            if let Some(oldest) = oldest.map(|(principal, _)| principal.clone()) {
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
                 counters.remove(&oldest);
             }
         }
-        act(counters.entry(principal.to_owned()).or_default())
+        act(counters.entry(key.to_owned()).or_default())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, SwitchCounter>> {
@@ -169,8 +208,8 @@ fn hash(hints: &VariantHints) -> u64 {
     hasher.finish()
 }
 
-/// The largest number of stored principals; the least recently used is evicted first.
-const MAX_PRINCIPALS: usize = 1024;
+/// The largest number of stored clients; the least recently used is evicted first.
+const MAX_CLIENTS: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -183,21 +222,21 @@ mod tests {
         let (start, hints) = (Instant::now(), VariantHints::default());
         let variant: VariantId = "v".parse().unwrap();
         let record = |principal: &str, at: u64| {
-            counters.with_principal(principal, |counter| {
-                let switch =
-                    counter.record(&variant, &hints, None, start + Duration::from_secs(at));
+            counters.with_client(principal, |counter| {
+                let at = start + Duration::from_secs(at);
+                let switch = counter.record(&variant, &hints, None, || Ok(()), at);
                 switch.is_ok_and(|switch| switch.is_new)
             })
         };
-        for at in 0..MAX_PRINCIPALS as u64 {
+        for at in 0..MAX_CLIENTS as u64 {
             assert!(record(&at.to_string(), at));
         }
-        let later = MAX_PRINCIPALS as u64;
+        let later = MAX_CLIENTS as u64;
         assert!(!record("0", later));
         assert!(record("new", later + 1));
         assert!(!record("0", later + 2));
         assert!(!record("2", later + 2));
         assert!(record("1", later + 3));
-        assert_eq!(counters.lock().len(), MAX_PRINCIPALS);
+        assert_eq!(counters.lock().len(), MAX_CLIENTS);
     }
 }

@@ -81,7 +81,7 @@ impl Sessions {
                 .entry(variant.clone())
                 .or_insert_with(|| {
                     let watch =
-                        ResourceWatch::new(active.handler.clone(), active.permission.cloned());
+                        ResourceWatch::new(active.handler.clone(), active.permissions.cloned());
                     let watch = Arc::new(watch);
                     let outlet = NotificationSender::Client(client.clone());
                     let peer = tagging_peer(client, outlet, variant.clone(), Arc::clone(&watch));

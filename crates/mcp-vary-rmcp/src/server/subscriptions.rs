@@ -20,7 +20,9 @@ use serde_json::json;
 
 use super::active_variant::ActiveVariant;
 use super::errors::with_active_variant;
+use super::request_record::{Subject, conclude};
 use super::resource_watch::ResourceWatch;
+use super::selected_handler::SelectedHandler;
 use super::session::BindError;
 use super::tagging_peer::{NotificationSender, tagging_peer};
 use super::vary_server::VaryServer;
@@ -39,7 +41,7 @@ impl VaryServer {
         active
             .handler
             .check_uri_visible(&missing, Era::Legacy, active.variant)?;
-        active.check_permission(&context, &missing, &missing)?;
+        active.check_resource(&context, &uri, &missing).await?;
         let is_new = match active.variant {
             None => false,
             Some(variant) => self
@@ -94,22 +96,35 @@ impl VaryServer {
         }
     }
 
+    /// Selects the variant of a notification stream.
+    fn begin_stream(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<SelectedHandler<'_>, ErrorData> {
+        self.check_required(context)?;
+        let active = self.select_variant(context)?;
+        self.record_selection(&active, context)?;
+        Ok(active)
+    }
+
     /// Serves a notification stream in the selected variant.
     pub(super) async fn listen_in_variant(
         &self,
         context: SubscriptionContext,
     ) -> Result<(), ErrorData> {
-        self.check_required(context.request_context())?;
-        let active = self.select_variant(context.request_context())?;
-        self.record_selection(&active, context.request_context())?;
+        let mut inner = context.request_context().clone();
+        let subject = Subject::default;
+        let record = self
+            .begin_record("subscriptions/listen", subject, &mut inner)
+            .await?;
+        let active = conclude(record, self.begin_stream(&inner))?;
         let Some(variant) = active.variant else {
             return active.handler.inner.listen(context).await;
         };
-        let mut inner = context.request_context().clone();
         inner.extensions.insert(ActiveVariant(variant.clone()));
         let watch = Arc::new(ResourceWatch::new(
             active.handler.clone(),
-            active.permission.cloned(),
+            active.permissions.cloned(),
         ));
         let mut accepted = context.accepted().clone();
         if let Some(uris) = &accepted.resource_subscriptions {

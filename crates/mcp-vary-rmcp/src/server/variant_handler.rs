@@ -38,6 +38,8 @@ use super::view::View;
 #[derive(Clone)]
 pub struct VariantHandler {
     pub(super) inner: Arc<dyn DynHandler>,
+    /// The name in the handler's `server_info`, the server of access rules and limits.
+    pub(super) server_name: Arc<str>,
     pub(super) view: Option<View>,
 }
 
@@ -45,8 +47,10 @@ impl VariantHandler {
     /// Shows everything that `handler` has.
     #[must_use]
     pub fn new(handler: impl ServerHandler) -> Self {
+        let server_name = ServerHandler::get_info(&handler).server_info.name;
         Self {
             inner: Arc::new(handler),
+            server_name: server_name.into(),
             view: None,
         }
     }
@@ -66,16 +70,18 @@ impl VariantHandler {
         view.show_tool(self.inner.find_tool(&view.handler_tool_name(name)?)?)
     }
 
-    /// Translates a tool call to the handler's name and arguments.
+    /// Translates a tool call to the handler's name and arguments, and returns the handler's tool if
+    /// `is_looked_up`. Then a tool that the handler does not list is not found.
     pub(super) async fn to_handler_call(
         &self,
         mut call: CallToolRequestParams,
+        is_looked_up: bool,
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
-    ) -> Result<CallToolRequestParams, ErrorData> {
-        let Some(view) = &self.view else {
-            return Ok(call);
-        };
+    ) -> Result<(CallToolRequestParams, Option<Tool>), ErrorData> {
+        if !is_looked_up {
+            return Ok((call, None));
+        }
         let missing = || {
             not_found(
                 Identifier::Tool(call.name.to_string()),
@@ -83,7 +89,10 @@ impl VariantHandler {
                 era(context),
             )
         };
-        let handler_name = view.handler_tool_name(&call.name).ok_or_else(missing)?;
+        let handler_name = match &self.view {
+            Some(view) => view.handler_tool_name(&call.name).ok_or_else(missing)?,
+            None => call.name.to_string(),
+        };
         let tool = match self.inner.find_tool(&handler_name) {
             Some(tool) => Some(tool),
             None => list_all::<ListToolsResult>(&*self.inner, context)
@@ -91,31 +100,36 @@ impl VariantHandler {
                 .into_iter()
                 .find(|tool| *tool.name == handler_name),
         };
-        tool.and_then(|tool| view.show_tool(tool))
-            .ok_or_else(missing)?;
-        if let Some(fixed) = view.fixed_arguments(&handler_name) {
-            let arguments = call.arguments.get_or_insert_default();
-            arguments.extend(fixed.clone());
+        let tool = tool.ok_or_else(missing)?;
+        if let Some(view) = &self.view {
+            view.show_tool(tool.clone()).ok_or_else(missing)?;
+            if let Some(fixed) = view.fixed_arguments(&handler_name) {
+                let arguments = call.arguments.get_or_insert_default();
+                arguments.extend(fixed.clone());
+            }
         }
         call.name = handler_name.into();
-        Ok(call)
+        Ok((call, Some(tool)))
     }
 
-    /// Translates a prompt request to the handler's name and arguments.
+    /// Translates a prompt request to the handler's name and arguments. If `is_looked_up`, a prompt
+    /// that the handler does not list is not found.
     pub(super) async fn to_handler_prompt(
         &self,
         mut request: GetPromptRequestParams,
+        is_looked_up: bool,
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
     ) -> Result<GetPromptRequestParams, ErrorData> {
-        if let Some(view) = &self.view {
+        if is_looked_up {
             request.name = self
                 .handler_prompt_name(&request.name, context, active)
                 .await?;
-            if let Some(fixed) = view.fixed_prompt_arguments(&request.name) {
-                let arguments = request.arguments.get_or_insert_default();
-                arguments.extend(fixed.clone());
-            }
+        }
+        let view = self.view.as_ref();
+        if let Some(fixed) = view.and_then(|view| view.fixed_prompt_arguments(&request.name)) {
+            let arguments = request.arguments.get_or_insert_default();
+            arguments.extend(fixed.clone());
         }
         Ok(request)
     }
@@ -124,11 +138,12 @@ impl VariantHandler {
     pub(super) async fn to_handler_reference(
         &self,
         reference: Reference,
+        is_looked_up: bool,
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
     ) -> Result<Reference, ErrorData> {
         match reference {
-            Reference::Prompt(mut prompt) if self.view.is_some() => {
+            Reference::Prompt(mut prompt) if is_looked_up => {
                 prompt.name = self
                     .handler_prompt_name(&prompt.name, context, active)
                     .await?;
@@ -168,18 +183,20 @@ impl VariantHandler {
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
     ) -> Result<String, ErrorData> {
-        let Some(view) = &self.view else {
-            return Ok(name.to_owned());
-        };
         let missing = || not_found(Identifier::Prompt(name.to_owned()), active, era(context));
-        let handler_name = view.handler_prompt_name(name).ok_or_else(missing)?;
+        let view = self.view.as_ref();
+        let handler_name = match view {
+            Some(view) => view.handler_prompt_name(name).ok_or_else(missing)?,
+            None => name.to_owned(),
+        };
         let prompts = list_all::<ListPromptsResult>(&*self.inner, context).await?;
-        let prompt = prompts
-            .into_iter()
-            .find(|prompt| prompt.name == handler_name);
-        prompt
-            .and_then(|prompt| view.show_prompt(prompt))
-            .ok_or_else(missing)?;
+        let mut prompts = prompts.into_iter();
+        let prompt = prompts.find(|prompt| prompt.name == handler_name);
+        let shown = prompt.and_then(|prompt| match view {
+            Some(view) => view.show_prompt(prompt),
+            None => Some(prompt),
+        });
+        shown.ok_or_else(missing)?;
         Ok(handler_name)
     }
 }

@@ -11,20 +11,24 @@ use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{Ranking, Weights, rank};
 use mcp_vary::variant::{ServerVariant, Status, VariantId, Variants, to_settings};
+use mcp_vary_access::AccessClass;
 use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::async_ranking::AsyncRanking;
+use super::clients::Clients;
 use super::errors::to_error_data;
 use super::features::{declared_by, era};
 use super::header::HeaderPolicy;
+use super::permissions::Permissions;
 use super::ranking_cache::{RankingCache, RankingKey};
-use super::rules::{ClockFn, DefaultVariantFn, PrincipalFn, RankFn, VisibilityFn};
+use super::request_record::RequestRecord;
+use super::rules::{ClockFn, DefaultVariantFn, RankFn, VisibilityFn};
 use super::selected_handler::SelectedHandler;
 use super::selection::{
-    AuditFn, SelectionOutcome, SelectionSource, Switch, SwitchCounters, SwitchLimitReached,
+    AuditFn, SelectionOutcome, SelectionSource, Switch, SwitchCounters, SwitchRefused,
     VariantSelection,
 };
 use super::variant_handler::VariantHandler;
@@ -43,7 +47,8 @@ pub(super) struct VariantSet {
     pub(super) switch_limit: Option<SwitchLimit>,
     pub(super) audit: Option<AuditFn>,
     pub(super) visibility: Option<VisibilityFn>,
-    pub(super) principal: Option<PrincipalFn>,
+    pub(super) clients: Clients,
+    pub(super) permissions: Option<Arc<Permissions>>,
     pub(super) max_advertised: usize,
     pub(super) advertised_only: bool,
     pub(super) lists_available: bool,
@@ -52,18 +57,16 @@ pub(super) struct VariantSet {
     pub(super) clock: ClockFn,
     pub(super) state_lifetime: Duration,
     pub(super) ranking_cache: RankingCache,
-    pub(super) principal_switches: SwitchCounters,
+    pub(super) client_switches: SwitchCounters,
 }
 
 /// The error for a client that can see no variant and selected none. The request itself is valid.
 const NO_VARIANT: &str = "this server has no variant for this client; ask its operator for access";
 
 impl VariantSet {
-    pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> String {
-        self.principal
-            .as_ref()
-            .map(|principal| principal(context))
-            .unwrap_or_default()
+    /// The id of the principal, to which cursors and states are bound.
+    pub(super) fn principal_id(&self, context: &RequestContext<RoleServer>) -> String {
+        self.clients.principal_id(context)
     }
 
     /// Selects the variant of a request: the one it names, or the client's default.
@@ -82,6 +85,9 @@ impl VariantSet {
         }
         let found = self.resolve(&visible, context);
         let (id, source) = found.inspect_err(|error| {
+            let selector = context.meta.get(SERVER_VARIANT_META).cloned();
+            let requested = selector.or_else(|| self.header.read(context).map(Value::from));
+            RequestRecord::of(context).variant_refused(&requested.unwrap_or_default());
             self.audit_selection(&visible, context, SelectionOutcome::Rejected(error));
         })?;
         let at = self.variants.iter().position(|variant| variant.id == id);
@@ -91,7 +97,7 @@ impl VariantSet {
             Some((variant, handler)) => Ok(SelectedHandler {
                 variant: Some(&variant.id),
                 handler,
-                permission: None,
+                permissions: None,
                 source,
                 visible,
             }),
@@ -146,16 +152,18 @@ impl VariantSet {
         &self,
         active: &SelectedHandler<'_>,
         context: &RequestContext<RoleServer>,
-        switch: Result<Switch, SwitchLimitReached>,
+        switch: Result<Switch, SwitchRefused<'_>>,
     ) -> Result<(), ErrorData> {
-        let switch = switch.map_err(|reached| {
-            let error = to_error_data(&Error::TooManySwitches {
-                active: reached.active,
-                retry_after: reached.retry_after.as_secs_f64().ceil() as u64,
-            });
+        let record = RequestRecord::of(context);
+        let switch = switch.map_err(|refused| {
+            let error = refused.to_error();
+            record.limited_by(refused.limit());
             self.audit_selection(&active.visible, context, SelectionOutcome::Rejected(&error));
             error
         })?;
+        if active.variant != switch.previous.as_ref() {
+            record.variant_selected();
+        }
         if let Some(variant) = active.variant.filter(|_| switch.is_new) {
             let outcome = SelectionOutcome::Selected {
                 variant,
@@ -174,8 +182,9 @@ impl VariantSet {
         outcome: SelectionOutcome<'_>,
     ) {
         if let Some(audit) = &self.audit {
+            let principal = self.clients.principal(context);
             let selection = VariantSelection {
-                principal: &self.principal(context),
+                principal: principal.as_deref(),
                 hints: &declared_by::<VariantHints>(context).value,
                 ranking: &self.rank(visible, context).0,
                 outcome,
@@ -204,14 +213,25 @@ impl VariantSet {
     }
 
     fn visible_variants(&self, context: &RequestContext<RoleServer>) -> Vec<&ServerVariant> {
+        let class = self.access_class(context);
+        let is_offered = |variant: &&ServerVariant| {
+            let by_rules = class.as_ref();
+            by_rules.is_none_or(|class| class.variants().offers(&variant.id))
+        };
         self.variants
             .iter()
+            .filter(is_offered)
             .filter(|variant| {
                 self.visibility
                     .as_ref()
                     .is_none_or(|sees| sees(context, variant))
             })
             .collect()
+    }
+
+    fn access_class(&self, context: &RequestContext<RoleServer>) -> Option<Arc<AccessClass>> {
+        let permissions = self.permissions.as_ref();
+        permissions.and_then(|permissions| permissions.class(context))
     }
 
     /// The order for a client, with the variant from the header or the default rule first, and what
@@ -240,9 +260,15 @@ impl VariantSet {
                 .as_ref()
                 .and_then(|chosen| chosen(context))
         };
-        let chosen: [(SelectionSource, &dyn Fn() -> Option<String>); 2] = [
+        let by_access = || {
+            let class = self.access_class(context)?;
+            let default = class.variants().default_variant()?;
+            Some(default.as_str().to_owned())
+        };
+        let chosen: [(SelectionSource, &dyn Fn() -> Option<String>); 3] = [
             (SelectionSource::Header, &|| self.header.read(context)),
             (SelectionSource::Rule, &rule),
+            (SelectionSource::Rule, &by_access),
         ];
         for (source, chosen) in chosen {
             if let Some(chosen) = chosen()

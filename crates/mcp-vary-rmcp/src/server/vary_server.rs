@@ -11,6 +11,8 @@ use mcp_vary::extension::{
 use mcp_vary::feature;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::Warning;
+use mcp_vary_audit::AuditLog;
+use mcp_vary_rates::Operation;
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, JsonObject, ServerCapabilities};
 use rmcp::service::RequestContext;
@@ -18,10 +20,13 @@ use rmcp::{ErrorData, ServerHandler};
 use tokio::time::Instant;
 
 use super::active_variant::ActiveVariant;
+use super::clients::Clients;
 use super::dyn_handler::DynHandler;
 use super::errors::to_error_data;
 use super::features::{declared_by, declared_in, era, store_features};
-use super::rules::PermissionFn;
+use super::permissions::Permissions;
+use super::rates::Rates;
+use super::request_record::RequestRecord;
 use super::selected_handler::SelectedHandler;
 use super::selection::SwitchCounter;
 use super::session::Sessions;
@@ -59,7 +64,10 @@ pub(super) struct ServerState {
     pub(super) negotiates_content: bool,
     pub(super) required_extensions: Vec<ExtensionId>,
     pub(super) extensions: BTreeMap<ExtensionId, JsonObject>,
-    pub(super) permission: Option<PermissionFn>,
+    pub(super) clients: Clients,
+    pub(super) permissions: Option<Arc<Permissions>>,
+    pub(super) rates: Option<Rates>,
+    pub(super) audit_log: Option<AuditLog>,
     pub(super) warnings: Vec<Warning>,
     pub(super) capabilities_cache: CapabilitiesCache,
 }
@@ -81,7 +89,7 @@ impl fmt::Debug for ServerState {
 #[derive(Debug)]
 pub(super) enum Handlers {
     /// A server without variants.
-    Single(VariantHandler),
+    Single(Box<VariantHandler>),
     /// One handler for each variant.
     Variants(Box<VariantSet>),
 }
@@ -91,11 +99,14 @@ impl VaryServer {
     #[must_use]
     pub fn new(handler: impl ServerHandler) -> Self {
         Self::new_with(ServerState {
-            handlers: Handlers::Single(VariantHandler::new(handler)),
+            handlers: Handlers::Single(Box::new(VariantHandler::new(handler))),
             negotiates_content: true,
             required_extensions: Vec::new(),
             extensions: BTreeMap::new(),
-            permission: None,
+            clients: Clients::default(),
+            permissions: None,
+            rates: None,
+            audit_log: None,
             warnings: Vec::new(),
             capabilities_cache: CapabilitiesCache::default(),
         })
@@ -117,7 +128,7 @@ impl VaryServer {
     /// Each handler once, in the order of declaration.
     pub(super) fn distinct_handlers(&self) -> Vec<&Arc<dyn DynHandler>> {
         let variant_handlers = match &self.state.handlers {
-            Handlers::Single(handler) => std::slice::from_ref(handler),
+            Handlers::Single(handler) => std::slice::from_ref(&**handler),
             Handlers::Variants(variants) => &variants.handlers,
         };
         let mut handlers: Vec<&Arc<dyn DynHandler>> = Vec::new();
@@ -174,9 +185,10 @@ impl VaryServer {
         }
     }
 
-    /// Counts and audits the selection, if the server has a limit or an audit.
+    /// Counts, records and audits the selection, if the server does any of these.
     ///
-    /// A legacy session has its own counter, other requests share that of their principal.
+    /// A legacy session has its own counter, other requests share that of their principal or
+    /// address.
     pub(super) fn record_selection(
         &self,
         active: &SelectedHandler<'_>,
@@ -185,27 +197,31 @@ impl VaryServer {
         let (Some(variants), Some(variant)) = (self.variants(), active.variant) else {
             return Ok(());
         };
-        if !variants.tracks_selections() {
+        let state = &*self.state;
+        RequestRecord::of(context).set_variant(variant.as_str(), active.source);
+        let is_tracked = variants.tracks_selections() || state.audit_log.is_some();
+        if !is_tracked && state.rates.is_none() {
             return Ok(());
         }
         let (hints, now) = (declared_by::<VariantHints>(context).value, Instant::now());
-        let switch = match era(context) {
-            Era::Legacy => self.sessions.with_switch_counter(&context.peer, |counter| {
-                counter.record(variant, &hints, variants.switch_limit, now)
+        let is_legacy = era(context) == Era::Legacy;
+        let key = state.clients.key(context);
+        // Clients that nothing distinguishes share the counter, so one could use up the switches of
+        // another.
+        let is_known = is_legacy || !key.is_empty();
+        let limit = variants.switch_limit.filter(|_| is_known);
+        let rates = state.rates.as_ref().filter(|_| is_known);
+        let rate = || match rates {
+            None => Ok(()),
+            Some(rates) => state.clients.with_caller(context, |caller| {
+                rates.check(caller, &Operation::SwitchVariant)
             }),
-            Era::Modern => {
-                let principal = variants.principal(context);
-                // Clients without a principal share the counter, so one could use up the switches
-                // of another.
-                let limit = variants.switch_limit.filter(|_| !principal.is_empty());
-                let record =
-                    |counter: &mut SwitchCounter| counter.record(variant, &hints, limit, now);
-                Some(
-                    variants
-                        .principal_switches
-                        .with_principal(&principal, record),
-                )
-            }
+        };
+        let record =
+            |counter: &mut SwitchCounter| counter.record(variant, &hints, limit, rate, now);
+        let switch = match is_legacy {
+            true => self.sessions.with_switch_counter(&context.peer, record),
+            false => Some(variants.client_switches.with_client(&key, record)),
         };
         switch.map_or(Ok(()), |switch| {
             variants.record_selection(active, context, switch)
@@ -223,7 +239,7 @@ impl VaryServer {
             }
             Handlers::Single(handler) => SelectedHandler::without_variants(handler),
         };
-        active.permission = self.state.permission.as_ref();
+        active.permissions = self.state.permissions.as_ref();
         Ok(active)
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::shop::Shop;
 use crate::support::{
     Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, data_of, declaring, end_session,
-    join, modern, modern_headers, post, serve_http,
+    join, member, modern, modern_headers, post, principal, role, serve_http,
 };
 
 fn shops() -> Builder {
@@ -136,12 +136,6 @@ async fn a_contradiction_is_a_bad_request() {
     );
 }
 
-fn role(context: &RequestContext<RoleServer>) -> String {
-    let parts = context.extensions.get::<http::request::Parts>();
-    let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
-    role.unwrap_or_default().to_owned()
-}
-
 fn twice_a_minute() -> SwitchLimit {
     SwitchLimit::new(2, Duration::from_secs(60))
 }
@@ -209,7 +203,7 @@ async fn unsubscribing_is_no_change() {
 async fn a_principal_may_change_its_variant_so_often() {
     let server = shops()
         .with_switch_limit(twice_a_minute())
-        .with_principal(role);
+        .with_principal(principal);
     let server = serve_http(server.build().unwrap()).await;
     let as_role = |role: &'static str| {
         let url = server.url.clone();
@@ -250,7 +244,7 @@ async fn rmcp_still_has_no_status_for_too_many_switches() {
     let none = SwitchLimit::new(0, Duration::from_secs(60));
     let server = shops()
         .with_switch_limit(none)
-        .with_principal(|_| "one".to_owned());
+        .with_principal(|_| Some(member("one")));
     let server = serve_http(server.build().unwrap()).await;
     let headers = modern_headers("tools/list", "");
     let mut request = modern(1, "tools/list", json!({}), json!({}));
@@ -267,7 +261,8 @@ struct Records(Arc<Mutex<Vec<String>>>);
 
 impl Records {
     fn record(&self, selection: &VariantSelection<'_>) {
-        let principal = selection.principal;
+        let principal = selection.principal.and_then(|it| it.key_name());
+        let principal = principal.unwrap_or_default();
         let hints = selection.hints.values("useCase").join(",");
         let order: Vec<_> = selection.ranking.ids().map(|id| id.as_str()).collect();
         let outcome = match selection.outcome {
@@ -306,7 +301,7 @@ async fn choices_are_recorded() {
     for era in [Era::Legacy, Era::Modern] {
         let (server, records) = recorded(
             shops()
-                .with_principal(|_| "ada".to_owned())
+                .with_principal(|_| Some(member("ada")))
                 .with_visibility(|_, variant| variant.id != *"c")
                 .with_switch_limit(twice_a_minute()),
         );
@@ -330,12 +325,13 @@ async fn choices_are_recorded() {
 /// SV-22: changed hints are a new selection, whatever selected the variant.
 #[tokio::test]
 async fn new_hints_are_a_new_choice() {
-    let rule =
-        |context: &RequestContext<RoleServer>| (role(context) == "ruled").then(|| "c".to_owned());
+    let rule = |context: &RequestContext<RoleServer>| {
+        (role(context) == Some("ruled")).then(|| "c".to_owned())
+    };
     let server = shops()
         .with_variant_header()
         .with_default_variant(rule)
-        .with_principal(role);
+        .with_principal(principal);
     let (server, records) = recorded(server);
     let server = serve_http(server).await;
     let ask = |hint: &'static str, header: &'static [(&'static str, &'static str)]| {

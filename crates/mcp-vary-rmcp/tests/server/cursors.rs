@@ -7,7 +7,9 @@ use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use serde_json::json;
 
 use crate::shop::Shop;
-use crate::support::{Client, Era, WAYS, Wire, connect, data_of, join, names, serve_http};
+use crate::support::{
+    Client, Era, WAYS, Wire, connect, data_of, join, names, principal, serve_http,
+};
 use crate::variants::variant;
 
 fn paged() -> VaryServer {
@@ -135,11 +137,7 @@ async fn cursors_outlive_a_rotation() {
 async fn a_cursor_belongs_to_its_principal() {
     let server = VaryServer::builder()
         .with_variant(variant("a"), Shop::new("a").paged(3))
-        .with_principal(|context| {
-            let parts = context.extensions.get::<http::request::Parts>();
-            let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
-            role.unwrap_or_default().to_owned()
-        })
+        .with_principal(principal)
         .build()
         .unwrap();
     let server = serve_http(server).await;

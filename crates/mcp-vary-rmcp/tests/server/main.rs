@@ -2,14 +2,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 
+mod access;
 mod async_ranking;
+mod audit;
 mod choosing;
 mod cursors;
 mod declarations;
+mod desk;
 mod handlers;
 mod logging;
 mod negotiation;
 mod notifications;
+mod rates;
 mod request_state;
 mod shop;
 mod support;

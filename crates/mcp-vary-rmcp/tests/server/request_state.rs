@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcp_vary::cursor::CursorKeys;
 use serde_json::{Value, json};
 
-use crate::support::{Era, Wire, connect, data_of, join, serve_http};
-use crate::variants::{role, said, server, shops};
+use crate::support::{Era, Wire, connect, data_of, join, principal, serve_http};
+use crate::variants::{said, server, shops};
 
 const INVALID_STATE: &str = "Invalid request state";
 
@@ -134,7 +134,7 @@ async fn a_request_state_lives_for_an_hour() {
 /// SV-26: a state of one principal is not valid for another.
 #[tokio::test]
 async fn a_request_state_belongs_to_its_principal() {
-    let server = shops().with_principal(|context| role(context).unwrap_or_default().to_owned());
+    let server = shops().with_principal(principal);
     let server = serve_http(server.build().unwrap()).await;
     let as_role = async |role| {
         let headers = [("x-role", role)];

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use mcp_vary_rmcp::access::{Claims, Principal};
 use mcp_vary_rmcp::server::VaryServer;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
@@ -26,12 +27,29 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{
     StreamableHttpClientTransport, StreamableHttpServerConfig, StreamableHttpService,
 };
-use rmcp::{ClientHandler, ErrorData, RoleClient, ServerHandler};
+use rmcp::{ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The value of the header `x-role`.
+pub(crate) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+    let parts = context.extensions.get::<http::request::Parts>()?;
+    parts.headers.get("x-role")?.to_str().ok()
+}
+
+/// The key named by the header `x-role`, which is in a group of that name.
+pub(crate) fn principal(context: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
+    role(context).map(member)
+}
+
+/// A key that is in a group of the same name.
+pub(crate) fn member(name: &str) -> Arc<Principal> {
+    let claims = Claims::from_json(&json!({"groups": [name]}).to_string());
+    Arc::new(Principal::key(name, claims.unwrap()).unwrap())
+}
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Era {

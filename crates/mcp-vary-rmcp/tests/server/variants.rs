@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::shop::Shop;
 use crate::support::{
     Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, data_of, declaring, join,
-    names, serve_http,
+    names, role, serve_http,
 };
 
 pub(crate) fn variant(id: &str) -> ServerVariant {
@@ -347,11 +347,6 @@ async fn what_a_principal_does_not_see_does_not_exist() {
         }
         assert_eq!(answers[0], answers[1]);
     }
-}
-
-pub(crate) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
-    let parts = context.extensions.get::<http::request::Parts>()?;
-    parts.headers.get("x-role")?.to_str().ok()
 }
 
 /// SV-20: a separate rule decides what a principal may use, in every variant.

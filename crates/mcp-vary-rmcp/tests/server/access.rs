@@ -1,0 +1,332 @@
+//! Access rules: what is hidden from a client does not exist for it.
+
+use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, Expression, ItemPattern, Presence, When};
+use mcp_vary_rmcp::server::{Builder, ToolView, VariantHandler, VaryServer, View};
+use mcp_vary_rmcp::view::Rule;
+use rmcp::ErrorData;
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::support::{
+    Client, Era, VARIANT, Wire, connect, data_of, join, member, principal, serve_http,
+};
+use crate::variants::{ids, said, variant};
+
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+fn rule(json: &str) -> Rule {
+    serde_json::from_str(json).unwrap()
+}
+
+fn group(name: &str) -> When {
+    let when = When::new().with_claim("groups", Presence::of([name]).unwrap());
+    when.unwrap()
+}
+
+/// Everyone may read; the group `sre` may do everything, but nobody may use `detonate`.
+fn policy() -> AccessPolicy {
+    let public = [
+        ItemPattern::tools(rule(r#"{"readOnlyHint": true}"#)),
+        ItemPattern::prompts(rule(r#""public_*""#)),
+        ItemPattern::resources(rule(r#""notes:///public/*""#)),
+    ];
+    let all = || [ItemPattern::any(rule(r#""*""#))];
+    let detonate = [ItemPattern::tools(rule(r#""detonate""#))];
+    AccessPolicy::new([
+        AccessRule::new(When::anyone()).with_allow(public),
+        AccessRule::new(group("sre")).with_allow(all()),
+        AccessRule::new(When::anyone()).with_deny(detonate),
+    ])
+    .unwrap()
+}
+
+/// A variant with all of the desk, and one in which tools have other names.
+fn desks(desk: Desk) -> Builder {
+    let all = VariantHandler::new(desk);
+    let renamed = View::new()
+        .with_tool("search", ToolView::new().with_name("find"))
+        .with_tool("wipe", ToolView::new().with_name("erase"));
+    VaryServer::builder()
+        .with_variant(variant("all"), all.clone())
+        .with_variant(variant("renamed"), all.with_view(renamed))
+        .with_principal(principal)
+}
+
+async fn client(server: &VaryServer, era: Era, role: &'static str) -> (Client, impl Sized) {
+    let http = serve_http(server.clone()).await;
+    let headers = [("x-role", role)];
+    let client = join(&http.url, era, json!({}), &headers).await.unwrap();
+    (client, http)
+}
+
+/// Every request that names an item, or lists some.
+fn requests() -> Vec<(&'static str, Value)> {
+    let mut requests = Vec::new();
+    for kind in ["tools", "prompts", "resources", "resources/templates"] {
+        requests.push((kind, json!({})));
+    }
+    for name in ["search", "find", "wipe", "erase", "detonate", "nothing"] {
+        requests.push(("tools/call", json!({"name": name, "arguments": {"a": 1}})));
+    }
+    for name in ["public_hello", "private_hello", "nothing"] {
+        requests.push(("prompts/get", json!({"name": name})));
+        let prompt = json!({"type": "ref/prompt", "name": name});
+        requests.push(("completion/complete", completion(&prompt)));
+    }
+    for uri in [
+        "notes:///public/a",
+        "notes:///private/a",
+        "notes:///%70rivate/a",
+        "notes:///nothing",
+        "other:///nothing",
+    ] {
+        requests.push(("resources/read", json!({"uri": uri})));
+    }
+    for template in [
+        "notes:///public/{n}",
+        "notes:///private/{n}",
+        "other:///{n}",
+    ] {
+        let resource = json!({"type": "ref/resource", "uri": template});
+        requests.push(("completion/complete", completion(&resource)));
+    }
+    requests
+}
+
+fn completion(reference: &Value) -> Value {
+    json!({"ref": reference, "argument": {"name": "n", "value": ""}})
+}
+
+async fn answer(client: &Client, variant: &str, method: &str, params: Value) -> String {
+    let method = match method.contains('/') && method != "resources/templates" {
+        true => method.to_owned(),
+        false => format!("{method}/list"),
+    };
+    let answer: Result<Value, ErrorData> = client.under(variant, &method, params).await;
+    serde_json::to_string(&answer.map_err(|error| json!(error))).unwrap()
+}
+
+/// SV-20: for a guest, the server answers as one that never had what is hidden.
+#[tokio::test]
+async fn a_guest_learns_nothing_of_what_is_hidden() {
+    let build = |desk| desks(desk).with_access(policy()).build().unwrap();
+    let (whole, public) = (build(Desk::whole()), build(Desk::public()));
+    for era in ERAS {
+        let (of_whole, _whole) = client(&whole, era, "guest").await;
+        let (of_public, _public) = client(&public, era, "guest").await;
+        assert_eq!(of_whole.capabilities(), of_public.capabilities());
+        for variant in ["all", "renamed"] {
+            for (method, params) in requests() {
+                let about = format!("{era:?} {variant} {method} {params}");
+                let expected = answer(&of_public, variant, method, params.clone()).await;
+                let found = answer(&of_whole, variant, method, params).await;
+                assert_eq!(found, expected, "{about}");
+            }
+        }
+    }
+}
+
+/// SV-20: a hidden name and an unknown one get the same error.
+#[tokio::test]
+async fn a_hidden_name_is_answered_as_an_unknown_one() {
+    let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
+    for era in ERAS {
+        let (guest, _server) = client(&server, era, "guest").await;
+        let unread = if era == Era::Legacy { -32002 } else { -32602 };
+        for (method, key, hidden, unknown, code, message) in [
+            (
+                "tools/call",
+                "name",
+                "wipe",
+                "pass",
+                -32602,
+                "Unknown tool: ",
+            ),
+            (
+                "prompts/get",
+                "name",
+                "private_hello",
+                "nothing",
+                -32602,
+                "Unknown prompt: ",
+            ),
+            (
+                "resources/read",
+                "uri",
+                "notes:///private/a",
+                "x:///",
+                unread,
+                "Resource not found",
+            ),
+        ] {
+            let error = async |name: &str| {
+                let error = guest
+                    .under("all", method, json!({key: name}))
+                    .await
+                    .unwrap_err();
+                assert_eq!(error.code.0, code, "{era:?} {method} {name}");
+                assert_eq!(error.data.as_ref().unwrap()["activeVariant"], "all");
+                assert!(error.message.starts_with(message), "{error:?}");
+                json!(error).to_string().replace(name, "NAME")
+            };
+            assert_eq!(error(hidden).await, error(unknown).await);
+        }
+    }
+}
+
+/// SV-20: what one rule denies is denied, and the rest is for those that a rule allows.
+#[tokio::test]
+async fn a_member_of_a_group_sees_what_its_rules_allow() {
+    let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
+    for era in ERAS {
+        let (sre, _server) = client(&server, era, "sre").await;
+        assert_eq!(sre.names("all", "tools").await, ["search", "wipe"]);
+        assert_eq!(sre.names("renamed", "tools").await, ["find", "erase"]);
+        let prompts = ["public_hello", "private_hello"];
+        assert_eq!(sre.names("all", "prompts").await, prompts);
+        let wiped = sre.call("renamed", "erase", json!({"a": 1})).await;
+        assert_eq!(said(&wiped), json!({"wipe": {"a": 1}}));
+        let private = json!({"uri": "notes:///private/a"});
+        sre.under("all", "resources/read", private).await.unwrap();
+        let denied = sre
+            .under("all", "tools/call", json!({"name": "detonate"}))
+            .await;
+        data_of(denied.unwrap_err(), -32602, "Unknown tool: detonate");
+    }
+}
+
+/// SV-20: the variants that no rule offers do not exist, and a pinned one is the only one.
+#[tokio::test]
+async fn rules_offer_and_pin_variants() {
+    let all = || [ItemPattern::any(rule(r#""*""#))];
+    let policy = AccessPolicy::new([
+        AccessRule::new(When::anyone()).with_allow(all()),
+        AccessRule::new(group("guest")).with_variants(["all".parse().unwrap()]),
+        AccessRule::new(group("bot"))
+            .with_variant("renamed".parse().unwrap())
+            .pinned(),
+        AccessRule::new(group("dev")).with_variant("renamed".parse().unwrap()),
+    ])
+    .unwrap();
+    let server = desks(Desk::whole()).with_access(policy).build().unwrap();
+    for era in ERAS {
+        for (role, offered, hidden) in [
+            ("guest", &["all"][..], Some("renamed")),
+            ("bot", &["renamed"][..], Some("all")),
+            ("dev", &["renamed", "all"][..], None),
+            ("sre", &["all", "renamed"][..], None),
+        ] {
+            let (client, _server) = client(&server, era, role).await;
+            assert_eq!(ids(&client.capabilities()), offered, "{era:?} {role}");
+            let first = client.names("", "tools").await;
+            let renamed = if offered[0] == "renamed" {
+                "find"
+            } else {
+                "search"
+            };
+            assert_eq!(first[0], renamed, "{era:?} {role}");
+            let Some(hidden) = hidden else { continue };
+            let error = async |id: &str| {
+                let error = client.under(id, "tools/list", json!({})).await.unwrap_err();
+                let data = data_of(error, -32602, "Invalid server variant");
+                assert_eq!(data["availableVariants"], json!(offered));
+                data.to_string().replace(id, "ID")
+            };
+            assert_eq!(error(hidden).await, error("nothing").await);
+        }
+    }
+}
+
+/// SV-20: scopes and expressions are checked at the call, in the handler's names and arguments.
+#[tokio::test]
+async fn a_call_needs_its_scopes_and_its_expression() {
+    let wipe = || [ItemPattern::tools(rule(r#""wipe""#))];
+    let condition = Expression::compile("args.a == 1 && variant == 'renamed'").unwrap();
+    let policy = AccessPolicy::new([
+        AccessRule::new(group("dev"))
+            .with_allow(wipe())
+            .with_scopes(["wipe:all"]),
+        AccessRule::new(group("ops"))
+            .with_allow(wipe())
+            .with_condition(condition),
+    ])
+    .unwrap();
+    let server = desks(Desk::whole()).with_access(policy).build().unwrap();
+    let call = |name: &str, a: u32| json!({"name": name, "arguments": {"a": a}});
+    for era in ERAS {
+        let (dev, _server) = client(&server, era, "dev").await;
+        assert_eq!(dev.names("all", "tools").await, ["wipe"]);
+        let error = dev
+            .under("all", "tools/call", call("wipe", 1))
+            .await
+            .unwrap_err();
+        let data = data_of(
+            error,
+            -32003,
+            "the token lacks a scope that this call needs",
+        );
+        assert_eq!(data, json!({"scopes": ["wipe:all"]}));
+
+        let (ops, _server) = client(&server, era, "ops").await;
+        ops.call("renamed", "erase", json!({"a": 1})).await;
+        let refused = "the access rules do not allow this call with these arguments";
+        let error = ops
+            .under("renamed", "tools/call", call("erase", 2))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            data_of(error, -32602, refused),
+            json!({"activeVariant": "renamed"})
+        );
+        let error = ops
+            .under("all", "tools/call", call("wipe", 1))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            data_of(error, -32602, refused),
+            json!({"activeVariant": "all"})
+        );
+    }
+}
+
+/// SV-20: a server without variants has the same rules, and a layer can identify the principal.
+#[tokio::test]
+async fn rules_restrict_a_handler_without_variants() {
+    for era in ERAS {
+        let builder = VaryServer::builder().with_handler(Desk::whole());
+        let server = builder.with_access(policy()).build().unwrap();
+        let guest = connect(&server, (era, Wire::Pipe)).await;
+        assert_eq!(guest.names("", "tools").await, ["search"]);
+        let wipe = guest.under("", "tools/call", json!({"name": "wipe"})).await;
+        let unknown = guest.under("", "tools/call", json!({"name": "pass"})).await;
+        let shown = |answer: Result<Value, ErrorData>| json!(answer.unwrap_err()).to_string();
+        assert_eq!(shown(wipe).replace("wipe", "pass"), shown(unknown));
+
+        let builder = VaryServer::builder().with_handler(Desk::whole());
+        let builder = builder.with_principal(|_| Some(member("sre")));
+        let server = builder.with_access(policy()).build().unwrap();
+        let sre = connect(&server, (era, Wire::Pipe)).await;
+        assert_eq!(sre.names("", "tools").await, ["search", "wipe"]);
+    }
+}
+
+/// SV-20: resources that rules hide cannot be subscribed to.
+#[tokio::test]
+async fn a_hidden_resource_cannot_be_subscribed_to() {
+    let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
+    let (guest, _server) = client(&server, Era::Legacy, "guest").await;
+    let subscribe = async |uri: &str| {
+        let meta = json!({VARIANT: "all"});
+        guest
+            .ask("resources/subscribe", json!({"uri": uri}), meta)
+            .await
+    };
+    subscribe("notes:///public/a").await.unwrap();
+    let hidden = subscribe("notes:///private/a").await.unwrap_err();
+    let unknown = subscribe("notes:///private/b").await.unwrap_err();
+    let hidden = json!(hidden).to_string();
+    assert_eq!(
+        hidden.replace("private/a", "private/b"),
+        json!(unknown).to_string()
+    );
+}

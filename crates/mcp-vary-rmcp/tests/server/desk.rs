@@ -1,0 +1,176 @@
+//! A server with items for everybody and items for some.
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference, Resource,
+    ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+
+/// Answers with what it received. Unknown names get its own errors.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    /// The names and whether they only read.
+    tools: Vec<(&'static str, bool)>,
+    prompts: Vec<&'static str>,
+    resources: Vec<&'static str>,
+    templates: Vec<&'static str>,
+}
+
+impl Desk {
+    /// Everything.
+    pub(crate) fn whole() -> Self {
+        Self {
+            tools: vec![("search", true), ("wipe", false), ("detonate", true)],
+            prompts: vec!["public_hello", "private_hello"],
+            resources: vec!["notes:///public/a", "notes:///private/a"],
+            templates: vec!["notes:///public/{n}", "notes:///private/{n}"],
+        }
+    }
+
+    /// What everybody may see.
+    pub(crate) fn public() -> Self {
+        let mut desk = Self::whole();
+        desk.tools.truncate(1);
+        desk.prompts.truncate(1);
+        desk.resources.truncate(1);
+        desk.templates.truncate(1);
+        desk
+    }
+}
+
+fn text(text: &serde_json::Value) -> CallToolResult {
+    CallToolResult::success(vec![ContentBlock::text(text.to_string())])
+}
+
+impl ServerHandler for Desk {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        ServerConfig::new(capabilities).with_server_info(Implementation::new("desk", "1.0.0"))
+    }
+
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = |&(name, reads): &(&'static str, bool)| {
+            Tool::new(name, "As it is", JsonObject::new())
+                .with_annotations(ToolAnnotations::new().read_only(reads))
+        };
+        Ok(ListToolsResult::with_all_items(
+            self.tools.iter().map(tool).collect(),
+        ))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        match self.tools.iter().any(|(name, _)| *name == request.name) {
+            true => Ok(text(&json!({&*request.name: request.arguments})).into()),
+            false => Err(ErrorData::invalid_params("tool not found", None)),
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let prompts = self.prompts.iter();
+        let prompts = prompts.map(|name| Prompt::new(*name, Some("As it is"), None));
+        Ok(ListPromptsResult::with_all_items(prompts.collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        match self.prompts.contains(&&*request.name) {
+            true => {
+                let message = PromptMessage::new_text(Role::User, request.name);
+                Ok(GetPromptResult::new(vec![message]).into())
+            }
+            false => Err(ErrorData::invalid_params("prompt not found", None)),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = self.resources.iter();
+        let resources = resources.map(|uri| Resource::new(*uri, *uri));
+        Ok(ListResourcesResult::with_all_items(resources.collect()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = self.templates.iter();
+        let templates = templates.map(|template| ResourceTemplate::new(*template, *template));
+        Ok(ListResourceTemplatesResult::with_all_items(
+            templates.collect(),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.knows(&request.uri)?;
+        let contents = ResourceContents::text("a note", request.uri);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let known = match &request.r#ref {
+            Reference::Prompt(prompt) => self.prompts.contains(&&*prompt.name),
+            Reference::Resource(template) => self.templates.contains(&&*template.uri),
+            _ => false,
+        };
+        let values = vec![format!("known: {known}")];
+        let completion = CompletionInfo::with_all_values(values);
+        Ok(CompleteResult::new(completion.unwrap()))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.knows(&request.uri)
+    }
+}
+
+impl Desk {
+    fn knows(&self, uri: &str) -> Result<(), ErrorData> {
+        match self.resources.contains(&uri) {
+            true => Ok(()),
+            false => Err(ErrorData::resource_not_found("no such note", None)),
+        }
+    }
+}
