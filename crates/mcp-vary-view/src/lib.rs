@@ -10,6 +10,7 @@
 //! | what is wrong with a call's arguments? | [`ArgumentError`] |
 //! | what does a peer's JSON show to a reader? | [`escape_invisible`] |
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
+//! | what does `describe_tools` answer, and what gets a call that does not fit? | [`describe_named_tools`], [`refused_call`] |
 //! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory_tool`] |
 //!
 //! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
@@ -19,6 +20,7 @@ mod arguments;
 mod call_check;
 mod check;
 pub mod derive;
+mod describe;
 mod diagnostic;
 mod dialect;
 mod directory;
@@ -39,6 +41,9 @@ mod uri_match;
 pub use arguments::ArgumentOverride;
 pub use call_check::escape_invisible;
 pub use check::MAX_CHECKED_VALUES;
+pub use describe::{
+    DescribedTools, describe_named_tools, known_members, refused_call, wrong_arguments,
+};
 pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;
 pub use directory::{DIRECTORY, describe_tools, directory_tool};

@@ -73,7 +73,7 @@ impl ServerHandler for VaryServer {
         let record = self
             .begin_record("tools/list", Subject::default, &mut context)
             .await?;
-        conclude(record, self.list_in_variant(params, context).await)
+        conclude(record, self.list_tools_in_variant(params, context).await)
     }
 
     async fn list_prompts(

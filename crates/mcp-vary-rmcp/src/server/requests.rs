@@ -3,11 +3,12 @@
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary_access::Item;
 use rmcp::model::{
-    CacheScope, CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest,
-    CompleteRequest, CompleteRequestParams, CompleteResult, DiscoverRequest, DiscoverResult,
-    GetPromptRequest, GetPromptRequestParams, GetPromptResponse, InitializeRequest,
-    InitializeRequestParams, InitializeResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ServerResult,
+    CacheScope, CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult,
+    ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, ContentBlock,
+    DiscoverRequest, DiscoverResult, GetPromptRequest, GetPromptRequestParams, GetPromptResponse,
+    InitializeRequest, InitializeRequestParams, InitializeResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerResult,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler as _};
@@ -18,6 +19,7 @@ use super::list_result::{ListResult, prompt_item, tool_item};
 use super::pages::page;
 use super::request_state::{RequestStateCodec, open_state, seal_state};
 use super::selected_handler::SelectedHandler;
+use super::variant_handler::HandlerCall;
 use super::vary_server::VaryServer;
 
 impl VaryServer {
@@ -83,6 +85,21 @@ impl VaryServer {
         page(self.variants(), &active, params, context).await
     }
 
+    /// A page of the tools. The last one has `describe_tools`, if schemas are on demand.
+    pub(super) async fn list_tools_in_variant(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let active = self.begin_request(&mut context)?;
+        let describing = active.is_on_demand().then(|| context.clone());
+        let mut list: ListToolsResult = page(self.variants(), &active, params, context).await?;
+        if let Some(context) = describing.filter(|_| list.next_cursor.is_none()) {
+            list.tools.extend(active.describing_tool(&context).await?);
+        }
+        Ok(list)
+    }
+
     /// Calls a tool in the selected variant.
     pub(super) async fn call_in_variant(
         &self,
@@ -93,7 +110,14 @@ impl VaryServer {
         let client_item = Identifier::Tool(request.name.to_string());
         self.store_features(&mut context);
         store_called_tool(&active, &request.name, &mut context);
-        let (mut request, tool) = active
+        if let Some(described) = active.describe_tools(&request, &context).await? {
+            return Ok(described.into());
+        }
+        let HandlerCall {
+            mut request,
+            tool,
+            errors,
+        } = active
             .handler
             .to_handler_call(request, active.hides_items(), &context, active.variant)
             .await?;
@@ -102,6 +126,9 @@ impl VaryServer {
         if let Some(tool) = &tool {
             let item = tool_item(tool, &active.handler.server_name);
             active.check_permission(&context, &handler_item, &item, &client_item, arguments)?;
+        }
+        if let Some(errors) = errors {
+            return Ok(CallToolResult::error(vec![ContentBlock::text(errors)]).into());
         }
         self.count_call(&active, &request.name, &context)?;
         let codec =

@@ -104,7 +104,8 @@ impl Builder {
     /// prompts that a handler does not list do not exist.
     ///
     /// A call that needs other scopes gets the error `-32003`, and one that an expression refuses
-    /// `-32602`. The rules apply to each request, also within a session or a stream.
+    /// `-32602`. The rules apply to each request, also within a session; a stream of notifications
+    /// that is open goes on.
     ///
     /// # Examples
     ///

@@ -43,6 +43,25 @@ pub struct VariantHandler {
     pub(super) view: Option<View>,
 }
 
+/// A call in the handler's names.
+pub(super) struct HandlerCall {
+    pub(super) request: CallToolRequestParams,
+    /// The handler's tool, if it was looked up.
+    pub(super) tool: Option<Tool>,
+    /// What is wrong with the arguments, as text for the model.
+    pub(super) errors: Option<String>,
+}
+
+impl HandlerCall {
+    fn unchecked(request: CallToolRequestParams) -> Self {
+        Self {
+            request,
+            tool: None,
+            errors: None,
+        }
+    }
+}
+
 impl VariantHandler {
     /// Shows everything that `handler` has.
     #[must_use]
@@ -78,9 +97,9 @@ impl VariantHandler {
         is_looked_up: bool,
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
-    ) -> Result<(CallToolRequestParams, Option<Tool>), ErrorData> {
+    ) -> Result<HandlerCall, ErrorData> {
         if !is_looked_up {
-            return Ok((call, None));
+            return Ok(HandlerCall::unchecked(call));
         }
         let missing = || {
             not_found(
@@ -101,15 +120,21 @@ impl VariantHandler {
                 .find(|tool| *tool.name == handler_name),
         };
         let tool = tool.ok_or_else(missing)?;
+        let mut errors = None;
         if let Some(view) = &self.view {
-            view.show_tool(tool.clone()).ok_or_else(missing)?;
+            let shown = view.select_tool(tool.clone()).ok_or_else(missing)?;
+            errors = view.check_arguments(&handler_name, &shown, call.arguments.as_ref());
             if let Some(fixed) = view.fixed_arguments(&handler_name) {
                 let arguments = call.arguments.get_or_insert_default();
                 arguments.extend(fixed.clone());
             }
         }
         call.name = handler_name.into();
-        Ok((call, Some(tool)))
+        Ok(HandlerCall {
+            request: call,
+            tool: Some(tool),
+            errors,
+        })
     }
 
     /// Translates a prompt request to the handler's name and arguments. If `is_looked_up`, a prompt

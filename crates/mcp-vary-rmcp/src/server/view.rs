@@ -7,6 +7,8 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 use serde_json::Value;
 
+use super::tool_style::ToolStyle;
+
 type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 
 /// The items of a handler that a variant shows, and how it describes them.
@@ -48,6 +50,7 @@ pub struct View {
     by_prompt: BTreeMap<String, PromptView>,
     by_resource: BTreeMap<String, ResourceView>,
     duplicates: Vec<String>,
+    pub(super) tool_style: ToolStyle,
 }
 
 impl View {
@@ -160,8 +163,13 @@ impl View {
         )
     }
 
-    /// The tool as the view shows it; `None` if it is hidden.
-    pub(super) fn show_tool(&self, mut tool: Tool) -> Option<Tool> {
+    /// The description that the view sets for the handler's tool `name`.
+    pub(super) fn description_of(&self, name: &str) -> Option<&str> {
+        self.by_tool.get(name)?.description.as_deref()
+    }
+
+    /// The tool as the view shows it, with its whole schema; `None` if it is hidden.
+    pub(super) fn select_tool(&self, mut tool: Tool) -> Option<Tool> {
         if self.tools.as_ref().is_some_and(|filter| !filter(&tool)) {
             return None;
         }
@@ -240,6 +248,7 @@ impl fmt::Debug for View {
             .field("tools", &self.by_tool)
             .field("prompts", &self.by_prompt)
             .field("resources", &self.by_resource)
+            .field("tool_style", &self.tool_style)
             .finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@ mod choosing;
 mod cursors;
 mod declarations;
 mod desk;
+mod directory;
 mod handlers;
 mod logging;
 mod negotiation;

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary_view::ArgumentError;
+use mcp_vary_view::{ArgumentError, wrong_arguments};
 
 pub(crate) use self::dispatch::Dispatch;
 pub(crate) use self::forward::ForwardRequest;
@@ -170,12 +170,7 @@ impl RequestContext<'_> {
     fn invalid_arguments(&self, faults: &[ArgumentError]) -> RpcError {
         match ParamsError::of_arguments(faults) {
             Some(refusal) => refusal.into_counted_error(&self.snapshot.services.counters),
-            None => RpcError::invalid_params(describe_argument_errors(faults)),
+            None => RpcError::invalid_params(wrong_arguments(faults)),
         }
     }
-}
-
-fn describe_argument_errors(faults: &[ArgumentError]) -> String {
-    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-    format!("invalid arguments: {}", faults.join("; "))
 }

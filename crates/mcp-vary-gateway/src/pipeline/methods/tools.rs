@@ -11,14 +11,14 @@ use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::RetryPolicy;
-use mcp_vary_view::{ArgumentCheck, ArgumentError};
+use mcp_vary_view::{ArgumentCheck, ArgumentError, refused_call};
 use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 
+use super::RequestContext;
 use super::forward::ForwardRequest;
 use super::gateway_tools::error_result;
-use super::{RequestContext, describe_argument_errors};
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::initialize;
@@ -147,23 +147,15 @@ impl RequestContext<'_> {
 
     /// The result of a call with invalid arguments: the model can correct them.
     fn refuse_arguments(&self, view: ViewIndex, tool: &Tool, faults: &[ArgumentError]) -> Dispatch {
-        let mut text = describe_argument_errors(faults);
-        if self.is_on_demand(view) {
-            let schema = tool
-                .prepared
-                .as_ref()
-                .and_then(|prepared| prepared.schema_for_errors(faults));
-            match (schema, self.describe_hint(view)) {
-                (Some(schema), _) => {
-                    text.push_str(&format!(
-                        "\nthe tool was not called; its arguments: {schema}"
-                    ));
-                }
-                (None, Some(name)) => text.push_str(&format!(
-                    "\nthe tool was not called; `{name}` returns the schema of its arguments"
-                )),
-                (None, None) => {}
-            }
+        let is_on_demand = self.is_on_demand(view);
+        let prepared = tool.prepared.as_ref().filter(|_| is_on_demand);
+        let schema = prepared.and_then(|prepared| prepared.schema_for_errors(faults));
+        let describer = match is_on_demand {
+            true => self.describe_hint(view),
+            false => None,
+        };
+        let text = refused_call(faults, schema.as_deref(), describer.as_deref());
+        if is_on_demand {
             let server = self.server_name(tool.item_ref.server);
             let uses = &self.snapshot.services.directory_uses;
             uses.note_refused(&server, &tool.item_ref.upstream_name, self.client.id);

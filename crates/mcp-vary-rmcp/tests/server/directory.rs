@@ -1,0 +1,318 @@
+//! Views whose schemas are on demand: what is listed and described, and how calls are checked.
+
+use std::num::NonZeroUsize;
+
+use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
+use mcp_vary_rmcp::server::{ToolView, VariantHandler, VaryServer, View};
+use mcp_vary_rmcp::view::{ArgumentCheck, SchemaStyle};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
+    PaginatedRequestParams, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::support::{Client, WAYS, connect, data_of};
+use crate::variants::{said, variant};
+
+/// Returns the arguments that it received.
+#[derive(Clone)]
+struct Notes(Vec<Tool>);
+
+fn tool(definition: Value) -> Tool {
+    serde_json::from_value(definition).unwrap()
+}
+
+fn notes() -> Notes {
+    let write = json!({
+        "name": "write",
+        "description": "Writes a note. The path must end in `.md`.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "pattern": "[.]md$", "title": "Path"},
+                "lines": {"type": "integer", "minimum": 1},
+                "owner": {"type": "string"},
+            },
+            "required": ["path", "owner"],
+        },
+        "annotations": {"title": "Write", "destructiveHint": false},
+    });
+    let wipe = json!({
+        "name": "wipe",
+        "description": "Deletes all notes. There is no way back.",
+        "inputSchema": {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]},
+        "annotations": {"destructiveHint": true},
+    });
+    let find = json!({
+        "name": "find",
+        "description": "Finds notes. Best first.",
+        "inputSchema": {"type": "object", "properties": {"q": {"type": "string", "minLength": 2}}},
+    });
+    Notes([write, wipe, find].map(tool).into())
+}
+
+impl ServerHandler for Notes {
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.0.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let text = json!({&*request.name: request.arguments}).to_string();
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+}
+
+/// The variants `all` and `directory`, in which `write` is `note` and its owner is fixed.
+fn server_with(view: View) -> VaryServer {
+    let notes = VariantHandler::new(notes());
+    let view = view.with_tool(
+        "write",
+        ToolView::new()
+            .with_name("note")
+            .with_argument("owner", json!("ada")),
+    );
+    VaryServer::builder()
+        .with_variant(variant("all"), notes.clone())
+        .with_variant(variant("directory"), notes.with_view(view))
+        .build()
+        .unwrap()
+}
+
+fn server() -> VaryServer {
+    server_with(View::new().with_schemas(SchemaStyle::OnDemand))
+}
+
+async fn describe(client: &Client, names: Value) -> Value {
+    let described = client
+        .call("directory", "describe_tools", json!({"names": names}))
+        .await;
+    assert_eq!(described["isError"], false, "{described}");
+    said(&described)
+}
+
+/// SV-11: names, first sentences and types are listed; what may destroy keeps its schema.
+#[tokio::test]
+async fn a_directory_lists_names_and_types() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        let list = client
+            .under("directory", "tools/list", json!({}))
+            .await
+            .unwrap();
+        let tools = list["tools"].as_array().unwrap();
+        let open = json!({
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}},
+            "additionalProperties": true,
+        });
+        let note = json!({
+            "name": "note",
+            "description": "Writes a note.",
+            "inputSchema": open,
+            "annotations": {"destructiveHint": false},
+        });
+        assert_eq!(tools[0], note, "{way:?}");
+        assert_eq!(tools[1]["inputSchema"]["required"], json!(["sure"]));
+        assert_eq!(tools[3]["name"], "describe_tools");
+        assert_eq!(tools[3]["annotations"]["readOnlyHint"], true);
+        assert_eq!(tools.len(), 4);
+        let all = client.names("all", "tools").await;
+        assert_eq!(
+            all,
+            ["write", "wipe", "find"],
+            "no other variant has the tool"
+        );
+    }
+}
+
+/// SV-11: a description is whole, in the view's names, and unknown names are named.
+#[tokio::test]
+async fn a_client_reads_whole_descriptions() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        let described = describe(&client, json!(["note", "write", "nothing"])).await;
+        assert_eq!(described["unknown"], json!(["write", "nothing"]));
+        let note = &described["tools"][0];
+        assert_eq!(
+            note["description"],
+            "Writes a note. The path must end in `.md`."
+        );
+        assert_eq!(note["inputSchema"]["required"], json!(["path"]));
+        assert_eq!(
+            note["inputSchema"]["properties"]["path"]["pattern"],
+            "[.]md$"
+        );
+        assert_eq!(
+            note["inputSchema"]["properties"].get("owner"),
+            None,
+            "{way:?}"
+        );
+        let wrong = client
+            .call("directory", "describe_tools", json!({"name": "note"}))
+            .await;
+        assert_eq!(wrong["isError"], true);
+        let text = &wrong["content"][0]["text"];
+        assert_eq!(text, "there are no other arguments than `names`", "{way:?}");
+    }
+}
+
+/// SV-11: a call that does not fit gets the schema, and the handler does not receive it.
+#[tokio::test]
+async fn a_call_is_checked_before_the_handler() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        let good = json!({"path": "a.md", "lines": 2});
+        let answer = client.call("directory", "note", good).await;
+        let received = json!({"write": {"path": "a.md", "lines": 2, "owner": "ada"}});
+        assert_eq!(said(&answer), received, "{way:?}");
+        for (arguments, wrong) in [
+            (json!({"lines": 0, "path": "a.md"}), "`/lines`"),
+            (json!({"pth": "a.md"}), "did you mean `path`"),
+            (json!({"path": "a.md", "owner": "eve"}), "`owner`"),
+            (json!({"path": "a.md", "lines": "2"}), "`/lines`"),
+            (json!({}), "`path`"),
+        ] {
+            let refused = client.call("directory", "note", arguments).await;
+            assert_eq!(refused["isError"], true, "{way:?} {refused}");
+            let text = refused["content"][0]["text"].as_str().unwrap();
+            assert!(text.starts_with("invalid arguments: "), "{text}");
+            assert!(text.contains(wrong), "{wrong}: {text}");
+            let schema = text.split("its arguments: ").nth(1).unwrap();
+            let schema: Value = serde_json::from_str(schema).unwrap();
+            assert_eq!(schema["required"], json!(["path"]), "{text}");
+        }
+        // The same call in a variant with whole schemas is the handler's business.
+        client.call("all", "write", json!({"pth": "a.md"})).await;
+    }
+}
+
+/// SV-11: a lenient check accepts scalars that are written as text; without a check all is accepted.
+#[tokio::test]
+async fn a_view_may_check_less() {
+    let directory = || View::new().with_schemas(SchemaStyle::OnDemand);
+    let text = json!({"path": "a.md", "lines": "2"});
+    let wrong = json!({"path": "a.txt"});
+    for (check, of_text, of_wrong) in [
+        (ArgumentCheck::On, true, true),
+        (ArgumentCheck::TypesOff, false, true),
+        (ArgumentCheck::Off, false, false),
+    ] {
+        let client = connect(
+            &server_with(directory().with_argument_check(check)),
+            WAYS[2],
+        )
+        .await;
+        for (arguments, is_refused) in [(&text, of_text), (&wrong, of_wrong)] {
+            let answer = client.call("directory", "note", arguments.clone()).await;
+            assert_eq!(answer["isError"], is_refused, "{check:?} {answer}");
+        }
+    }
+}
+
+/// SV-11: kept schemas are compact, and `compact` alone adds no tool and checks nothing.
+#[tokio::test]
+async fn a_view_keeps_schemas_and_may_be_compact() {
+    let keeping = View::new()
+        .with_schemas(SchemaStyle::OnDemand)
+        .with_kept_schemas(["find"]);
+    let client = connect(&server_with(keeping), WAYS[2]).await;
+    let list = client
+        .under("directory", "tools/list", json!({}))
+        .await
+        .unwrap();
+    assert_eq!(
+        list["tools"][2]["inputSchema"]["properties"]["q"]["minLength"],
+        2
+    );
+
+    let compact = View::new().with_schemas(SchemaStyle::Compact);
+    let client = connect(&server_with(compact), WAYS[2]).await;
+    let list = client
+        .under("directory", "tools/list", json!({}))
+        .await
+        .unwrap();
+    let tools = list["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 3);
+    assert_eq!(
+        tools[0]["inputSchema"]["properties"]["path"].get("title"),
+        None
+    );
+    assert_eq!(tools[0]["inputSchema"]["required"], json!(["path"]));
+    client.call("directory", "note", json!({"pth": 1})).await;
+}
+
+/// SV-11: hidden tools are neither listed nor described, and wrong arguments reveal none.
+#[tokio::test]
+async fn a_hidden_tool_is_not_described() {
+    let find = ItemPattern::tools(serde_json::from_str(r#""find""#).unwrap());
+    let rule = AccessRule::new(When::anyone()).with_allow([find]);
+    let view = View::new().with_schemas(SchemaStyle::OnDemand);
+    let server = VaryServer::builder()
+        .with_variant(
+            variant("directory"),
+            VariantHandler::new(notes()).with_view(view),
+        )
+        .with_access(AccessPolicy::new([rule]).unwrap())
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        assert_eq!(
+            client.names("directory", "tools").await,
+            ["find", "describe_tools"]
+        );
+        let described = describe(&client, json!(["wipe", "find", "none"])).await;
+        assert_eq!(described["unknown"], json!(["wipe", "none"]), "{way:?}");
+        let call = json!({"name": "wipe", "arguments": {"wrong": 1}});
+        let error = client
+            .under("directory", "tools/call", call)
+            .await
+            .unwrap_err();
+        data_of(error, -32602, "Unknown tool: wipe");
+    }
+}
+
+/// SV-11: a tool of the handler keeps the name `describe_tools`; pages end with the added one.
+#[tokio::test]
+async fn the_added_tool_gives_way() {
+    let mut tools = notes();
+    tools.0.push(tool(
+        json!({"name": "describe_tools", "inputSchema": {"type": "object"}}),
+    ));
+    let view = View::new().with_schemas(SchemaStyle::OnDemand);
+    let server = VaryServer::builder()
+        .with_variant(
+            variant("directory"),
+            VariantHandler::new(tools).with_view(view),
+        )
+        .with_page_size(NonZeroUsize::new(3).unwrap())
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let first = client
+            .under("directory", "tools/list", json!({}))
+            .await
+            .unwrap();
+        assert_eq!(first["tools"].as_array().unwrap().len(), 3);
+        let next = json!({"cursor": first["nextCursor"]});
+        let last = client.under("directory", "tools/list", next).await.unwrap();
+        let names = crate::support::names(&last["tools"]);
+        assert_eq!(names, ["describe_tools", "vary_describe_tools"], "{way:?}");
+        let own = client.call("directory", "describe_tools", json!({})).await;
+        assert_eq!(said(&own), json!({"describe_tools": {}}));
+        let names = json!({"names": ["find"]});
+        let described = client.call("directory", "vary_describe_tools", names).await;
+        assert_eq!(said(&described)["tools"][0]["name"], "find");
+    }
+}
