@@ -1,8 +1,11 @@
-//! `vary check`: whether a server does what the documents of the extensions say.
+//! `vary check`: whether a server or a client does what the documents of the extensions say.
 
 pub(crate) mod args;
 
-use mcp_vary_conformance::{Options, Report, Target, registry, run as run_checks};
+use mcp_vary_conformance::{
+    Check, ClientCommand, Options, Report, RunError, Target, registry, relay, run as run_checks,
+    run_client,
+};
 
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
@@ -14,14 +17,21 @@ use crate::stop::Stop;
 use crate::target_args::{ServerTarget, TargetFile};
 use crate::{chain, target};
 
-use args::{Checks, Format, ServerCheck};
+use args::{Format, ServerCheck};
 
-/// Checks the server, and prints the report. The server is ended if this started it.
+/// Checks the server or client, and prints the report. The server or client is ended if this started it.
 pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Failure> {
-    if args.list {
-        return print::data(&list(&args.checks)?).map(|()| Verdict::Fine);
+    if let Some(address) = args.relay {
+        return relay_lines(address, stop).await.map(|()| Verdict::Fine);
     }
-    let options = args.checks.options()?;
+    if args.list {
+        return print::data(&list(&args)?).map(|()| Verdict::Fine);
+    }
+    let options = args.checks.options(args.client)?;
+    if args.client {
+        let report = check_client(&args, &options, &mut stop).await?;
+        return print_report(&report, args.format);
+    }
     let named = args.target.resolve(args.named.as_deref(), "vary check")?;
     let report = match &named {
         ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
@@ -34,8 +44,12 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
             check(&target, &options, &mut stop).await?
         }
     };
-    let text = report.render(args.format.into());
-    print::data(&match args.format {
+    print_report(&report, args.format)
+}
+
+fn print_report(report: &Report, format: Format) -> Result<Verdict, Failure> {
+    let text = report.render(format.into());
+    print::data(&match format {
         Format::Json => sanitize_json(&text),
         _ => text,
     })?;
@@ -43,6 +57,55 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
         true => Verdict::Fine,
         false => Verdict::Failed,
     })
+}
+
+/// Starts the client after `--` before the mock server.
+async fn check_client(
+    args: &ServerCheck,
+    options: &Options,
+    stop: &mut Stop,
+) -> Result<Report, Failure> {
+    let words = &args.target.command;
+    let client = if args.stdio {
+        let program = std::env::current_exe();
+        let program = program.map_err(|error| {
+            Failure::command(format!("the path of `vary` cannot be read: {error}"))
+        })?;
+        let program = program.display().to_string();
+        ClientCommand::stdio(words, [&*program, "check", "--relay"])
+    } else {
+        ClientCommand::http(words)
+    };
+    let client = client.map_err(|_| Failure::command(CLIENT_ADVICE))?;
+    let _progress = Progress::show(&format!("checking {client} ..."));
+    let checked = async {
+        let report = run_client(&client, options).await;
+        report.map_err(|error| {
+            let advice = match error {
+                RunError::NoClient(_) => CONNECTION_ADVICE,
+                _ => "",
+            };
+            Failure::command(format!("{client}: {error}{advice}"))
+        })
+    };
+    stop.unless_requested(checked).await
+}
+
+const CLIENT_ADVICE: &str = "--client needs the command of a client after `--`, such as \
+     `vary check --client -- python3 client.py`";
+
+/// What to do about a client that does not connect.
+const CONNECTION_ADVICE: &str = "; the command has to connect to the URL that is its last argument (with --stdio: to the \
+     command that its last arguments are), list the tools, call some, and end";
+
+/// Is the mock server of a client that starts it as a command.
+async fn relay_lines(address: String, mut stop: Stop) -> Result<(), Failure> {
+    let relayed = async {
+        let relayed = tokio::task::spawn_blocking(move || relay(&address)).await;
+        let relayed = relayed.map_err(std::io::Error::other).flatten();
+        relayed.map_err(|error| Failure::command(format!("--relay: {error}")))
+    };
+    stop.unless_requested(relayed).await
 }
 
 /// The server at `url`.
@@ -100,9 +163,13 @@ async fn check_configuration(
 }
 
 /// The checks that would run, with their levels and sentences.
-fn list(checks: &Checks) -> Result<String, Failure> {
-    let options = checks.options()?;
-    let selected = registry::checks().filter(|check| options.selects(check));
+fn list(args: &ServerCheck) -> Result<String, Failure> {
+    let options = args.checks.options(args.client)?;
+    let checks: Vec<&Check> = match args.client {
+        true => registry::client_checks().collect(),
+        false => registry::checks().collect(),
+    };
+    let selected = checks.into_iter().filter(|check| options.selects(check));
     let rows: Vec<Vec<String>> = selected
         .map(|check| {
             let level = check.level().to_string();

@@ -46,12 +46,12 @@ impl Default for Options {
 impl Options {
     /// The options of a run that checks a client: [`run_client`](crate::run_client).
     ///
-    /// By default all checks of clients run in both eras. A client may take 20 s until its first message, is ended after 3 s
+    /// By default all checks of clients run in both eras. A client may take 20 s until its first message, is ended after 5 s
     /// without a message, or after 30 s in any case.
     #[must_use]
     pub fn for_clients() -> Self {
         let limits = Limits {
-            request: Duration::from_secs(3),
+            request: Duration::from_secs(5),
             start: Duration::from_secs(20),
         };
         Self {

@@ -16,13 +16,17 @@ use crate::target_args::TargetArgs;
 /// only tools that declare `readOnlyHint`. What a server does not declare is not checked. A violation of a MUST fails, one
 /// of a SHOULD is a warning; MAY, and decisions of this project where the documents are silent (MUST*), are only noted. A
 /// command is started several times. There is a verdict within a minute.
+///
+/// With --client, COMMAND is a client: it is started before a mock server in several scenarios, whose URL is its last
+/// argument, and what it sends is compared with the same documents.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary check [OPTIONS] [TARGET | -- COMMAND...]",
+    override_usage = "vary check [OPTIONS] [TARGET | -- COMMAND...]\n       vary check --client [--stdio] [OPTIONS] -- COMMAND...",
     after_help = "Examples:\n  \
     vary check http://127.0.0.1:8800/mcp\n  \
     vary check -- npx -y my-server\n  \
-    vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n\n\
+    vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n  \
+    vary check --client -- python3 my_client.py\n\n\
     Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports and lists the checks.\n\n\
     With --format json: {target, passes, counts, skippedEras: [{era, reason}], findings: [{id, era, level, outcome, finding, \
     sentence, source, does, advice, milliseconds, traffic: [{sent, received}], stderr}]}, where outcome is pass, fail, warn, \
@@ -34,6 +38,15 @@ pub(crate) struct ServerCheck {
     pub(crate) named: Option<String>,
     #[command(flatten)]
     pub(crate) checks: Checks,
+    /// Check a client: COMMAND and the URL of a mock server
+    #[arg(long, conflicts_with_all = ["named", "servers", "headers"])]
+    pub(crate) client: bool,
+    /// With --client: the last arguments are the command of the mock server instead of its URL
+    #[arg(long, requires = "client")]
+    pub(crate) stdio: bool,
+    /// The mock server as a command: the checks start it with its address
+    #[arg(long, hide = true, value_name = "ADDRESS", exclusive = true)]
+    pub(crate) relay: Option<String>,
     /// How the report is written
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -47,11 +60,11 @@ pub(crate) struct ServerCheck {
 /// Which checks run.
 #[derive(Args, Debug)]
 pub(crate) struct Checks {
-    /// Only this check, or the checks of this requirement, such as SV-9; may be repeated. A server that does not declare
-    /// what they are about fails them
+    /// Only this check, or the checks of this requirement, such as SV-9; may be repeated. A server or client that does not
+    /// declare what they are about fails them
     #[arg(long, value_name = "ID")]
     only: Vec<String>,
-    /// Fail servers that do not declare these extensions
+    /// Fail servers or clients that do not declare these extensions
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     expect: Vec<Extension>,
     /// Only this era of the protocol
@@ -74,7 +87,7 @@ pub(crate) enum Format {
     Junit,
 }
 
-/// An extension that a server must declare.
+/// An extension that a server or client must declare.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Extension {
     /// Server variants
@@ -95,16 +108,19 @@ enum Era {
 }
 
 impl Checks {
-    /// The options of a run.
+    /// The options of a run that checks a client or a server.
     ///
     /// # Errors
     ///
     /// If `--only` selects nothing.
-    pub(crate) fn options(&self) -> Result<Options, Failure> {
-        let selected = Options::default().only(&self.only);
-        let mut options = selected.map_err(|error| {
-            Failure::command(format!("--only: {error}; `vary check --list` lists them"))
-        })?;
+    pub(crate) fn options(&self, is_client: bool) -> Result<Options, Failure> {
+        let (options, list) = match is_client {
+            true => (Options::for_clients(), "vary check --client --list"),
+            false => (Options::default(), "vary check --list"),
+        };
+        let mut options = options
+            .only(&self.only)
+            .map_err(|error| Failure::command(format!("--only: {error}; `{list}` lists them")))?;
         for extension in &self.expect {
             options = options.expect(match extension {
                 Extension::Variants => conformance::Extension::Variants,

@@ -1,4 +1,4 @@
-//! `vary check`: the targets, the formats, and the exit codes.
+//! `vary check`: the targets, the formats, and the exit codes. With `--client`: our own clients.
 
 use serde_json::Value;
 
@@ -113,4 +113,67 @@ fn what_cannot_be_checked_is_exit_code_2() {
         .refuses(&["`no-such-program-of-anybody` cannot be started"]);
     run(&["check", "--", "sh", "-c", "echo it rains >&2; exit 3"])
         .refuses(&["exit status: 3", "its standard error ends with: it rains"]);
+}
+
+/// The report of `vary check --client` over HTTP, of a client that gets the URL as its last argument.
+#[track_caller]
+fn client_passes(options: &[&str], client: &[&str]) -> String {
+    let text = run(&[&["check", "--client"], options, &["--"], client].concat()).data(0);
+    for part in [" passes\n", "2025-11-25: ", "2026-07-28: "] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("not checked"), "{text}");
+    text
+}
+
+#[test]
+fn our_own_commands_pass_as_clients_over_http_and_stdio() {
+    let text = client_passes(&[], &[VARY, "tools"]);
+    assert!(!text.contains("\nwarn "), "{text}");
+    let text = client_passes(&["--stdio"], &[VARY, "tools", "--"]);
+    assert!(!text.contains("\nwarn "), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_call_as_an_agent_passes_as_a_client_that_negotiates() {
+    let call = format!("exec {VARY} call add_numbers a=5 b=3 --features agent,format=json \"$1\"");
+    let text = client_passes(&["--expect", "negotiation"], &["sh", "-c", &call, "sh"]);
+    assert!(
+        !text.contains("the client does not declare content"),
+        "{text}"
+    );
+}
+
+/// The gateway lists what its servers have, and sends them the selector that its configuration names.
+#[cfg(unix)]
+#[test]
+fn the_gateway_passes_as_the_client_of_its_servers() {
+    let config = file("check-client.yaml", "");
+    let path = config.display();
+    let gateway = format!(
+        "f={path}.$$; printf 'servers: {{mock: {{url: \"%s\", variant: compact}}}}' \"$1\" > $f; {VARY} tools $f; \
+         code=$?; rm $f; exit $code"
+    );
+    client_passes(&["--expect", "variants"], &["sh", "-c", &gateway, "sh"]);
+}
+
+#[test]
+fn a_client_that_does_not_connect_is_exit_code_2() {
+    run(&["check", "--client", "--", VARY, "--version"]).refuses(&[
+        "it sent nothing; the client ended with",
+        "the command has to connect to the URL that is its last argument",
+    ]);
+    run(&["check", "--client"]).refuses(&["vary check --client -- python3 client.py"]);
+    run(&["check", "--stdio", "--", VARY, "tools"]).refuses(&["--client"]);
+    run(&["check", "--client", "--only", "SV-1/unique-ids", "--", VARY])
+        .refuses(&["no check is called", "vary check --client --list"]);
+    run(&["check", "--relay", "192.0.2.1:1"]).refuses(&["--relay: not a loopback address"]);
+}
+
+#[test]
+fn the_checks_of_clients_are_listed() {
+    let listed = run(&["check", "--client", "--list", "--only", "SV-16"]).data(0);
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    assert!(listed.starts_with("SV-16/client-lists-again "), "{listed}");
 }

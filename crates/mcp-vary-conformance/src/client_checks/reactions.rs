@@ -48,7 +48,7 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Should,
         source: source::ERRORS,
         sentence: "Clients SHOULD, on `Invalid server variant` errors, retry once without specifying a variant (fall back to default), then surface a clear error if it still fails.",
-        does: "Refuses every selector with this error: a request for a list follows without one.",
+        does: "Refuses every selector with this error: the method that was refused first is requested again without one.",
         scope: Scope::VariantsClient,
         eras: BOTH,
         test: Test::Client(Scenario::RefusedSelectors, falls_back_to_the_default),
