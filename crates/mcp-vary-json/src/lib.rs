@@ -4,11 +4,13 @@
 //! tree, for rendering and rules that inspect every value. Neither converts numbers, so `1.10`, `1e5` and a 30-digit
 //! integer stay as they are.
 
+mod compact;
 pub mod edit;
 mod fold;
 mod minify;
 mod read;
 mod skip;
+mod strings;
 mod tree;
 
 use std::borrow::Cow;
@@ -18,10 +20,11 @@ use std::ops::Range;
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+pub use self::compact::{compact, compacted};
 pub use self::fold::{folded, is_lookalike};
 pub use self::minify::minified;
-pub use self::read::compact;
 pub use self::skip::{Invalid, ObjectReader, count_values, skip};
+pub use self::strings::{is_string_of, string, unquoted, write_string};
 pub use self::tree::Json;
 
 /// The maximum nesting depth of containers.
@@ -391,81 +394,6 @@ impl<'de> Visitor<'de> for Elements {
 pub fn span(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - whole.as_ptr().addr();
     start..start + part.len()
-}
-
-/// The text of a JSON string, borrowed if it has no escapes; `None` if the value is not a string or not valid
-/// Unicode.
-#[inline]
-pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
-    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
-        return Some(Cow::Borrowed(inner));
-    }
-    decoded(value, inner).map(Cow::Owned)
-}
-
-/// The text of the string `value`, which has an escape between its quotes.
-fn decoded(value: &str, inner: &str) -> Option<String> {
-    unescaped(inner).or_else(|| serde_json::from_str(value).ok())
-}
-
-/// Decodes the text between the quotes of a string; `None` if an escape is invalid or is a code point by number.
-fn unescaped(inner: &str) -> Option<String> {
-    let bytes = inner.as_bytes();
-    let mut text = String::with_capacity(inner.len());
-    let mut from = 0;
-    loop {
-        let at = skip::next_special(bytes, from);
-        text.push_str(&inner[from..at]);
-        match bytes.get(at) {
-            None => return Some(text),
-            Some(b'\\') => text.push(named_escape(*bytes.get(at + 1)?)?),
-            Some(_) => return None,
-        }
-        from = at + 2;
-    }
-}
-
-/// The character of an escape letter.
-const fn named_escape(letter: u8) -> Option<char> {
-    Some(match letter {
-        b'"' | b'\\' | b'/' => letter as char,
-        b'b' => '\u{8}',
-        b'f' => '\u{c}',
-        b'n' => '\n',
-        b'r' => '\r',
-        b't' => '\t',
-        _ => return None,
-    })
-}
-
-/// Writes `text` as a JSON string, quotes included.
-pub fn write_string(out: &mut String, text: &str) {
-    out.push('"');
-    let mut from = 0;
-    loop {
-        let at = skip::next_special(text.as_bytes(), from);
-        out.push_str(&text[from..at]);
-        match text.as_bytes().get(at) {
-            None => break,
-            Some(b'"') => out.push_str("\\\""),
-            Some(b'\\') => out.push_str("\\\\"),
-            Some(b'\n') => out.push_str("\\n"),
-            Some(b'\r') => out.push_str("\\r"),
-            Some(b'\t') => out.push_str("\\t"),
-            Some(control) => out.push_str(&format!("\\u{control:04x}")),
-        }
-        from = at + 1;
-    }
-    out.push('"');
-}
-
-/// `text` as a JSON string, quotes included.
-#[must_use]
-pub fn string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    write_string(&mut out, text);
-    out
 }
 
 /// The JSON pointer to the member or element `token` of the value at `parent`.

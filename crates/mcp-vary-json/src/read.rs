@@ -1,9 +1,10 @@
-//! Parses a value in one pass: into a tree, or into compact text.
+//! Parses a value in one pass.
 
 use std::borrow::Cow;
 
+use super::strings::{next_special, string_end};
 use super::tree::Json;
-use super::{JsonError, MAX_DEPTH, duplicate_key, skip, unquoted, write_string};
+use super::{JsonError, MAX_DEPTH, duplicate_key, unquoted};
 
 /// Parses a value.
 pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
@@ -13,113 +14,8 @@ pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
     Ok(value)
 }
 
-/// `text` as compact JSON: the same as [`Json::parse`] and [`Json::to_json`], without a tree.
-///
-/// # Errors
-///
-/// Those of [`Json::parse`].
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_json::compact;
-///
-/// assert_eq!(compact(r#" {"b": 1.10, "a": [ ]} "#)?, r#"{"b":1.10,"a":[]}"#);
-///
-/// // Unnecessary escapes are removed.
-/// assert_eq!(compact(r#""\u00e9\/""#)?, r#""é/""#);
-/// # Ok::<(), mcp_vary_json::JsonError>(())
-/// ```
-pub fn compact(text: &str) -> Result<String, JsonError> {
-    let mut copy = CompactWriter {
-        reader: Reader { text, at: 0 },
-        out: String::with_capacity(text.len()),
-        keys: Vec::new(),
-    };
-    copy.value(0)?;
-    copy.reader.end()?;
-    Ok(copy.out)
-}
-
-/// Writes a value as compact JSON.
-struct CompactWriter<'a> {
-    reader: Reader<'a>,
-    out: String,
-    /// The keys of the open objects, innermost last.
-    keys: Vec<(Cow<'a, str>, ())>,
-}
-
-impl CompactWriter<'_> {
-    fn value(&mut self, depth: usize) -> Result<(), JsonError> {
-        match self.reader.start(depth)? {
-            Start::Object => self.object(depth),
-            Start::Array => self.array(depth),
-            Start::String => {
-                let text = self.reader.string()?;
-                write_text(&mut self.out, &text);
-                Ok(())
-            }
-            Start::Number => {
-                self.out.push_str(self.reader.number()?);
-                Ok(())
-            }
-            Start::Word(word) => {
-                self.out.push_str(self.reader.word(word)?);
-                Ok(())
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<(), JsonError> {
-        let first = self.keys.len();
-        self.out.push('{');
-        let mut is_open = self.reader.opens(b'}');
-        while is_open {
-            let key = self.reader.key()?;
-            write_text(&mut self.out, &key);
-            self.keys.push((key, ()));
-            self.out.push(':');
-            self.value(depth + 1)?;
-            is_open = self.reader.goes_on(b'}')?;
-            self.out.push_str(if is_open { "," } else { "" });
-        }
-        self.reader.unique(&self.keys[first..])?;
-        self.keys.truncate(first);
-        self.out.push('}');
-        Ok(())
-    }
-
-    fn array(&mut self, depth: usize) -> Result<(), JsonError> {
-        self.out.push('[');
-        let mut is_open = self.reader.opens(b']');
-        while is_open {
-            self.value(depth + 1)?;
-            is_open = self.reader.goes_on(b']')?;
-            self.out.push_str(if is_open { "," } else { "" });
-        }
-        self.out.push(']');
-        Ok(())
-    }
-}
-
-/// Borrowed text needs no escapes.
-#[expect(
-    clippy::ptr_arg,
-    reason = "the function depends on whether it is borrowed"
-)]
-fn write_text(out: &mut String, text: &Cow<'_, str>) {
-    match text {
-        Cow::Borrowed(text) => {
-            out.push('"');
-            out.push_str(text);
-            out.push('"');
-        }
-        Cow::Owned(text) => write_string(out, text),
-    }
-}
-
 /// The kind of a value by its first byte.
-enum Start {
+pub(super) enum Start {
     Object,
     Array,
     String,
@@ -127,9 +23,9 @@ enum Start {
     Word(&'static str),
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -169,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The kind of the next value, in `depth` containers.
-    fn start(&mut self, depth: usize) -> Result<Start, JsonError> {
+    pub(super) fn start(&mut self, depth: usize) -> Result<Start, JsonError> {
         self.space();
         Ok(match self.peek() {
             Some(b'{' | b'[') if depth == MAX_DEPTH => return Err(self.error("nested too deep")),
@@ -186,14 +82,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Enters a container; returns whether it is nonempty.
-    fn opens(&mut self, end: u8) -> bool {
+    pub(super) fn opens(&mut self, end: u8) -> bool {
         self.at += 1;
         self.space();
         !self.eat(end)
     }
 
     /// Whether the container continues after a comma; false at its `end`.
-    fn goes_on(&mut self, end: u8) -> Result<bool, JsonError> {
+    pub(super) fn goes_on(&mut self, end: u8) -> Result<bool, JsonError> {
         self.space();
         if self.eat(b',') {
             return Ok(true);
@@ -208,7 +104,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A key and its colon.
-    fn key(&mut self) -> Result<Cow<'a, str>, JsonError> {
+    pub(super) fn key(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.space();
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a key"));
@@ -222,7 +118,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks that the keys of an object are unique.
-    fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
+    pub(super) fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
         match duplicate_key(members) {
             Some(key) => Err(JsonError {
                 message: self
@@ -235,30 +131,41 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a string, borrowed if it has no escapes.
-    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         let start = self.at;
         let bytes = self.text.as_bytes();
-        let mut is_valid = true;
-        let mut end = start + 1;
+        let special = next_special(bytes, start + 1);
+        if bytes.get(special) == Some(&b'"') {
+            self.at = special + 1;
+            return Ok(Cow::Borrowed(&self.text[start + 1..special]));
+        }
+        let Some(end) = string_end(bytes, special) else {
+            return Err(self.string_error());
+        };
+        self.at = end;
+        let text = unquoted(&self.text[start..end]);
+        text.ok_or_else(|| self.error(INVALID_STRING))
+    }
+
+    /// Why the string at the current position is invalid; the position is then that of the error.
+    fn string_error(&mut self) -> JsonError {
+        let bytes = self.text.as_bytes();
+        let mut end = self.at + 1;
         loop {
-            end = skip::next_special(bytes, end);
+            end = next_special(bytes, end);
             match bytes.get(end) {
-                None => return Err(self.error("the text ends inside a string")),
+                None => return self.error("the text ends inside a string"),
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
-                Some(_) => {
-                    is_valid = false;
-                    end += 1;
-                }
+                Some(_) => end += 1,
             }
         }
         self.at = end + 1;
-        let text = unquoted(&self.text[start..=end]).filter(|_| is_valid);
-        text.ok_or_else(|| self.error("a string holds an invalid escape or control character"))
+        self.error(INVALID_STRING)
     }
 
     /// A number as written.
-    fn number(&mut self) -> Result<&'a str, JsonError> {
+    pub(super) fn number(&mut self) -> Result<&'a str, JsonError> {
         let start = self.at;
         self.eat(b'-');
         if !self.eat(b'0') && self.digits() == 0 {
@@ -284,7 +191,7 @@ impl<'a> Reader<'a> {
         self.at - start
     }
 
-    fn word(&mut self, word: &'static str) -> Result<&'static str, JsonError> {
+    pub(super) fn word(&mut self, word: &'static str) -> Result<&'static str, JsonError> {
         if !self.text[self.at..].starts_with(word) {
             return Err(self.error("no value starts like this"));
         }
@@ -293,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks that only white space follows.
-    fn end(&mut self) -> Result<(), JsonError> {
+    pub(super) fn end(&mut self) -> Result<(), JsonError> {
         self.space();
         if self.at < self.text.len() {
             return Err(self.error("text after the value"));
@@ -321,3 +228,5 @@ impl<'a> Reader<'a> {
         JsonError::new(format!("{what} at byte {}", self.at))
     }
 }
+
+const INVALID_STRING: &str = "a string holds an invalid escape or control character";

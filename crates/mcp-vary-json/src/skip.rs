@@ -1,6 +1,6 @@
 //! Finds the end of values in one pass, without allocation.
 
-use wide::u8x16;
+use super::strings::string_end;
 
 /// The end of the value at `at` in `text`, after optional white space; `None` if it is invalid or nests deeper than
 /// `depth`.
@@ -197,7 +197,7 @@ pub fn count_values(text: &str) -> usize {
         at += 1;
         match byte {
             b'[' | b'{' | b',' => count += 1,
-            b'"' => match string(bytes, at) {
+            b'"' => match string_end(bytes, at) {
                 Some(end) => at = end,
                 None => return count,
             },
@@ -236,7 +236,7 @@ fn value(bytes: &[u8], mut at: usize, limit: usize) -> Option<usize> {
     loop {
         at = space(bytes, at);
         at = match *bytes.get(at)? {
-            b'"' => string(bytes, at + 1)?,
+            b'"' => string_end(bytes, at + 1)?,
             b'{' => {
                 around.enter(true, limit)?;
                 let inside = space(bytes, at + 1);
@@ -306,7 +306,7 @@ fn colon(bytes: &[u8], at: usize) -> Option<usize> {
 /// The end of the string whose opening quote is at `at`.
 fn quoted(bytes: &[u8], at: usize) -> Option<usize> {
     match bytes.get(at) {
-        Some(b'"') => string(bytes, at + 1),
+        Some(b'"') => string_end(bytes, at + 1),
         _ => None,
     }
 }
@@ -319,113 +319,7 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the string whose first byte is at `at`.
-fn string(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at = next_special(bytes, at);
-        match *bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at = escape(bytes, at + 1)?,
-            _ => return None,
-        }
-    }
-}
-
-/// The first position from `at` of a byte that is special in a string, or the end. Most strings are short: compares
-/// 16 bytes at a time first, blocks only for longer strings, and words where fewer than 16 bytes remain.
-pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
-    let short = at + 4 * LANES;
-    while let Some(lanes) = lanes_at(bytes, at) {
-        let special = special_lanes(lanes);
-        if special != 0 {
-            return at + special.trailing_zeros() as usize;
-        }
-        at += LANES;
-        if at == short {
-            at = plain_blocks(bytes, at);
-        }
-    }
-    while let Some(word) = word_at(bytes, at) {
-        let special = special(word);
-        if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
-        }
-        at += WORD;
-    }
-    let rest = bytes.get(at..).unwrap_or_default();
-    let plain = rest.iter().take_while(|byte| !is_special(**byte)).count();
-    at + plain
-}
-
-const fn is_special(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
-}
-
-const LANES: usize = size_of::<u8x16>();
-
-fn lanes_at(bytes: &[u8], at: usize) -> Option<u8x16> {
-    let lanes: [u8; LANES] = bytes.get(at..at + LANES)?.try_into().ok()?;
-    Some(u8x16::new(lanes))
-}
-
-/// A bit for each byte that is a quote, a backslash or a control character; the lowest bit is the first byte.
-fn special_lanes(lanes: u8x16) -> u32 {
-    let control = lanes.min(u8x16::splat(0x1f)).simd_eq(lanes);
-    let quote = lanes.simd_eq(u8x16::splat(b'"'));
-    let backslash = lanes.simd_eq(u8x16::splat(b'\\'));
-    (control | quote | backslash).to_bitmask()
-}
-
-const WORD: usize = size_of::<u64>();
-
-fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let word = bytes.get(at..at + WORD)?.try_into().ok()?;
-    Some(u64::from_le_bytes(word))
-}
-
-/// Skips blocks of plain bytes from `at`.
-fn plain_blocks(bytes: &[u8], mut at: usize) -> usize {
-    // Branch-free, so that the compiler can compare many bytes at once.
-    let is_plain = |block: &[u8]| {
-        !block
-            .iter()
-            .fold(false, |found, byte| found | is_special(*byte))
-    };
-    while bytes.get(at..at + BLOCK).is_some_and(is_plain) {
-        at += BLOCK;
-    }
-    at
-}
-
-const BLOCK: usize = 64;
-
-/// Sets the highest bit of the first byte that is a quote, a backslash or a control character; higher bits are
-/// undefined.
-const fn special(word: u64) -> u64 {
-    let quotes = word ^ (ONES * b'"' as u64);
-    let backslashes = word ^ (ONES * b'\\' as u64);
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    let quote = quotes.wrapping_sub(ONES) & !quotes;
-    let backslash = backslashes.wrapping_sub(ONES) & !backslashes;
-    (control | quote | backslash) & (ONES * 0x80)
-}
-
-/// The byte 1 in each position.
-const ONES: u64 = u64::MAX / 255;
-
-/// The end of the escape whose backslash is before `at`.
-fn escape(bytes: &[u8], at: usize) -> Option<usize> {
-    match *bytes.get(at)? {
-        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
-        b'u' => {
-            let digits = bytes.get(at + 1..at + 5)?;
-            digits.iter().all(u8::is_ascii_hexdigit).then_some(at + 5)
-        }
-        _ => None,
-    }
-}
-
-fn number(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(super) fn number(bytes: &[u8], mut at: usize) -> Option<usize> {
     at += usize::from(bytes[at] == b'-');
     at = match bytes.get(at)? {
         b'0' => at + 1,
@@ -452,7 +346,7 @@ fn digits(bytes: &[u8], at: usize) -> Option<usize> {
     (count > 0).then_some(at + count)
 }
 
-fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+pub(super) fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
     let end = at + word.len();
     (bytes.get(at..end)? == word).then_some(end)
 }
@@ -492,43 +386,6 @@ mod tests {
             "", " ", "{}", "1", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "[1}", "[]]", "[1] 2",
         ] {
             assert_eq!(elements(text, 9), None, "{text}");
-        }
-    }
-
-    /// In lanes, blocks and words alike, and at every distance from the end. Mutants of the faster ways would still give
-    /// the right results for whole documents, only slower.
-    #[test]
-    fn a_special_byte_is_found_at_every_position() {
-        for length in (1..=2 * LANES + 1).chain([4 * BLOCK]) {
-            for at in 0..length.min(3 * BLOCK) {
-                for special in (0..0x20).chain([b'"', b'\\']) {
-                    let mut bytes = vec![b'a'; length];
-                    bytes[at] = special;
-                    assert_eq!(next_special(&bytes, 0), at, "{special} of {length}");
-                    assert_eq!(next_special(&bytes, at), at, "{special} of {length}");
-                    assert_eq!(
-                        next_special(&bytes, at + 1),
-                        length,
-                        "{special} of {length}"
-                    );
-                }
-            }
-        }
-    }
-
-    /// Every byte that a string may contain as it is, in every lane: none stops the faster ways.
-    #[test]
-    fn lanes_pass_over_every_plain_byte() {
-        for byte in 0..=u8::MAX {
-            let expected = byte < 0x20 || byte == b'"' || byte == b'\\';
-            for at in 0..LANES {
-                let mut bytes = [b'a'; LANES];
-                bytes[at] = byte;
-                let end = if expected { at } else { LANES };
-                assert_eq!(next_special(&bytes, 0), end, "{byte:#x} at {at}");
-                let mask = special_lanes(u8x16::new(bytes));
-                assert_eq!(mask, u32::from(expected) << at, "{byte:#x} at {at}");
-            }
         }
     }
 }
