@@ -16,7 +16,7 @@ use std::fmt;
 /// ```
 #[derive(Clone)]
 pub struct ClientCommand {
-    words: Vec<String>,
+    command: Vec<String>,
     relay: Option<Vec<String>>,
 }
 
@@ -29,7 +29,10 @@ impl ClientCommand {
     pub fn http(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, InvalidClient> {
         let words: Vec<String> = words.into_iter().map(Into::into).collect();
         match words.first() {
-            Some(program) if !program.is_empty() => Ok(Self { words, relay: None }),
+            Some(program) if !program.is_empty() => Ok(Self {
+                command: words,
+                relay: None,
+            }),
             _ => Err(InvalidClient),
         }
     }
@@ -44,7 +47,7 @@ impl ClientCommand {
         words: impl IntoIterator<Item = impl Into<String>>,
         relay: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidClient> {
-        let relay = Self::http(relay)?.words;
+        let relay = Self::http(relay)?.command;
         Ok(Self {
             relay: Some(relay),
             ..Self::http(words)?
@@ -57,8 +60,8 @@ impl ClientCommand {
     }
 
     /// The program, and its arguments for a mock server at `address`.
-    pub(crate) fn words_for(&self, address: &str) -> Vec<String> {
-        let mut words = self.words.clone();
+    pub(crate) fn command_for(&self, address: &str) -> Vec<String> {
+        let mut words = self.command.clone();
         match &self.relay {
             Some(relay) => {
                 words.extend(relay.iter().cloned());
@@ -72,8 +75,8 @@ impl ClientCommand {
 
 impl fmt::Display for ClientCommand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let more = if self.words.len() > 1 { " …" } else { "" };
-        let program = self.words.first().map_or("", String::as_str);
+        let more = if self.command.len() > 1 { " …" } else { "" };
+        let program = self.command.first().map_or("", String::as_str);
         write!(formatter, "{program}{more}")
     }
 }
@@ -100,10 +103,10 @@ mod tests {
     #[test]
     fn the_server_is_the_last_argument() {
         let client = ClientCommand::http(["client", "--json"]).unwrap();
-        let words = client.words_for("127.0.0.1:7");
+        let words = client.command_for("127.0.0.1:7");
         assert_eq!(words, ["client", "--json", "http://127.0.0.1:7/mcp"]);
         let client = ClientCommand::stdio(["client"], ["vary", "check", "--relay"]).unwrap();
-        let words = client.words_for("127.0.0.1:7");
+        let words = client.command_for("127.0.0.1:7");
         assert_eq!(words, ["client", "vary", "check", "--relay", "127.0.0.1:7"]);
     }
 

@@ -124,7 +124,7 @@ fn judge(observation: &Observation<'_>, options: &Options, report: &mut Report) 
         if let Test::Client(scenario, test) = check.test {
             let verdict = match observation.is_in(check.scope) {
                 true => test(observation),
-                false => Err(outside(check, options)),
+                false => Err(out_of_scope(check, options)),
             };
             let record = observation.of(scenario);
             report.add(finding(check, observation.era, record, verdict));
@@ -133,7 +133,7 @@ fn judge(observation: &Observation<'_>, options: &Options, report: &mut Report) 
 }
 
 /// The objection to a client that a check does not apply to.
-fn outside(check: &Check, options: &Options) -> ClientObjection {
+fn out_of_scope(check: &Check, options: &Options) -> ClientObjection {
     let reason = check.scope.reason();
     let objection = match options.asks_for(check) {
         true => Objection::Violation(format!("{reason}, which this run asks for")),
@@ -213,7 +213,7 @@ impl ClientRun<'_> {
             true => tokio::spawn(mock_server::relay::serve(listener, Arc::clone(&server))),
             false => tokio::spawn(mock_server::http::serve(listener, Arc::clone(&server))),
         };
-        let words = self.command.words_for(&address.to_string());
+        let words = self.command.command_for(&address.to_string());
         let mut client = RunningClient::start(&words, scenario, era)?;
         let started = Instant::now();
         let end = client.wait(&server, self.limits, self.deadline).await;
