@@ -9,6 +9,7 @@ pub(crate) mod memory;
 mod method_action;
 pub(crate) mod methods;
 pub(crate) mod model_ranking;
+pub(crate) mod negotiated_extensions;
 pub(crate) mod request;
 pub(crate) mod router;
 pub(crate) mod runtime;

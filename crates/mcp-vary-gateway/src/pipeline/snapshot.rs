@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
+use mcp_vary::extension::ExtensionId;
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
@@ -23,6 +23,7 @@ use crate::pipeline::call_counters::ServerCalls;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::experiments::Experiments;
 use crate::pipeline::model_ranking::BackgroundTasks;
+use crate::pipeline::negotiated_extensions;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
@@ -237,10 +238,8 @@ impl ConfigSnapshot {
         capabilities: &Value,
         declared: &DeclaredFeatures,
     ) -> Option<ExtensionId> {
-        let is_there = |id: &&ExtensionId| match id.as_str() {
-            CONTENT_NEGOTIATION => !self.config.negotiation || declared.negotiation.is_some(),
-            SERVER_VARIANTS => !self.config.variants || declared.variants.is_some(),
-            id => extension::settings(capabilities, id).is_some(),
+        let is_there = |id: &&ExtensionId| {
+            negotiated_extensions::is_satisfied(id.as_str(), &self.config, capabilities, declared)
         };
         let mut required = self.config.required.iter();
         required.find(|id| !is_there(id)).cloned()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER_VARIANTS};
+use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::clients::record_refused_variant;
 use crate::pipeline::experiments::Identity;
+use crate::pipeline::negotiated_extensions::Advertisement;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
 use crate::session::caller::Caller;
@@ -260,27 +261,12 @@ impl ServerDescription<'_> {
             let resources = offered.entry("resources");
             resources.or_insert_with(|| json!({}));
         }
-        if self.snapshot.config.negotiation {
-            let carrier = self
-                .declared
-                .declared
-                .negotiation
-                .unwrap_or(Carrier::Extensions);
-            extension::advertise(&mut offered, CONTENT_NEGOTIATION, json!({}), carrier);
-        }
-        if !self.offers.order.is_empty() {
-            let carrier = self
-                .declared
-                .declared
-                .variants
-                .unwrap_or(Carrier::Extensions);
-            extension::advertise(
-                &mut offered,
-                SERVER_VARIANTS,
-                self.variant_settings(),
-                carrier,
-            );
-        }
+        let has_variants = !self.offers.order.is_empty();
+        let advertisement = Advertisement {
+            config: &self.snapshot.config,
+            variants: has_variants.then(|| self.variant_settings()),
+        };
+        advertisement.add_to(&mut offered, &self.declared.declared);
         Value::Object(offered).to_string()
     }
 
