@@ -1,5 +1,6 @@
 //! The guide: its examples are part of compiled code, the tests that it names exist, and each library has a README.
 
+use crate::document_examples;
 use crate::outcome::{Outcome, no_findings};
 use crate::requirements::has_test;
 use crate::workspace::Workspace;
@@ -31,6 +32,10 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("examples", examples(workspace)),
         ("named tests", named_tests(workspace)),
         ("rows", rows(workspace)),
+        (
+            "examples of the documents",
+            document_examples::sections(workspace),
+        ),
         ("READMEs of crates", readmes(workspace)),
     ])
 }
@@ -130,7 +135,7 @@ fn documented(text: &str) -> String {
 /// Each test that a page links to is in that file.
 fn named_tests(workspace: &Workspace) -> Result<(), String> {
     let mut broken = Vec::new();
-    for page in [LIBRARY, REFERENCES, THREATS] {
+    for page in [LIBRARY, REFERENCES, THREATS, document_examples::PAGE] {
         let text = workspace.read(page)?;
         for (name, file) in links(&text) {
             // The page about the library also leads to sources; the others name tests only.

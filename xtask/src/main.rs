@@ -12,6 +12,7 @@ mod clients;
 mod conformance;
 mod directory_clients;
 mod dist;
+mod document_examples;
 mod extra;
 mod faults;
 mod guide;
