@@ -62,8 +62,7 @@ pub struct VariantConfig {
     pub search_above: usize,
 }
 
-/// The default of [`VariantConfig::search_above`]: about 15,000 tokens of a list without schemas.
-pub const DEFAULT_SEARCH_ABOVE: usize = 300;
+pub use mcp_vary_view::DEFAULT_SEARCH_ABOVE;
 
 impl VariantConfig {
     /// A variant that shows everything unchanged.

@@ -62,4 +62,25 @@ pub fn describe_tools(name: &str) -> String {
     format!(r#"{{"name":{},{DESCRIBE_TOOLS}"#, string(name))
 }
 
+/// The definition of the tool, called `name`, that finds tools of a view: its argument `query` says in a few words what
+/// one tool should do, and `limit` how many are found. [`search_arguments`](crate::search_arguments) reads them.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_view::search_tools;
+///
+/// assert!(search_tools("search_tools").starts_with(r#"{"name":"search_tools","description":"Finds listed tools"#));
+/// ```
+#[must_use]
+pub fn search_tools(name: &str) -> String {
+    format!(r#"{{"name":{},{SEARCH_TOOLS}"#, string(name))
+}
+
+/// The number of tools above which a view has a search, unless it sets another: about 15,000 tokens of a list without
+/// schemas.
+pub const DEFAULT_SEARCH_ABOVE: usize = 300;
+
+const SEARCH_TOOLS: &str = r#""description":"Finds listed tools by words, best first.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What one tool should do, in a few words"},"limit":{"type":"integer","minimum":1,"maximum":20,"default":5}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
+
 const DESCRIBE_TOOLS: &str = r#""description":"Returns full descriptions and schemas of tools. Call it before a tool whose arguments you do not know.","inputSchema":{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"maxItems":20}},"required":["names"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;

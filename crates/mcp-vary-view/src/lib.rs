@@ -42,11 +42,14 @@ pub use arguments::ArgumentOverride;
 pub use call_check::escape_invisible;
 pub use check::MAX_CHECKED_VALUES;
 pub use describe::{
-    DescribedTools, describe_named_tools, known_members, refused_call, wrong_arguments,
+    DescribedTools, SearchArguments, describe_named_tools, refused_call, search_arguments,
+    wrong_arguments,
 };
 pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;
-pub use directory::{DIRECTORY, describe_tools, directory_tool};
+pub use directory::{
+    DEFAULT_SEARCH_ABOVE, DIRECTORY, describe_tools, directory_tool, search_tools,
+};
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
 pub use normal::{normal_uri, uri_identity};

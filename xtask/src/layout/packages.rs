@@ -148,6 +148,7 @@ pub(super) const RULES: &[Rule] = &[
             "mcp-vary-access",
             "mcp-vary-audit",
             "mcp-vary-rates",
+            "mcp-vary-search",
             "mcp-vary-view",
         ],
         rmcp: true,

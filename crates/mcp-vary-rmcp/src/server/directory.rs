@@ -1,17 +1,24 @@
-//! `describe_tools`: the tool of a view whose schemas are on demand.
+//! `describe_tools` and `search_tools`: the tools of a view whose schemas are on demand.
 
-use mcp_vary_view::{describe_named_tools, describe_tools};
+use mcp_vary_search::{Query, Tool as SearchedTool, ToolIndex, argument_names};
+use mcp_vary_view::derive::first_sentence;
+use mcp_vary_view::{
+    describe_named_tools, describe_tools, escape_invisible, search_arguments, search_tools,
+};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::list_result::{ListResult, list_all};
 use super::selected_handler::SelectedHandler;
 use super::view::View;
 
-/// The name of the tool, unless a tool of the handler has it.
+/// The name of the tool that describes others, unless a tool of the handler has it.
 const DESCRIBE: &str = "describe_tools";
+
+/// The name of the tool that searches others, likewise.
+const SEARCH: &str = "search_tools";
 
 /// A tool that the client sees, before its schema is shortened.
 struct SeenTool {
@@ -33,20 +40,28 @@ impl SelectedHandler<'_> {
         self.on_demand_view().is_some()
     }
 
-    /// The definition of `describe_tools` for this client, if schemas are on demand.
-    pub(super) async fn describing_tool(
+    /// The definitions of `describe_tools` and `search_tools` for this client, as far as the view has
+    /// them.
+    pub(super) async fn directory_tools(
         &self,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Option<Tool>, ErrorData> {
+    ) -> Result<Vec<Tool>, ErrorData> {
         let Some(view) = self.on_demand_view() else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        let name = free_name(&self.seen_tools(view, context).await?);
-        Ok(serde_json::from_str(&describe_tools(&name)).ok())
+        let tools = self.seen_tools(view, context).await?;
+        let search = view
+            .has_search(tools.len())
+            .then(|| search_tools(&free_name(SEARCH, &tools)));
+        let definitions = [Some(describe_tools(&free_name(DESCRIBE, &tools))), search];
+        let definitions = definitions.iter().flatten();
+        Ok(definitions
+            .filter_map(|json| serde_json::from_str(json).ok())
+            .collect())
     }
 
-    /// The answer, if the request calls `describe_tools`.
-    pub(super) async fn describe_tools(
+    /// The answer, if the request calls `describe_tools` or `search_tools`.
+    pub(super) async fn call_directory_tool(
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
@@ -54,20 +69,23 @@ impl SelectedHandler<'_> {
         let Some(view) = self.on_demand_view() else {
             return Ok(None);
         };
-        if !request.name.contains(DESCRIBE) {
+        if ![DESCRIBE, SEARCH]
+            .iter()
+            .any(|name| request.name.contains(name))
+        {
             return Ok(None);
         }
         let tools = self.seen_tools(view, context).await?;
-        if request.name != free_name(&tools) {
-            return Ok(None);
-        }
         let arguments = json!(request.arguments.clone().unwrap_or_default()).to_string();
-        let described = describe_named_tools(&arguments, |name| {
-            let tool = tools.iter().find(|tool| tool.shown.name == name)?;
-            view.describe_tool(&tool.handler_name, &tool.shown)
-        });
-        Ok(Some(match described {
-            Ok(described) => CallToolResult::success(vec![ContentBlock::text(described.json)]),
+        let answer = if request.name == free_name(DESCRIBE, &tools) {
+            describe(view, &tools, &arguments)
+        } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, &tools) {
+            search(&tools, &self.handler.server_name, &arguments)
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(match answer {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
         }))
     }
@@ -97,11 +115,51 @@ impl SelectedHandler<'_> {
     }
 }
 
-/// The name of `describe_tools` beside `tools`: `vary_describe_tools`, `vary_describe_tools_2` and so
-/// on if one of them has it.
-fn free_name(tools: &[SeenTool]) -> String {
-    let names = [DESCRIBE.to_owned(), format!("vary_{DESCRIBE}")].into_iter();
-    let mut names = names.chain((2..).map(|number| format!("vary_{DESCRIBE}_{number}")));
+/// The tools that the arguments name, described.
+fn describe(view: &View, tools: &[SeenTool], arguments: &str) -> Result<String, String> {
+    let described = describe_named_tools(arguments, |name| {
+        let tool = tools.iter().find(|tool| tool.shown.name == name)?;
+        view.describe_tool(&tool.handler_name, &tool.shown)
+    });
+    described.map(|described| described.json)
+}
+
+/// The best tools for a query as JSON: names and first sentences.
+fn search(tools: &[SeenTool], server: &str, arguments: &str) -> Result<String, String> {
+    let arguments = search_arguments(arguments)?;
+    let query = Query::new(&arguments.query).map_err(|error| error.to_string())?;
+    let mut index = ToolIndex::new();
+    for SeenTool { shown, .. } in tools {
+        let description = shown.description.as_deref().unwrap_or_default();
+        let schema = Value::Object((*shown.input_schema).clone());
+        let summary = first_sentence(description);
+        let tool = SearchedTool::new(&shown.name, server)
+            .title(shown.title.as_deref().unwrap_or_default())
+            .summary(&summary)
+            .description(description)
+            .arguments(argument_names(&schema));
+        if index.push(&tool).is_none() {
+            break;
+        }
+    }
+    let found = index.search(&query, arguments.limit).into_iter();
+    let found = found.filter_map(|found| tools.get(found.position));
+    let found = found.map(|SeenTool { shown, .. }| {
+        let description = shown.description.as_deref().map(first_sentence);
+        match description {
+            Some(description) => json!({"name": shown.name, "description": description}),
+            None => json!({"name": shown.name}),
+        }
+    });
+    let found = json!({"tools": found.collect::<Vec<_>>()});
+    Ok(escape_invisible(&found.to_string()))
+}
+
+/// The name of the added tool `name` beside `tools`: `vary_` before it, then a number after it, if one
+/// of them has it.
+fn free_name(name: &str, tools: &[SeenTool]) -> String {
+    let names = [name.to_owned(), format!("vary_{name}")].into_iter();
+    let mut names = names.chain((2..).map(|number| format!("vary_{name}_{number}")));
     let free = names.find(|name| tools.iter().all(|tool| tool.shown.name != *name));
-    free.unwrap_or_else(|| DESCRIBE.to_owned())
+    free.unwrap_or_else(|| name.to_owned())
 }

@@ -85,7 +85,8 @@ impl VaryServer {
         page(self.variants(), &active, params, context).await
     }
 
-    /// A page of the tools. The last one has `describe_tools`, if schemas are on demand.
+    /// A page of the tools. The last one has `describe_tools` and `search_tools`, if the view has
+    /// them.
     pub(super) async fn list_tools_in_variant(
         &self,
         params: Option<PaginatedRequestParams>,
@@ -95,7 +96,7 @@ impl VaryServer {
         let describing = active.is_on_demand().then(|| context.clone());
         let mut list: ListToolsResult = page(self.variants(), &active, params, context).await?;
         if let Some(context) = describing.filter(|_| list.next_cursor.is_none()) {
-            list.tools.extend(active.describing_tool(&context).await?);
+            list.tools.extend(active.directory_tools(&context).await?);
         }
         Ok(list)
     }
@@ -110,7 +111,7 @@ impl VaryServer {
         let client_item = Identifier::Tool(request.name.to_string());
         self.store_features(&mut context);
         store_called_tool(&active, &request.name, &mut context);
-        if let Some(described) = active.describe_tools(&request, &context).await? {
+        if let Some(described) = active.call_directory_tool(&request, &context).await? {
             return Ok(described.into());
         }
         let HandlerCall {

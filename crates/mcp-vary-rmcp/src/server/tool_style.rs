@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary_view::{
-    ArgumentCheck, Description, PreparedTool, SchemaStyle, Style, ToolOverride, derive,
+    ArgumentCheck, DEFAULT_SEARCH_ABOVE, Description, PreparedTool, SchemaStyle, Style,
+    ToolOverride, derive,
 };
 use rmcp::model::{JsonObject, Tool};
 use serde_json::json;
@@ -18,6 +19,8 @@ pub(super) struct ToolStyle {
     style: Style,
     /// The handler's names of the tools that keep their compact schemas.
     retained_schemas: Vec<String>,
+    /// The number of tools above which the view has a search; `None` for the default.
+    search_above: Option<usize>,
     /// Tools that were prepared, by their names in the view. Clones of the view share them.
     prepared: Arc<Mutex<BTreeMap<String, Prepared>>>,
 }
@@ -90,6 +93,20 @@ impl View {
             .retained_schemas
             .extend(names.into_iter().map(Into::into));
         self
+    }
+
+    /// Sets the number of tools above which clients also get the tool `search_tools`, where schemas
+    /// are on demand; 300 by default.
+    #[must_use]
+    pub fn with_search_above(mut self, tools: usize) -> Self {
+        self.tool_style.search_above = Some(tools);
+        self
+    }
+
+    /// Whether clients that see this many tools get a search.
+    pub(super) fn has_search(&self, tools: usize) -> bool {
+        let above = self.tool_style.search_above;
+        self.is_on_demand() && tools > above.unwrap_or(DEFAULT_SEARCH_ABOVE)
     }
 
     /// Whether clients get schemas on demand.

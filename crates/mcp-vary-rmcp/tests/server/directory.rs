@@ -251,6 +251,36 @@ async fn a_view_keeps_schemas_and_may_be_compact() {
     client.call("directory", "note", json!({"pth": 1})).await;
 }
 
+/// SV-11: a long list has a search, in the view's names and over what the client sees.
+#[tokio::test]
+async fn a_long_list_has_a_search() {
+    let on_demand = || View::new().with_schemas(SchemaStyle::OnDemand);
+    for way in WAYS {
+        let client = connect(&server_with(on_demand().with_search_above(2)), way).await;
+        let names = client.names("directory", "tools").await;
+        assert_eq!(names[3..], ["describe_tools", "search_tools"], "{way:?}");
+        let query = json!({"query": "write something down", "limit": 1});
+        let found = client.call("directory", "search_tools", query).await;
+        let expected = json!({"tools": [{"name": "note", "description": "Writes a note."}]});
+        assert_eq!(said(&found), expected, "{way:?}");
+        let wrong = client
+            .call("directory", "search_tools", json!({"limit": 1}))
+            .await;
+        let text = &wrong["content"][0]["text"];
+        let expected = "`query` must be a text: what the tool should do, in a few words";
+        assert_eq!((&wrong["isError"], text), (&json!(true), &json!(expected)));
+
+        let client = connect(&server_with(on_demand().with_search_above(3)), way).await;
+        assert_eq!(client.names("directory", "tools").await.len(), 4);
+        let call = json!({"name": "search_tools", "arguments": {"query": "note"}});
+        let error = client
+            .under("directory", "tools/call", call)
+            .await
+            .unwrap_err();
+        data_of(error, -32602, "Unknown tool: search_tools");
+    }
+}
+
 /// SV-11: hidden tools are neither listed nor described, and wrong arguments reveal none.
 #[tokio::test]
 async fn a_hidden_tool_is_not_described() {

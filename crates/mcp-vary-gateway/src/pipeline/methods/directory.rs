@@ -6,10 +6,10 @@ use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::tool_search::Query;
 use mcp_vary_catalog::view::View;
-use mcp_vary_view::{describe_named_tools, describe_tools, known_members};
+use mcp_vary_view::{describe_named_tools, describe_tools, search_arguments, search_tools};
 use mcp_vary_wire::response::RpcError;
 
-use super::gateway_tools::{error_result, text_result, with_name};
+use super::gateway_tools::{error_result, text_result};
 use super::{Dispatch, RequestContext};
 
 /// The name of the tool that describes others, unless a server has a tool of that name.
@@ -17,9 +17,6 @@ pub(crate) const DESCRIBE: &str = "describe_tools";
 
 /// The name of the tool that searches others, likewise.
 pub(crate) const SEARCH: &str = "search_tools";
-
-/// The tool without its name.
-const SEARCH_DEFINITION: &str = r#"{"description":"Finds listed tools by words, best first.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What one tool should do, in a few words"},"limit":{"type":"integer","minimum":1,"maximum":20,"default":5}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
 
 impl RequestContext<'_> {
     /// `describe_tools` as `view` lists it, if schemas are on demand there.
@@ -31,8 +28,7 @@ impl RequestContext<'_> {
     /// `search_tools` as `view` lists it, if it has more tools than the variant lists without a search.
     pub(crate) fn search_tool(&self, index: ViewIndex, view: &View) -> Option<String> {
         let name = || view.gateway_tool_name(SEARCH);
-        self.has_search(index, view)
-            .then(|| with_name(&name(), SEARCH_DEFINITION))
+        self.has_search(index, view).then(|| search_tools(&name()))
     }
 
     fn has_search(&self, index: ViewIndex, view: &View) -> bool {
@@ -93,21 +89,8 @@ impl RequestContext<'_> {
 
 /// The best tools for a query as JSON: names and first sentences.
 fn search(view: &View, arguments: &str) -> Result<String, String> {
-    let arguments = known_members(arguments, &["query", "limit"])?;
-    let text = arguments.get_str("query");
-    let text = text.ok_or("`query` must be a text: what the tool should do, in a few words")?;
-    let query = Query::new(&text).map_err(|error| error.to_string())?;
-    let limit = match arguments.get("limit") {
-        None => Some(DEFAULT_RESULTS),
-        Some(limit) => serde_json::from_str(limit).ok(),
-    };
-    let limit: usize = limit
-        .filter(|limit| (1..=MAX_RESULTS).contains(limit))
-        .ok_or_else(|| format!("`limit` must be a number from 1 to {MAX_RESULTS}"))?;
-    let found = view.search_tools(&query, limit);
+    let arguments = search_arguments(arguments)?;
+    let query = Query::new(&arguments.query).map_err(|error| error.to_string())?;
+    let found = view.search_tools(&query, arguments.limit);
     Ok(format!(r#"{{"tools":[{}]}}"#, found.join(",")))
 }
-
-/// Tools that a search finds.
-const MAX_RESULTS: usize = 20;
-const DEFAULT_RESULTS: usize = 5;
