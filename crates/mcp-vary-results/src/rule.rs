@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_vary::feature::{Features, Format, Verbosity};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
-use mcp_vary::shape::{Alternative, Bounds, ToolOutput};
+use mcp_vary::shape::{Alternative, Bounds, ReadableResult, ToolOutput};
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
@@ -132,16 +132,16 @@ impl ToolResultRules {
 }
 
 impl ResultTransform {
-    /// Transforms `result`. Returns `None` if such a result is never transformed, or if the transformation fails. A
-    /// failure is logged and counted, and the client receives the original result.
+    /// Transforms `result`. Returns `None` if the transformation fails. A failure is logged and counted, and the client
+    /// receives the original result.
     pub fn apply(
         &self,
-        result: &str,
+        result: &ReadableResult<'_>,
         lift: bool,
         called: &CallContext,
         features: &Features,
     ) -> Option<TransformedResult> {
-        let output = ToolOutput::read(result, lift)?;
+        let output = ToolOutput::of(result, lift);
         match self.try_apply(&output, called, features) {
             Ok(transformed) => Some(transformed),
             Err((part, why)) => {

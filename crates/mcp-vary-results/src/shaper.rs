@@ -8,8 +8,8 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{Json, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Bounds, Compaction, CustomText, OutputSchema, Policy, Report, Shaped, TEXTS_PATH, ToolFacts,
-    Whole, compact_shaped, compact_tool_result, tool_result,
+    Bounds, Compaction, CustomText, OutputSchema, Policy, ReadableResult, Report, Shaped,
+    TEXTS_PATH, ToolFacts, Whole, compact_shaped, compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
@@ -226,11 +226,15 @@ impl ResultShaper {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        let transformed = self.transformed(result, features);
+        let rule = self.matched_rule.as_ref();
+        let readable = rule.and_then(|_| ReadableResult::read(result));
+        let transformed = readable.as_ref();
+        let transformed = transformed.and_then(|result| self.transformed(result, features));
         let tell = |policy: &Policy<'_>| {
             let output = self.check().map(|check| check as &dyn OutputSchema);
-            let transformed = &transformed.as_ref()?.alternative;
-            Some(transformed.apply(result, features, self.tool, output, policy))
+            let (result, transformed) = (readable.as_ref()?, transformed.as_ref()?);
+            let alternative = &transformed.alternative;
+            Some(alternative.apply_to(result, features, self.tool, output, policy))
         };
         let is_terse = features.verbosity() == Verbosity::Compact;
         let shaped = (is_terse || self.bounds() != Bounds::default()).then(|| {
@@ -254,7 +258,11 @@ impl ResultShaper {
     }
 
     /// Applies the operator's rule. `None` if no rule matches or the rule fails.
-    fn transformed(&self, result: &str, features: &Features) -> Option<TransformedResult> {
+    fn transformed(
+        &self,
+        result: &ReadableResult<'_>,
+        features: &Features,
+    ) -> Option<TransformedResult> {
         let MatchedRule {
             transform: recipe,
             call: called,

@@ -1,14 +1,13 @@
 //! Templates that render a value as text.
 
 mod filters;
+mod record;
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use mcp_vary::json::Json;
 use mcp_vary::render;
 use minijinja::syntax::SyntaxConfig;
@@ -16,6 +15,7 @@ use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter,
 };
 
+use self::record::{Names, object};
 use crate::limits::LARGEST;
 use mcp_vary_base::lock::Lock;
 
@@ -59,22 +59,19 @@ impl Scope {
         arguments: &str,
         named: &[(&'static str, &str)],
     ) -> Self {
-        let mut names = members(value.as_object().unwrap_or_default());
-        // `value` and the top-level names share the same values.
-        let whole = match value {
-            Json::Object(_) => Value::from_object(names.clone()),
-            other => to_value(other),
-        };
         let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| to_value(&it));
-        // The built-in names take precedence over members with the same name.
-        names.insert("text".into(), Value::from(text));
-        names.insert("arguments".into(), arguments);
-        for (name, what) in named {
-            names.insert((*name).into(), Value::from(*what));
-        }
-        names.insert("value".into(), whole);
+        let is_object = matches!(value, Json::Object(_));
+        let value = to_value(value);
+        let mut own = vec![
+            ("value", value.clone()),
+            ("text", Value::from(text)),
+            ("arguments", arguments),
+        ];
+        let named = named.iter().map(|(name, what)| (*name, Value::from(*what)));
+        own.extend(named);
+        let value = if is_object { value } else { Value::UNDEFINED };
         Self {
-            names: Value::from_object(names),
+            names: Value::from_object(Names { own, value }),
         }
     }
 }
@@ -232,15 +229,11 @@ fn to_value(value: &Json<'_>) -> Value {
         Json::Number(number) => number_value(number),
         Json::String(text) => Value::from(text.as_ref()),
         Json::Array(values) => values.iter().map(to_value).collect(),
-        Json::Object(object) => Value::from_object(members(object)),
+        Json::Object(members) => {
+            let members = members.iter();
+            object(members.map(|(key, value)| (Value::from(key.as_ref()), to_value(value))))
+        }
     }
-}
-
-fn members(object: &[(Cow<'_, str>, Json<'_>)]) -> IndexMap<Value, Value> {
-    let members = object.iter();
-    members
-        .map(|(key, value)| (Value::from(key.as_ref()), to_value(value)))
-        .collect()
 }
 
 fn number_value(number: &str) -> Value {
@@ -280,6 +273,57 @@ mod tests {
             made(template, r#"{"temp": 8.0}"#).unwrap(),
             "weather of met: 8.0 °C in Bern, 8.0, as written"
         );
+    }
+
+    #[test]
+    fn the_names_of_a_template_take_precedence_over_members() {
+        let value = r#"{"text":"mine","tool":1,"value":2,"arguments":3,"other":4}"#;
+        let template = "{{ text }} {{ tool }} {{ arguments.city }} {{ value.text }} {{ value.value }} {{ other }}";
+        let expected = "as written weather Bern mine 2 4";
+        assert_eq!(made(template, value).unwrap(), expected);
+        // Members are names only of an object.
+        let error = made("{{ other }}", r#"[{"other":4}]"#).unwrap_err();
+        assert!(error.contains("line 1"), "{error}");
+    }
+
+    /// Few members are compared one after the other, many are hashed.
+    #[test]
+    fn objects_of_every_size_are_read_alike() {
+        for size in [1, 12, 13, 40] {
+            let members: Vec<_> = (0..size).map(|at| format!(r#""k{at}":{at}"#)).collect();
+            let value = format!(r#"{{"o":{{{}}}}}"#, members.join(","));
+            let keys: Vec<_> = (0..size).map(|at| format!("k{at}")).collect();
+            let last = size - 1;
+            for (template, expected) in [
+                ("{{ o | join(',') }}".to_owned(), keys.join(",")),
+                (
+                    format!("{{{{ o.k{last} }}}} {{{{ o['k0'] }}}}"),
+                    format!("{last} 0"),
+                ),
+                (
+                    "{{ o | length }} {{ o.nothing is undefined }}".to_owned(),
+                    format!("{size} True"),
+                ),
+                (
+                    "{{ o == value.o }} {{ 1 in o }} {{ 'k0' in o }}".to_owned(),
+                    "True False True".to_owned(),
+                ),
+                (
+                    "{{ o | tojson }}".to_owned(),
+                    made("{{ value.o | tojson }}", &value).unwrap(),
+                ),
+                (
+                    "{% for k, v in o | items %}{{ k }}{{ v }}{% endfor %}".to_owned(),
+                    (0..size).map(|at| format!("k{at}{at}")).collect(),
+                ),
+            ] {
+                assert_eq!(
+                    made(&template, &value).unwrap(),
+                    expected,
+                    "{template} {size}"
+                );
+            }
+        }
     }
 
     #[test]

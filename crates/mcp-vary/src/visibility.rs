@@ -10,7 +10,7 @@ pub(crate) use self::compare::{covers_all, restates};
 
 use crate::json::{Json, JsonError, Members, elements};
 use crate::shape::applied::{META_APPLIED, meta};
-use crate::shape::content::{blocks, text_of, texts};
+use crate::shape::content::{blocks, text_of};
 use crate::shape::repeat::{Relation, relations_to};
 
 /// Who reads a result.
@@ -151,10 +151,14 @@ fn has_other_json(value: &str, content: &[&str]) -> Result<bool, JsonError> {
 fn not_repeating<'c>(value: &str, content: Vec<&'c str>) -> Result<Vec<&'c str>, JsonError> {
     let written = format!("[{}]", content.join(","));
     let blocks = blocks(&written)?;
-    let relations = relations_to(value, &texts(&blocks))?;
+    let relations = relations_to(value, &blocks)?;
     let mut relations = relations.into_iter();
     let mut says_more = blocks.iter().map(|block| {
-        let relation = block.text.as_ref().and_then(|_| relations.next());
+        let relation = if block.is_text() {
+            relations.next()
+        } else {
+            None
+        };
         relation.is_none_or(|relation| relation == Relation::Author)
     });
     let mut content = content;

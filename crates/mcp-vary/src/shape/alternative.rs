@@ -1,6 +1,7 @@
 //! Replaces a result with the operator's alternative.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::repeat::{Relation, relations_to};
 use super::tool_facts::ToolFacts;
 use super::tool_result::{Policy, document, is_shapeable, tool_result};
 use crate::feature::{Features, Format, Verbosity};
-use crate::json::{Json, JsonError, Members, elements};
+use crate::json::{Json, JsonError, Members};
 use crate::render;
 use crate::visibility::{covers_all, restates};
 
@@ -44,11 +45,49 @@ impl ToolOutput {
     /// `None` for errors, input-required results, task handles, and results that were already shaped.
     #[must_use]
     pub fn read(result: &str, lift: bool) -> Option<Self> {
-        let result = readable(result).ok().flatten()?;
-        let blocks = result.get("content").map_or(Ok(Vec::new()), blocks).ok()?;
-        let value = output_value(&result, &blocks, lift).map(|(value, _)| value);
-        let text = texts(&blocks).join("\n\n");
-        Some(Self { value, text })
+        Some(Self::of(&ReadableResult::read(result)?, lift))
+    }
+
+    /// The content of a result that was read before.
+    #[must_use]
+    pub fn of(result: &ReadableResult<'_>, lift: bool) -> Self {
+        let ReadableResult {
+            members, blocks, ..
+        } = result;
+        let value = output_value(members, blocks, lift).map(|(value, _)| value);
+        let text = texts(blocks).join("\n\n");
+        Self { value, text }
+    }
+}
+
+/// A `tools/call` result that an alternative can replace, read once for everything that is made of it.
+pub struct ReadableResult<'a> {
+    written: &'a str,
+    members: Members<'a>,
+    blocks: Vec<Block<'a>>,
+}
+
+impl fmt::Debug for ReadableResult<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadableResult").finish_non_exhaustive()
+    }
+}
+
+impl<'a> ReadableResult<'a> {
+    /// Reads a result; `None` for errors, input-required results, task handles, results that were already shaped, and
+    /// anything that is not a result.
+    #[must_use]
+    pub fn read(result: &'a str) -> Option<Self> {
+        let members = Members::parse(result).ok()?;
+        if !is_shapeable(&members) || meta(&members).ok()?.contains(META_APPLIED) {
+            return None;
+        }
+        let content = members.get_written("content");
+        Some(Self {
+            written: result,
+            blocks: content.map_or(Ok(Vec::new()), blocks).ok()?,
+            members,
+        })
     }
 }
 
@@ -155,8 +194,25 @@ impl Alternative {
         schema: Option<&dyn OutputSchema>,
         policy: &Policy<'_>,
     ) -> Shaped {
+        match ReadableResult::read(result) {
+            Some(result) => self.apply_to(&result, features, tool, schema, policy),
+            None if self.has_nothing_for(features) => tool_result(result, features, tool, policy),
+            None => Shaped::Unchanged,
+        }
+    }
+
+    /// Applies the alternative like [`apply`](Self::apply) to a result that was read before.
+    #[must_use]
+    pub fn apply_to(
+        &self,
+        result: &ReadableResult<'_>,
+        features: &Features,
+        tool: ToolFacts,
+        schema: Option<&dyn OutputSchema>,
+        policy: &Policy<'_>,
+    ) -> Shaped {
         if self.has_nothing_for(features) {
-            return tool_result(result, features, tool, policy);
+            return tool_result(result.written, features, tool, policy);
         }
         let telling = AlternativeShaper {
             alternative: self,
@@ -191,19 +247,23 @@ struct AlternativeShaper<'t> {
 }
 
 impl AlternativeShaper<'_> {
-    fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
-        let Some(mut result) = readable(text)? else {
+    fn shape(
+        &self,
+        result: &ReadableResult<'_>,
+        applied: Applied,
+    ) -> Result<Option<String>, JsonError> {
+        let ReadableResult {
+            members, blocks, ..
+        } = result;
+        let own_value = output_value(members, blocks, self.policy.lift);
+        let Some((content, structure)) = self.parts(members, blocks, own_value)? else {
             return Ok(None);
         };
-        let written = result.get("content").map_or(Ok(Vec::new()), blocks)?;
-        let own_value = output_value(&result, &written, self.policy.lift);
-        let Some((content, structure)) = self.parts(&result, &written, own_value)? else {
-            return Ok(None);
-        };
-        let meta = meta(&result)?;
+        let meta = meta(members)?;
         let variant = self.policy.variant;
         let report = self.policy.report.then_some(Report { variant });
         let report = report.map(|requested| applied.report(meta, requested));
+        let mut result = members.clone();
         result.set("content", content);
         match structure {
             Some(structure) => result.set("structuredContent", structure),
@@ -230,11 +290,11 @@ impl AlternativeShaper<'_> {
         };
         let value = self.alternative.value.as_deref().unwrap_or(&own);
         let answer = self.answer(value, &own, written)?;
-        let fields = self.shaped_fields(&answer, &own, is_structured, self.policy.always_both)?;
+        let fields = self.shaped_fields(&answer, &own, is_structured, self.policy.always_both);
         let fields = match fields {
             // The value is not in `structuredContent`, so it must be in `content`.
             (texts, None) if texts.is_empty() => {
-                self.shaped_fields(&answer, &own, is_structured, true)?
+                self.shaped_fields(&answer, &own, is_structured, true)
             }
             fields => fields,
         };
@@ -250,17 +310,14 @@ impl AlternativeShaper<'_> {
         own: &str,
         is_structured: bool,
         always_both: bool,
-    ) -> Result<(Vec<String>, Option<String>), JsonError> {
+    ) -> (Vec<String>, Option<String>) {
         let policy = Policy {
             always_both,
             ..*self.policy
         };
         let schema = self.schema.map(OutputSchema::schema);
-        let uncompacted = answer.uncompacted(self.features, self.tool, schema, &policy);
-        let uncompacted = Members::parse(&uncompacted)?;
-        let texts = elements(uncompacted.get("content").unwrap_or("[]"))?;
-        let texts = texts.into_iter().map(str::to_owned).collect();
-        let new = uncompacted.get("structuredContent");
+        let (texts, new) = answer.uncompacted_fields(self.features, self.tool, schema, &policy);
+        let new = new.as_deref();
         let structure = if is_structured {
             let is_promised = self.tool.output_schema || self.tool.ui;
             match new {
@@ -274,7 +331,7 @@ impl AlternativeShaper<'_> {
             let is_json = self.features.choose_format(&Format::ALL) == Some(Format::Json);
             new.filter(|new| is_json && self.schema_accepts(new))
         };
-        Ok((texts, structure.map(str::to_owned)))
+        (texts, structure.map(str::to_owned))
     }
 
     fn schema_accepts(&self, value: &str) -> bool {
@@ -286,11 +343,11 @@ impl AlternativeShaper<'_> {
 
     fn answer(&self, value: &str, own: &str, written: &[Block<'_>]) -> Result<Answer, JsonError> {
         let Alternative { markdown, text, .. } = self.alternative;
-        let texts = texts(written);
-        let relations = relations_to(own, &texts)?;
-        let kept = texts.iter().zip(&relations);
+        let relations = relations_to(own, written)?;
+        let blocks = written.iter().filter(|block| block.is_text());
+        let kept = blocks.zip(&relations);
         let kept = kept.filter(|(_, relation)| **relation == Relation::Author);
-        let kept: Vec<_> = kept.map(|(text, _)| *text).collect();
+        let kept: Vec<_> = kept.filter_map(|(block, _)| block.text()).collect();
         let author = (!kept.is_empty()).then(|| kept.join("\n\n"));
         let mut answer = Answer::from_json(value)?;
         if let Some(markdown) = markdown.as_ref().or(text.as_ref()).or(author.as_ref()) {
@@ -372,23 +429,16 @@ impl AlternativeShaper<'_> {
 
 /// Replaces all texts of `written` with `texts`, at the position of the first.
 fn replace_texts(written: &[Block<'_>], texts: &[&str]) -> String {
-    let first = written.iter().position(|block| block.text.is_some());
+    let first = written.iter().position(Block::is_text);
     let first = first.unwrap_or(0);
     let mut all: Vec<Cow<'_, str>> = Vec::with_capacity(written.len() + texts.len());
     let before = written.iter().take(first);
     all.extend(before.map(|block| Cow::Borrowed(block.written)));
     all.extend(texts.iter().map(|text| Cow::Borrowed(*text)));
     let after = written.iter().skip(first);
-    let after = after.filter(|block| block.text.is_none());
+    let after = after.filter(|block| !block.is_text());
     all.extend(after.map(|block| Cow::Borrowed(block.written)));
     array(&all)
-}
-
-/// The members of a result that may be replaced.
-fn readable(text: &str) -> Result<Option<Members<'_>>, JsonError> {
-    let result = Members::parse(text)?;
-    let was_shaped = meta(&result)?.contains(META_APPLIED);
-    Ok((is_shapeable(&result) && !was_shaped).then_some(result))
 }
 
 /// The value of a result, and whether it is its `structuredContent`.

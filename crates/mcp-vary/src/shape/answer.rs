@@ -9,7 +9,7 @@ use super::content::text_block;
 use super::tool_facts::ToolFacts;
 use super::tool_result::Policy;
 use crate::feature::{Features, Format, Verbosity};
-use crate::json::{Json, JsonError, Members, compact, string};
+use crate::json::{Json, JsonError, Members, compact, compacted, string};
 use crate::predicate::{Predicate, choose_with_condition};
 use crate::render::{self, Contract};
 
@@ -104,7 +104,7 @@ impl Answer {
     /// Those of [`Json::parse`].
     pub fn from_json(text: &str) -> Result<Self, JsonError> {
         Ok(Self {
-            value: compact(text)?,
+            value: compacted(text)?.into_owned(),
             markdown: None,
             text: None,
             hints: Vec::new(),
@@ -310,6 +310,20 @@ impl Answer {
         result.to_json()
     }
 
+    /// The blocks of `content`, each as JSON, and the structured value, without compaction.
+    pub(super) fn uncompacted_fields(
+        &self,
+        features: &Features,
+        tool: ToolFacts,
+        output_schema: Option<&Value>,
+        policy: &Policy<'_>,
+    ) -> (Vec<String>, Option<String>) {
+        let (answer, _) = self.select(features);
+        answer
+            .writer(features, tool, output_schema, policy)
+            .fields()
+    }
+
     /// The answer for a client with `features`, and the verbosity in the condition that chose it.
     fn select(&self, features: &Features) -> (&Self, Option<Verbosity>) {
         let alternative = choose_with_condition(&self.alternatives, features);
@@ -368,6 +382,17 @@ struct AnswerWriter<'t> {
 
 impl AnswerWriter<'_> {
     fn result(&self) -> Members<'static> {
+        let (content, structured) = self.fields();
+        let mut result = Members::default();
+        result.set("content", format!("[{}]", content.join(",")));
+        if let Some(structured) = structured {
+            result.set("structuredContent", structured);
+        }
+        result
+    }
+
+    /// The blocks of `content`, each as JSON, and the structured value.
+    fn fields(&self) -> (Vec<String>, Option<String>) {
         let with_hints = self.value_with_hints();
         let value = with_hints.as_deref().unwrap_or(&self.answer.value);
         let mut content = Vec::new();
@@ -379,12 +404,7 @@ impl AnswerWriter<'_> {
             content.push(text_block(&self.hints_as_text()));
         }
         content.extend(self.answer.blocks.iter().cloned());
-        let mut result = Members::default();
-        result.set("content", format!("[{}]", content.join(",")));
-        if self.is_structured {
-            result.set("structuredContent", value.to_owned());
-        }
-        result
+        (content, self.is_structured.then(|| value.to_owned()))
     }
 
     /// The text for `value`.

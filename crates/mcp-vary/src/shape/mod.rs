@@ -15,7 +15,7 @@ mod rewrite;
 pub(crate) mod tool_facts;
 mod tool_result;
 
-pub use self::alternative::{Alternative, OutputSchema, ToolOutput};
+pub use self::alternative::{Alternative, OutputSchema, ReadableResult, ToolOutput};
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
 pub use self::compact::{

@@ -1,6 +1,7 @@
 //! How the texts of a result relate to its structured value.
 
-use crate::json::{Json, JsonError, compact};
+use super::content::{Block, only_text, texts};
+use crate::json::{Json, JsonError, compacted};
 
 /// Texts that are compared with the whole value; each comparison is linear in the value.
 const MAX_COMPARED: usize = 64;
@@ -18,21 +19,25 @@ pub(crate) enum Relation {
     IsPart,
 }
 
-/// How each of `texts` relates to the value `written`, JSON text.
-pub(crate) fn relations_to(written: &str, texts: &[&str]) -> Result<Vec<Relation>, JsonError> {
+/// How each text of `blocks` relates to the value `written`, JSON text.
+pub(crate) fn relations_to(
+    written: &str,
+    blocks: &[Block<'_>],
+) -> Result<Vec<Relation>, JsonError> {
     // Most servers write the same text twice, which needs no parsing to detect.
-    if texts == [written] {
+    if only_text(blocks).is_some_and(|block| block.has_text(written)) {
         return Ok(vec![Relation::Repeats]);
     }
+    let texts = texts(blocks);
     // The same text with other white space needs no tree to detect.
-    if let [text] = texts
+    if let [text] = *texts
         && text.trim_start().as_bytes().first() == written.as_bytes().first()
         && written.starts_with(['{', '['])
-        && compact(text).is_ok_and(|text| compact(written).is_ok_and(|written| text == written))
+        && compacted(text).is_ok_and(|text| compacted(written).is_ok_and(|written| text == written))
     {
         return Ok(vec![Relation::Repeats]);
     }
-    Ok(relations(&Json::parse(written)?, texts))
+    Ok(relations(&Json::parse(written)?, &texts))
 }
 
 /// How each of `texts` relates to `value`.

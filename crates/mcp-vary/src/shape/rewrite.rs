@@ -18,7 +18,7 @@ pub(super) fn replace(
     let mut text = text;
     let mut changed = false;
     let mut new: Vec<Cow<'_, str>> = Vec::with_capacity(blocks.len() + 1);
-    if blocks.iter().all(|block| block.text.is_none())
+    if !blocks.iter().any(Block::is_text)
         && let Some(text) = text
     {
         new.push(Cow::Owned(text_block(text)));
@@ -26,9 +26,13 @@ pub(super) fn replace(
     }
     let mut relations = relations.iter();
     for block in blocks {
-        let relation = block.text.as_ref().and_then(|_| relations.next());
+        let relation = if block.is_text() {
+            relations.next()
+        } else {
+            None
+        };
         let is_going = relation == Some(&Relation::Repeats);
-        if !is_going || text.is_some() && block.text.as_deref() == text {
+        if !is_going || text.is_some_and(|text| block.has_text(text)) {
             text = text.filter(|_| !is_going);
             new.push(Cow::Borrowed(block.written));
             continue;
@@ -48,15 +52,21 @@ pub(super) fn json_and_author(
 ) -> Option<String> {
     let with_relation: Vec<_> = {
         let mut relations = relations.iter();
-        let relation = |block: &Block<'_>| block.text.as_ref().and_then(|_| relations.next());
+        let relation = |block: &Block<'_>| {
+            if block.is_text() {
+                relations.next()
+            } else {
+                None
+            }
+        };
         blocks.iter().map(relation).collect()
     };
     let repeats = |at: &usize| with_relation[*at] == Some(&Relation::Repeats);
-    let first = blocks.iter().position(|block| block.text.is_some());
+    let first = blocks.iter().position(Block::is_text);
     // The new text inherits the annotations of a text that repeats the value.
     let repeating = (0..blocks.len()).find(repeats);
     let replacement = match repeating.map(|at| &blocks[at]) {
-        Some(block) if block.text.as_deref() == Some(json) => Cow::Borrowed(block.written),
+        Some(block) if block.has_text(json) => Cow::Borrowed(block.written),
         Some(block) => with_text(block.written, json),
         None => Cow::Owned(text_block(json)),
     };
@@ -81,7 +91,7 @@ pub(super) fn with_texts(blocks: &[Block<'_>], stays: impl Fn(usize) -> bool) ->
     let mut number = 0..;
     let mut left = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let number = block.text.as_ref().and_then(|_| number.next());
+        let number = if block.is_text() { number.next() } else { None };
         if number.is_none_or(&stays) {
             left.push(Cow::Borrowed(block.written));
         }
@@ -95,7 +105,7 @@ pub(super) fn followed_by(blocks: &[Block<'_>], text: &str) -> String {
         .iter()
         .map(|block| Cow::Borrowed(block.written))
         .collect();
-    let last = blocks.iter().rposition(|block| block.text.is_some());
+    let last = blocks.iter().rposition(Block::is_text);
     let after = last.map_or(0, |last| last + 1);
     new.insert(after, Cow::Owned(text_block(text)));
     array(&new)
@@ -112,7 +122,7 @@ pub(super) fn render_each(
     let mut changed = false;
     let mut new = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let text = block.text.as_deref();
+        let text = block.text();
         let rendering = match text.and_then(|_| number.next()).map(&relation) {
             Some(Relation::Repeats) => {
                 changed = true;

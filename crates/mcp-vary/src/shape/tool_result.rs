@@ -1,12 +1,12 @@
 //! Shapes `tools/call` results.
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
-use super::content::{Block, blocks, container, is_complete, texts};
+use super::content::{Block, blocks, container, is_complete, only_text, texts};
 use super::repeat::{Relation, relations, relations_to};
 use super::rewrite::{followed_by, json_and_author, render_each, replace, with_texts};
 use super::tool_facts::ToolFacts;
 use crate::feature::{Features, Format};
-use crate::json::{Json, JsonError, Members, compact};
+use crate::json::{Json, JsonError, Members, compacted};
 use crate::render;
 use crate::visibility::{covers_all, restates};
 
@@ -200,37 +200,37 @@ impl ResultShaping<'_> {
         let Some(structured) = structured else {
             return Ok(self.lift(blocks));
         };
-        let texts = texts(blocks);
         let is_object = structured.starts_with('{');
         if self.is_strict() && (is_object || self.policy.non_object_structured) {
-            let stays = self.texts_to_retain(structured, &texts)?;
+            let stays = self.texts_to_retain(structured, blocks)?;
             return Ok(Outcome::content(with_texts(blocks, |at| stays[at])));
         }
-        let json = compact(structured)?;
+        let json = compacted(structured)?;
         // The only text already is the value.
-        if texts == [json.as_str()] {
+        if only_text(blocks).is_some_and(|block| block.has_text(&json)) {
             return Ok(Outcome::default());
         }
-        let relations = relations_to(structured, &texts)?;
+        let relations = relations_to(structured, blocks)?;
         let content = match self.is_for_interface() {
             false => json_and_author(blocks, &relations, &json),
             // The data of a user interface is not for the model, which gets only the author's texts.
             true => {
-                let is_wanted = !texts.is_empty() || self.policy.always_both;
-                let json = is_wanted.then_some(json.as_str());
+                let is_wanted = !relations.is_empty() || self.policy.always_both;
+                let json = is_wanted.then_some(&*json);
                 replace(blocks, &relations, json)
             }
         };
         Ok(Outcome::content(content))
     }
 
-    /// Which of `texts` stay beside the value `written` if only JSON was requested: those with other content.
-    fn texts_to_retain(&self, written: &str, texts: &[&str]) -> Result<Vec<bool>, JsonError> {
-        let relations = relations_to(written, texts)?;
+    /// Which texts of `blocks` stay beside the value `written` if only JSON was requested: those with other content.
+    fn texts_to_retain(&self, written: &str, blocks: &[Block<'_>]) -> Result<Vec<bool>, JsonError> {
+        let relations = relations_to(written, blocks)?;
         let is_author = |relation: &Relation| *relation == Relation::Author;
         if !relations.iter().any(is_author) {
-            return Ok(vec![false; texts.len()]);
+            return Ok(vec![false; relations.len()]);
         }
+        let texts = texts(blocks);
         let value = Json::parse(written)?;
         let stays = |(text, relation): (&&str, &Relation)| {
             is_author(relation) && (self.tool.ui || !restates(text, &value, written))

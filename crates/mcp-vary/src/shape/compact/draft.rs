@@ -85,7 +85,7 @@ impl<'b> ContentDraft<'b> {
     /// The texts of the blocks with their indices.
     pub(super) fn texts(&self) -> Vec<(usize, &'b str)> {
         let all = self.blocks.iter().enumerate();
-        all.filter_map(|(at, block)| Some((at, block.text.as_deref()?)))
+        all.filter_map(|(at, block)| Some((at, block.text()?)))
             .collect()
     }
 }

@@ -243,18 +243,7 @@ impl ResultCompactor<'_> {
         let served_blocks = original.get("content").map_or(Ok(Vec::new()), blocks)?;
         let served_texts = texts(&served_blocks);
         let subject = self.subject(&original, &served_texts)?;
-        let (current, mut applied) = match shaped {
-            Shaped::Changed { result, applied } => (result.as_str(), *applied),
-            // A custom text already has the format that the client chose.
-            Shaped::Unchanged => {
-                let format = self.features.choose_format(&Format::ALL);
-                let format = format.filter(|_| self.compaction.custom_text.is_some());
-                (served, Applied::new(format, self.features))
-            }
-        };
-        if self.is_terse {
-            applied.verbosity = Some(Verbosity::Compact);
-        }
+        let (current, applied) = self.before_compaction(served, shaped);
         let mut result = Members::parse(current)?;
         let content = result.get("content").unwrap_or("[]").to_owned();
         let blocks = blocks(&content)?;
@@ -297,6 +286,23 @@ impl ResultCompactor<'_> {
             whole: whole.map(|subject| subject.written.into_owned()),
             texts: draft.texts,
         }))
+    }
+
+    /// The result to compact, and what is applied to it then.
+    fn before_compaction<'r>(&self, served: &'r str, shaped: &'r Shaped) -> (&'r str, Applied) {
+        let (current, mut applied) = match shaped {
+            Shaped::Changed { result, applied } => (result.as_str(), *applied),
+            // A custom text already has the format that the client chose.
+            Shaped::Unchanged => {
+                let format = self.features.choose_format(&Format::ALL);
+                let format = format.filter(|_| self.compaction.custom_text.is_some());
+                (served, Applied::new(format, self.features))
+            }
+        };
+        if self.is_terse {
+            applied.verbosity = Some(Verbosity::Compact);
+        }
+        (current, applied)
     }
 
     /// The value of `result` with these texts: the custom text's value, else the structured value, else the document
@@ -375,7 +381,7 @@ impl ResultCompactor<'_> {
         draft: &ContentDraft<'_>,
     ) -> Option<ShortenedBlock> {
         let (first, others) = ours.split_first()?;
-        let text = draft.blocks[*first].text.as_deref()?;
+        let text = draft.blocks[*first].text()?;
         let short = self.text(value, form, (*first, text), most)?;
         Some(ShortenedBlock {
             others: others.to_vec(),
