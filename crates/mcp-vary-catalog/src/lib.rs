@@ -9,6 +9,7 @@
 )]
 pub mod access;
 pub mod apps;
+pub mod built_in;
 pub mod catalog;
 pub mod index;
 pub mod item;

@@ -6,8 +6,9 @@ use mcp_vary::variant::{Date, VariantDiagnostics, VariantId, Variants};
 use mcp_vary_view::UriMap;
 
 use super::access::AccessView;
+use super::built_in;
 use super::index::{VariantIndex, ViewIndex};
-use super::variant_config::{VariantConfig, built_in};
+use super::variant_config::VariantConfig;
 use crate::selection::rules::Presentation;
 
 /// All variants that a gateway offers.
@@ -172,7 +173,7 @@ impl VariantSet {
 
     /// The built-in variants.
     pub fn built_in() -> Self {
-        match Self::new(built_in()) {
+        match Self::new(built_in::variants()) {
             Ok(variant_set) => variant_set,
             // They are constants, and tests build them.
             Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),

@@ -177,79 +177,77 @@ impl Error {
     /// The JSON-RPC code.
     #[must_use]
     pub fn code(&self) -> i64 {
-        self.to_error_object().code
+        match self {
+            Self::InvalidServerVariant { .. }
+            | Self::VariantsNotSupported
+            | Self::CursorVariantMismatch { .. }
+            | Self::InvalidCursor { .. } => INVALID_PARAMS,
+            Self::TooManySwitches { .. } => TOO_MANY_SWITCHES,
+            Self::HeaderVariantMismatch { era, .. } => match era {
+                Era::Legacy => INVALID_PARAMS,
+                Era::Modern => HEADER_MISMATCH,
+            },
+            Self::NotFound {
+                identifier, era, ..
+            } => not_found_code(identifier, *era),
+            Self::RequiredExtension { era, .. } => match era {
+                Era::Legacy => INVALID_PARAMS,
+                Era::Modern => MISSING_CLIENT_CAPABILITY,
+            },
+        }
     }
 
     /// Code, message and data for the wire.
     #[must_use]
     pub fn to_error_object(&self) -> ErrorObject {
-        let (code, message, data) = match self {
+        ErrorObject {
+            code: self.code(),
+            message: self.message(),
+            data: self.data(),
+        }
+    }
+
+    fn message(&self) -> String {
+        let message = match self {
+            Self::InvalidServerVariant { .. } => "Invalid server variant",
+            Self::VariantsNotSupported => "Server variants not supported",
+            Self::HeaderVariantMismatch { .. } => HEADER_VARIANT_MISMATCH,
+            Self::TooManySwitches { .. } => "Too many switches of the server variant",
+            Self::CursorVariantMismatch { .. } => "Cursor invalid for requested variant",
+            Self::InvalidCursor { .. } => "Invalid cursor",
+            Self::NotFound { identifier, .. } => return not_found_message(identifier),
+            Self::RequiredExtension { id, .. } => {
+                return format!("Server requires the extension {id}");
+            }
+        };
+        message.to_owned()
+    }
+
+    fn data(&self) -> Option<Value> {
+        Some(match self {
             Self::InvalidServerVariant {
                 requested,
                 available,
-            } => (
-                INVALID_PARAMS,
-                "Invalid server variant".to_owned(),
-                Some(invalid_variant_data(requested, available.as_deref())),
-            ),
-            Self::VariantsNotSupported => (
-                INVALID_PARAMS,
-                "Server variants not supported".to_owned(),
-                None,
-            ),
+            } => invalid_variant_data(requested, available.as_deref()),
+            Self::VariantsNotSupported => return None,
             Self::HeaderVariantMismatch {
-                header,
-                requested,
-                era,
-            } => (
-                match era {
-                    Era::Legacy => INVALID_PARAMS,
-                    Era::Modern => HEADER_MISMATCH,
-                },
-                HEADER_VARIANT_MISMATCH.to_owned(),
-                Some(json!({"headerVariant": header, "requestedVariant": requested})),
-            ),
+                header, requested, ..
+            } => json!({"headerVariant": header, "requestedVariant": requested}),
             Self::TooManySwitches {
                 active,
                 retry_after,
-            } => (
-                TOO_MANY_SWITCHES,
-                "Too many switches of the server variant".to_owned(),
-                Some(json!({"activeVariant": active, "retryAfter": retry_after})),
-            ),
-            Self::CursorVariantMismatch { cursor, requested } => (
-                INVALID_PARAMS,
-                "Cursor invalid for requested variant".to_owned(),
-                Some(json!({"cursorVariant": cursor, "requestedVariant": requested})),
-            ),
-            Self::InvalidCursor { active } => (
-                INVALID_PARAMS,
-                "Invalid cursor".to_owned(),
-                Some(json!({"activeVariant": active})),
-            ),
+            } => json!({"activeVariant": active, "retryAfter": retry_after}),
+            Self::CursorVariantMismatch { cursor, requested } => {
+                json!({"cursorVariant": cursor, "requestedVariant": requested})
+            }
+            Self::InvalidCursor { active } => json!({"activeVariant": active}),
             Self::NotFound {
-                identifier: what,
-                active,
-                era,
-            } => (
-                not_found_code(what, *era),
-                not_found_message(what),
-                not_found_data(what, active.as_ref()),
-            ),
-            Self::RequiredExtension { id, era } => (
-                match era {
-                    Era::Legacy => INVALID_PARAMS,
-                    Era::Modern => MISSING_CLIENT_CAPABILITY,
-                },
-                format!("Server requires the extension {id}"),
-                Some(json!({"requiredCapabilities": {"extensions": {id.as_str(): {}}}})),
-            ),
-        };
-        ErrorObject {
-            code,
-            message,
-            data,
-        }
+                identifier, active, ..
+            } => return not_found_data(identifier, active.as_ref()),
+            Self::RequiredExtension { id, .. } => {
+                json!({"requiredCapabilities": {"extensions": {id.as_str(): {}}}})
+            }
+        })
     }
 }
 

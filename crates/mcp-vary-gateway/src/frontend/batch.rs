@@ -183,13 +183,7 @@ async fn request(
         }
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        // A notification or a response has no answer, so an error in it is only logged.
-        let _ = receive_client_message(&gateway, session, message, &params);
-        if let Some(method) = message.method.as_deref()
-            && let Ok(client) = legacy_client(&gateway, session, caller, &params)
-        {
-            forward_notification(&gateway, &client, method, params).await;
-        }
+        unanswered(&gateway, session, caller, message, params).await;
         return None;
     };
     let received = ReceivedRequest {
@@ -229,6 +223,22 @@ async fn request(
     };
     running.hold_guard(place);
     run_to_end(running, answers).await
+}
+
+/// Receives a notification or a response. It has no answer, so an error in it is only logged.
+async fn unanswered(
+    gateway: &Arc<ConfigSnapshot>,
+    session: &Arc<Session>,
+    caller: &Caller,
+    message: &Message<'_>,
+    params: Params<'_>,
+) {
+    let _ = receive_client_message(gateway, session, message, &params);
+    if let Some(method) = message.method.as_deref()
+        && let Ok(client) = legacy_client(gateway, session, caller, &params)
+    {
+        forward_notification(gateway, &client, method, params).await;
+    }
 }
 
 /// Sends the notifications of a request in flight; returns its answer, if it gets one.

@@ -88,6 +88,21 @@ pub(crate) fn record_refused_variant(caller: &Caller) {
     }
 }
 
+/// The capabilities in the `_meta` of a modern request.
+///
+/// # Errors
+///
+/// When they are missing, or not an object.
+fn modern_capabilities<'p>(params: &'p Params<'_>) -> Result<&'p str, RpcError> {
+    let capabilities = params.meta.get(CLIENT_CAPABILITIES);
+    let capabilities = capabilities.filter(|written| written.starts_with('{'));
+    capabilities.ok_or_else(|| {
+        RpcError::invalid_params(format!(
+            "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
+        ))
+    })
+}
+
 /// The client of one modern request: what its `_meta` declares, and nothing from earlier requests.
 ///
 /// # Errors
@@ -101,16 +116,7 @@ pub(crate) fn modern_client(
     params: &Params<'_>,
 ) -> Result<Client, RpcError> {
     let revision = check_version(&modern_version(params)?)?;
-    let capabilities = params
-        .meta
-        .get(CLIENT_CAPABILITIES)
-        .filter(|written| written.starts_with('{'));
-    let capabilities = capabilities.ok_or_else(|| {
-        RpcError::invalid_params(format!(
-            "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
-        ))
-    })?;
-    let declared = snapshot.parse_capabilities(capabilities)?;
+    let declared = snapshot.parse_capabilities(modern_capabilities(params)?)?;
     // Any client may use `server/discover`.
     if method != "server/discover" {
         declared.has_required(Era::Modern)?;

@@ -109,6 +109,36 @@ fn authentication(
     Some(Arc::new(service))
 }
 
+/// The gateway's position in the chain of gateways, which its connections to servers then carry.
+fn join_chain(config: &mut Config, services: &Services) -> ChainPosition {
+    let gateways = Arc::clone(&services.chain.upstream_gateways);
+    let position = ChainPosition::new(
+        services.chain.id,
+        &config.ancestors,
+        &config.servers,
+        gateways,
+    );
+    for server in &mut config.servers {
+        server.chain = position.outgoing();
+        server.fill_random = config.environment.random;
+    }
+    position
+}
+
+fn background_tasks(services: &Services) -> BackgroundTasks {
+    BackgroundTasks {
+        tasks: services.background_tasks.clone(),
+        shutdown: services.shutdown.clone(),
+    }
+}
+
+/// Who may use what, if the configuration has access rules.
+fn access_control(config: &Config, variant_set: &Arc<VariantSet>) -> Option<Arc<AccessControl>> {
+    let access = config.access.clone()?;
+    let variant_set = Arc::clone(variant_set);
+    Some(Arc::new(AccessControl::new(access, variant_set)))
+}
+
 /// Bytes of a client's capabilities. Real ones have some hundred.
 const MAX_CAPABILITIES: usize = 64 << 10;
 
@@ -125,17 +155,7 @@ impl ConfigSnapshot {
         if let Some(before) = before {
             config.rates = config.rates.or_unchanged(&before.config.rates);
         }
-        let gateways = Arc::clone(&services.chain.upstream_gateways);
-        let position = ChainPosition::new(
-            services.chain.id,
-            &config.ancestors,
-            &config.servers,
-            gateways,
-        );
-        for server in &mut config.servers {
-            server.chain = position.outgoing();
-            server.fill_random = config.environment.random;
-        }
+        let position = join_chain(&mut config, &services);
         let rules = ClientRules::new(&config.selection);
         let variant_set =
             VariantSet::with_presentations(&config.variant_set, &rules.presentations());
@@ -143,8 +163,7 @@ impl ConfigSnapshot {
         services
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
-        let access = config.access.clone();
-        let access = access.map(|it| Arc::new(AccessControl::new(it, Arc::clone(&variant_set))));
+        let access = access_control(&config, &variant_set);
         let pool = UpstreamPool::new(
             config.servers.clone(),
             (layout, access, config.limits.classes),
@@ -175,10 +194,7 @@ impl ConfigSnapshot {
                 &config,
                 Arc::clone(&variant_set),
                 rules,
-                BackgroundTasks {
-                    tasks: services.background_tasks.clone(),
-                    shutdown: services.shutdown.clone(),
-                },
+                background_tasks(&services),
                 before.map(|before| &before.selector),
             ),
             variant_set,

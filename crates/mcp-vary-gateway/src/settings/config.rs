@@ -10,9 +10,10 @@ use mcp_vary::variant::{self, Date};
 use mcp_vary_access::Principal;
 use mcp_vary_audit::AuditLog;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_catalog::built_in;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
-use mcp_vary_catalog::variant_config::{self, VariantConfig};
+use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_results::rules::PromptRules;
 use mcp_vary_results::rules::ResourceRules;
@@ -148,7 +149,7 @@ impl Config {
             variants: true,
             variant_set: Arc::new(VariantSet::built_in()),
             selection: SelectionConfig::default(),
-            weights: variant_config::weights(),
+            weights: built_in::weights(),
             advertised: DEFAULT_ADVERTISED,
             model_ranking: None,
             negotiation: true,

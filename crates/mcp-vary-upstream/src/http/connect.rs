@@ -80,17 +80,7 @@ pub(crate) async fn connect(
         log_level: Arc::default(),
         closed: AtomicBool::new(false),
     });
-    let limit = config.limits.handshake;
-    let hello = match tokio::time::timeout(limit, connection.run_handshake(opening)).await {
-        Ok(hello) => hello.map_err(|error| redact(error, &connection.secrets))?,
-        Err(_elapsed) => {
-            return Err(ConnectError::Timeout {
-                server: Arc::clone(&connection.server),
-                limit,
-                observed: "it did not answer `server/discover` or `initialize`".to_owned(),
-            });
-        }
-    };
+    let hello = connection.run_handshake_in_time(opening).await?;
     let _ = connection.handshake.set(hello.clone());
     Ok((connection, hello))
 }
@@ -116,6 +106,22 @@ fn mark_sensitive(headers: &HeaderMap) -> HeaderMap {
 }
 
 impl Connection {
+    /// Finds out the era of the server, within the time limit of handshakes. Errors are without secrets.
+    async fn run_handshake_in_time(
+        self: &Arc<Self>,
+        opening: Opening,
+    ) -> Result<Handshake, ConnectError> {
+        let limit = self.limits.handshake;
+        match tokio::time::timeout(limit, self.run_handshake(opening)).await {
+            Ok(hello) => hello.map_err(|error| redact(error, &self.secrets)),
+            Err(_elapsed) => Err(ConnectError::Timeout {
+                server: Arc::clone(&self.server),
+                limit,
+                observed: "it did not answer `server/discover` or `initialize`".to_owned(),
+            }),
+        }
+    }
+
     /// Finds out the era of the server.
     async fn run_handshake(self: &Arc<Self>, opening: Opening) -> Result<Handshake, ConnectError> {
         match opening {

@@ -215,18 +215,11 @@ fn start(
         last_skipped_line: ScopedLock::new(String::new()),
         stderr_tail: StderrTail::default(),
     });
-    let streams = (
-        process.child.stdin().take(),
-        process.child.stdout().take(),
-        process.child.stderr().take(),
-    );
-    let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
-        let reason = "its standard streams are not there".into();
-        let stderr_tail = Arc::default();
+    let Some((stdin, stdout, stderr)) = process.take_streams() else {
         let closed = UpstreamError::Closed {
             server,
-            reason,
-            stderr_tail,
+            reason: "its standard streams are not there".into(),
+            stderr_tail: Arc::default(),
         };
         return Err(closed.into());
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
-use tokio::process::Command;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::chain;
 use crate::error::ConnectError;
@@ -68,6 +68,16 @@ impl Process {
             child,
             is_killed: false,
         })
+    }
+
+    /// The standard input, output and error of the child; `None` if they were taken before.
+    pub(super) fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let streams = (
+            self.child.stdin().take()?,
+            self.child.stdout().take()?,
+            self.child.stderr().take()?,
+        );
+        Some(streams)
     }
 
     /// Waits until the child has ended, then kills the other processes of its group.

@@ -44,37 +44,7 @@ pub(crate) async fn initialize(
     let info = params.object("clientInfo")?;
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
-    let selector = &snapshot.selector;
-    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let ranked = selector.ranked(&declared, caller, allowed.as_deref(), Era::Legacy);
-    let order = &ranked.order;
-    let by_rule = || {
-        let outcome = selector.rules.outcome(Some(info), &caller.requested);
-        selector.by_rule(outcome.variant.as_ref())
-    };
-    let mut takes_part = false;
-    let by_experiment = |offers: &Offers| {
-        // A client without a principal keeps its arm as long as its session.
-        let mut random = [0; 8];
-        (snapshot.config.environment.random)(&mut random);
-        let session = Some(ClientId::from_be_bytes(random));
-        let identity = Identity::of(caller.principal.as_ref(), session);
-        let hints = &declared.declared.hints;
-        // The rules decide who takes part: a model may not have answered when other clients came.
-        let by_rules = selector.ranked_by_rules(&declared, offers.allowed.as_deref());
-        let by_rules = Offers {
-            order: Arc::clone(&by_rules.order),
-            ..offers.clone()
-        };
-        let experiments = &snapshot.experiments;
-        let participation = experiments.assign(hints, identity, &by_rules)?;
-        takes_part = true;
-        Some(participation.variant())
-    };
-    let requested = &caller.requested;
-    let offers = selector
-        .select((order, allowed), requested, params, by_rule, by_experiment)
-        .inspect_err(|_| record_refused_variant(caller))?;
+    let (offers, takes_part) = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
         .unwrap_or(Revision::LATEST_LEGACY);
@@ -104,6 +74,52 @@ pub(crate) async fn initialize(
         takes_part,
     };
     Ok((negotiated, result))
+}
+
+/// The variants that a client of `initialize` is offered, and whether it takes part in an experiment.
+///
+/// # Errors
+///
+/// When the request, its address or its header selects a variant that the client does not have.
+fn offer_variants(
+    snapshot: &ConfigSnapshot,
+    caller: &Caller,
+    params: &Params<'_>,
+    declared: &ParsedCapabilities,
+) -> Result<(Offers, bool), RpcError> {
+    let info = params.object("clientInfo")?;
+    let selector = &snapshot.selector;
+    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let ranked = selector.ranked(declared, caller, allowed.as_deref(), Era::Legacy);
+    let order = &ranked.order;
+    let by_rule = || {
+        let outcome = selector.rules.outcome(Some(info), &caller.requested);
+        selector.by_rule(outcome.variant.as_ref())
+    };
+    let mut takes_part = false;
+    let by_experiment = |offers: &Offers| {
+        // A client without a principal keeps its arm as long as its session.
+        let mut random = [0; 8];
+        (snapshot.config.environment.random)(&mut random);
+        let session = Some(ClientId::from_be_bytes(random));
+        let identity = Identity::of(caller.principal.as_ref(), session);
+        let hints = &declared.declared.hints;
+        // The rules decide who takes part: a model may not have answered when other clients came.
+        let by_rules = selector.ranked_by_rules(declared, offers.allowed.as_deref());
+        let by_rules = Offers {
+            order: Arc::clone(&by_rules.order),
+            ..offers.clone()
+        };
+        let experiments = &snapshot.experiments;
+        let participation = experiments.assign(hints, identity, &by_rules)?;
+        takes_part = true;
+        Some(participation.variant())
+    };
+    let requested = &caller.requested;
+    let offers = selector
+        .select((order, allowed), requested, params, by_rule, by_experiment)
+        .inspect_err(|_| record_refused_variant(caller))?;
+    Ok((offers, takes_part))
 }
 
 /// Answers `server/discover` for a client that declares `declared` and is offered `offers`.
