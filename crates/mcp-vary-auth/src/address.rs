@@ -58,14 +58,15 @@ pub enum PublicUrlError {
 pub enum Target {
     /// `/mcp`
     Endpoint,
-    /// `/mcp/v/NAME`
+    /// `/mcp/v/NAME` or `/mcp/v/SERVER/ID`
     Variant(VariantAddress),
 }
 
-/// The name in `/mcp/v/NAME`. It may name a variant that does not exist.
+/// The name in `/mcp/v/NAME` or `/mcp/v/SERVER/ID`. It may name a variant that does not exist.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct VariantAddress {
-    segment: Box<str>,
+    /// As it is written, percent-encoded.
+    path: Box<str>,
     id: VariantId,
 }
 
@@ -129,7 +130,8 @@ impl PublicUrl {
 }
 
 impl Target {
-    /// Parses a path: `/mcp` or `/mcp/v/NAME`.
+    /// Parses a path: `/mcp` or `/mcp/v/NAME`. The name of a variant that a server offers itself has two segments:
+    /// `/mcp/v/SERVER/ID`.
     ///
     /// A name is every id that a variant can have, percent-encoded. Whether a variant has it does not matter here, so
     /// that nobody learns it before they are known.
@@ -142,7 +144,8 @@ impl Target {
     /// assert_eq!(Target::parse("/mcp"), Some(Target::Endpoint));
     /// assert!(Target::parse("/mcp/v/f%C3%BCr%20mich").is_some());
     /// assert!(Target::parse("/mcp/").is_none());
-    /// assert!(Target::parse("/mcp/v/a/b").is_none());
+    /// assert!(Target::parse("/mcp/v/crm/agent").is_some());
+    /// assert!(Target::parse("/mcp/v/a/b/c").is_none());
     /// ```
     #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
@@ -163,18 +166,20 @@ impl Target {
 }
 
 impl VariantAddress {
-    /// Parses the segment after `/mcp/v/`.
+    /// Parses the one or two segments after `/mcp/v/`.
     #[must_use]
-    pub fn parse(segment: &str) -> Option<Self> {
-        if segment.len() > MAX_SEGMENT || !segment.bytes().all(is_segment_byte) {
+    pub fn parse(path: &str) -> Option<Self> {
+        let mut segments = path.splitn(2, '/');
+        let is_valid = |it: &str| !it.is_empty() && it.bytes().all(is_segment_byte);
+        if path.len() > MAX_SEGMENT || !segments.all(is_valid) {
             return None;
         }
-        if !segment.split('%').skip(1).all(is_escape) {
+        if !path.split('%').skip(1).all(is_escape) {
             return None;
         }
-        let id = percent_decode_str(segment).decode_utf8().ok()?;
+        let id = percent_decode_str(path).decode_utf8().ok()?;
         Some(Self {
-            segment: segment.into(),
+            path: path.into(),
             id: id.parse().ok()?,
         })
     }
@@ -185,7 +190,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Endpoint => f.write_str(ENDPOINT),
-            Self::Variant(address) => write!(f, "{ENDPOINT}/v/{}", address.segment),
+            Self::Variant(address) => write!(f, "{ENDPOINT}/v/{}", address.path),
         }
     }
 }
@@ -258,7 +263,7 @@ mod tests {
             "/tools",
             "/tools/mcp/",
             "/tools/mcp/v/",
-            "/tools/mcp/v/a/b",
+            "/tools/mcp/v/a/b/c",
             "/tools/mcp/v/%zz",
             "x",
         ] {
@@ -272,6 +277,7 @@ mod tests {
             Target::parse(path).and_then(|target| target.variant().map(|id| id.as_str().to_owned()))
         };
         assert_eq!(id("/mcp/v/f%C3%BCr%20mich").as_deref(), Some("für mich"));
+        assert_eq!(id("/mcp/v/crm/agent").as_deref(), Some("crm/agent"));
         assert_eq!(
             id("/mcp/v/a:b@c!$&'()*+,;=").as_deref(),
             Some("a:b@c!$&'()*+,;=")

@@ -171,7 +171,7 @@ mod tests {
             "/",
             "/mcp/",
             "/mcp/v/",
-            "/mcp/v/a/b",
+            "/mcp/v/a/b/c",
             "/mcp/v/%zz",
             "mcp",
             "/mcpx",

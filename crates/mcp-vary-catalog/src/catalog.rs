@@ -15,7 +15,7 @@ use crate::index::{ServerIndex, VariantIndex, ViewIndex};
 use crate::item::{Item, ItemRef};
 use crate::layout::Layout;
 use crate::listing::ListKind;
-use crate::merge::{MergedList, ServerListing};
+use crate::merge::{AssignedServers, MergedList, ServerListing};
 use crate::registry::NameRegistry;
 use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
@@ -39,6 +39,8 @@ pub struct Catalog {
 pub struct Lists {
     /// The list of all servers, before variants select from it.
     pub merged: MergedList,
+    /// The lists of the variants that servers offer themselves, each with the id `<server>/<id>` of its variant.
+    pub upstream_variants: Vec<(Arc<str>, MergedList)>,
     /// What it was merged from.
     pub listings: Vec<ServerListing>,
     /// One view per variant, in order, then the views for presentations from rules for clients.
@@ -64,22 +66,53 @@ impl Lists {
             return Arc::clone(lists);
         }
         let known = before.map(|lists| &lists.merged);
-        let merged = registry.merge(kind, is_published, |assigned| {
+        let mut upstream_variants = Vec::new();
+        let all = registry.merge(kind, is_published, |assigned| {
+            upstream_variants = of_upstream_variants(kind, &parts, layout, before, assigned);
             MergedList::new(kind, &parts, layout.naming, known, assigned)
         });
+        let nothing = MergedList::empty(kind, &parts);
         let mut views = Vec::with_capacity(layout.variants.configs().len());
         for (at, face) in layout.variants.views() {
             let before = before.and_then(|lists| at.get(&lists.views));
-            let view = View::new(face, &merged, layout, before, &views);
+            let merged = match face.is_upstream() {
+                true => list_of(&upstream_variants, face.variant.id.as_str()).unwrap_or(&nothing),
+                false => &all,
+            };
+            let view = View::new(face, merged, layout, before, &views);
             views.push(view);
         }
         Arc::new(Self {
             views,
-            merged,
+            merged: all,
+            upstream_variants,
             listings: parts,
             layout: layout.clone(),
         })
     }
+}
+
+/// The lists of the variants that servers offer themselves.
+fn of_upstream_variants(
+    kind: ListKind,
+    parts: &[ServerListing],
+    layout: &Layout,
+    before: Option<&Arc<Lists>>,
+    assigned: &AssignedServers,
+) -> Vec<(Arc<str>, MergedList)> {
+    let variants = ServerIndex::enumerate(parts).filter_map(|(at, part)| {
+        let id = part.upstream_variant.as_ref()?;
+        let before = before.and_then(|lists| list_of(&lists.upstream_variants, id));
+        let (part, naming) = ((at, part), layout.naming);
+        let list = MergedList::of_upstream_variant(kind, parts, part, naming, before, assigned);
+        Some((Arc::clone(id), list))
+    });
+    variants.collect()
+}
+
+fn list_of<'a>(lists: &'a [(Arc<str>, MergedList)], id: &str) -> Option<&'a MergedList> {
+    let mut lists = lists.iter();
+    lists.find_map(|(of, list)| (**of == *id).then_some(list))
 }
 
 /// The lists that differ between two catalogs.
@@ -208,10 +241,15 @@ impl Catalog {
         views.any(|view| view.item_refs().any(|(_, place)| place.server == server))
     }
 
-    /// The item of the merged list with this reference, whether or not a view shows it.
+    /// The item of the merged list with this reference, or of the variant that its server offers itself, whether or not
+    /// a view shows it.
     pub fn merged_item(&self, kind: ListKind, place: &ItemRef) -> Option<&Arc<Item>> {
-        let items = self.lists.get(&kind)?.merged.items().iter();
-        items.into_iter().find(|item| item.item_ref == *place)
+        let lists = self.lists.get(&kind)?;
+        let of_variants = lists.upstream_variants.iter().map(|(_, list)| list);
+        let mut items = std::iter::once(&lists.merged)
+            .chain(of_variants)
+            .flat_map(MergedList::items);
+        items.find(|item| item.item_ref == *place)
     }
 
     /// The item of the merged list with this name in `standard`, whether or not a view shows it.

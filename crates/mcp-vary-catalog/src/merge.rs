@@ -49,6 +49,9 @@ pub struct Collision {
 pub struct ServerListing {
     /// The name of the server.
     pub server: Arc<str>,
+    /// The id `<server>/<id>` of the variant whose list this is, if the server offers it itself and clients can select
+    /// it; `None` for the list that the configured variants show.
+    pub upstream_variant: Option<Arc<str>>,
     /// The traits of the server that affect how its items are shown.
     pub server_traits: ServerTraits,
     /// Whether there was ever a connection to it.
@@ -66,6 +69,7 @@ impl PartialEq for ServerListing {
         };
         is_same
             && self.server == other.server
+            && self.upstream_variant == other.upstream_variant
             && self.server_traits == other.server_traits
             && self.was_connected == other.was_connected
     }
@@ -75,6 +79,13 @@ impl ServerListing {
     fn is_readable(&self) -> bool {
         self.was_connected && !matches!(self.listing, Some(Err(_)))
     }
+}
+
+/// The lists that the configured variants show, which come before those of the variants that servers offer themselves.
+fn configured(parts: &[ServerListing]) -> &[ServerListing] {
+    let is_upstream_variant = |part: &ServerListing| part.upstream_variant.is_some();
+    let end = parts.iter().position(is_upstream_variant);
+    &parts[..end.unwrap_or(parts.len())]
 }
 
 /// One list, merged from all servers.
@@ -88,7 +99,7 @@ pub struct MergedList {
     pub frame: Arc<str>,
     /// The items, or the error if no server's list could be read.
     pub items: Result<Vec<Arc<Item>>, RpcError>,
-    /// The names of the servers.
+    /// The names of the servers, also those of their own variants, so that each [`ServerIndex`] has one.
     pub servers: Vec<Arc<str>>,
     /// Whether the lists of all servers could be read.
     pub is_complete: bool,
@@ -97,19 +108,22 @@ pub struct MergedList {
 }
 
 impl MergedList {
-    /// Merges the servers' lists of `kind`, in the order of configuration. Items that are unchanged since `before` are
+    /// Merges the servers' lists of `kind`, in the order of configuration, without the variants that servers offer
+    /// themselves: those have the same names, and [lists](Self::of_upstream_variant) of their own. Items that are unchanged since `before` are
     /// reused. A name or URI that is `assigned` to one server cannot refer to an item of another.
     pub(super) fn new(
         kind: ListKind,
-        parts: &[ServerListing],
+        all: &[ServerListing],
         naming: Naming,
         before: Option<&Self>,
         assigned: &AssignedServers,
     ) -> Self {
+        let parts = configured(all);
         let renamed = NamePrefixes::new(kind, parts, naming, assigned);
         let known = PreviousItems::new(kind, before);
         if let ([part], false) = (parts, renamed.all) {
-            return Self::from_single_server(kind, part, &known);
+            let single = (ServerIndex::FIRST, part);
+            return Self::from_single_server(kind, single, server_names(all), &known);
         }
         let mut items = Vec::new();
         let mut collisions = Vec::new();
@@ -144,17 +158,71 @@ impl MergedList {
         Self {
             kind,
             passthrough: None,
-            frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
+            frame: empty_frame(kind),
             items: read_failure(parts).map_or(Ok(items), Err),
-            servers: parts.iter().map(|part| Arc::clone(&part.server)).collect(),
+            servers: server_names(all),
             is_complete: parts.iter().all(ServerListing::is_readable),
             collisions,
         }
     }
 
+    /// The list of the variant at `at`, which its server offers itself. Its items have the names that they have, or would
+    /// have, in `standard`.
+    pub(super) fn of_upstream_variant(
+        kind: ListKind,
+        all: &[ServerListing],
+        (at, part): (ServerIndex, &ServerListing),
+        naming: Naming,
+        before: Option<&Self>,
+        assigned: &AssignedServers,
+    ) -> Self {
+        let mut parts = configured(all).to_vec();
+        let replaced = parts.iter_mut().find(|it| it.server == part.server);
+        if let Some(replaced) = replaced {
+            *replaced = part.clone();
+        }
+        let renamed = NamePrefixes::new(kind, &parts, naming, assigned);
+        let known = PreviousItems::new(kind, before);
+        if parts.len() == 1 && !renamed.all {
+            return Self::from_single_server(kind, (at, part), server_names(all), &known);
+        }
+        let items = match &part.listing {
+            Some(Ok(listing)) => {
+                let items = listing.items.iter();
+                let named = items
+                    .map(|item| known.get_or_create(at, part, item, &renamed.name(part, item)));
+                Ok(named.collect())
+            }
+            Some(Err(failure)) => Err(failure.clone()),
+            None => Ok(Vec::new()),
+        };
+        Self {
+            items,
+            is_complete: part.is_readable(),
+            ..Self::empty(kind, all)
+        }
+    }
+
+    /// A list without items.
+    pub(super) fn empty(kind: ListKind, all: &[ServerListing]) -> Self {
+        Self {
+            kind,
+            passthrough: None,
+            frame: empty_frame(kind),
+            items: Ok(Vec::new()),
+            servers: server_names(all),
+            is_complete: true,
+            collisions: Vec::new(),
+        }
+    }
+
     /// The list of a single server keeps the text that the server wrote.
-    fn from_single_server(kind: ListKind, part: &ServerListing, known: &PreviousItems<'_>) -> Self {
-        let empty = || format!(r#"{{"{}":[]}}"#, kind.items_key()).into();
+    fn from_single_server(
+        kind: ListKind,
+        (at, part): (ServerIndex, &ServerListing),
+        servers: Vec<Arc<str>>,
+        known: &PreviousItems<'_>,
+    ) -> Self {
         let (passthrough, frame, items) = match &part.listing {
             Some(Ok(listing)) => (
                 listing.passthrough.clone(),
@@ -162,18 +230,18 @@ impl MergedList {
                 Ok(listing
                     .items
                     .iter()
-                    .map(|item| known.get_or_create(ServerIndex::FIRST, part, item, &item.id))
+                    .map(|item| known.get_or_create(at, part, item, &item.id))
                     .collect()),
             ),
-            Some(Err(failure)) => (None, empty(), Err(failure.clone())),
-            None => (None, empty(), Ok(Vec::new())),
+            Some(Err(failure)) => (None, empty_frame(kind), Err(failure.clone())),
+            None => (None, empty_frame(kind), Ok(Vec::new())),
         };
         Self {
             kind,
             passthrough,
             frame,
             items,
-            servers: vec![Arc::clone(&part.server)],
+            servers,
             is_complete: part.is_readable(),
             collisions: Vec::new(),
         }
@@ -188,6 +256,15 @@ impl MergedList {
     pub fn server_name(&self, item: &ItemRef) -> &Arc<str> {
         server_name(&self.servers, item)
     }
+}
+
+/// A result without items.
+fn empty_frame(kind: ListKind) -> Arc<str> {
+    format!(r#"{{"{}":[]}}"#, kind.items_key()).into()
+}
+
+fn server_names(parts: &[ServerListing]) -> Vec<Arc<str>> {
+    parts.iter().map(|part| Arc::clone(&part.server)).collect()
 }
 
 /// For one list, the name of the server that each name or URI is assigned to.
@@ -411,6 +488,7 @@ mod tests {
         };
         ServerListing {
             server: server.into(),
+            upstream_variant: None,
             server_traits: Era::Legacy.into(),
             was_connected: true,
             listing: Some(Ok(listing.into())),
@@ -435,6 +513,42 @@ mod tests {
             );
         }
         merged.collisions
+    }
+
+    /// EXT-9: the items of a variant that a server offers itself have the names of `standard`, and are in no other list.
+    #[test]
+    fn items_of_a_servers_own_variant_are_named_as_in_standard() {
+        let own = ServerListing {
+            upstream_variant: Some("git/agent".into()),
+            ..part("git", &["show", "run"])
+        };
+        let two = [part("git", &["log", "show"]), part("web", &["show"]), own];
+        for (naming, standard, expected) in [
+            (
+                Naming::AsNeeded,
+                &["git_log", "git_show", "web_show"][..],
+                ["git_show", "git_run"],
+            ),
+            (
+                Naming::OnCollision,
+                &["log", "git_show", "web_show"],
+                ["git_show", "run"],
+            ),
+            (Naming::Never, &["log", "show"], ["show", "run"]),
+        ] {
+            are_called(naming, &two, standard);
+            let at = ServerIndex::at(2);
+            let assigned = AssignedServers::new();
+            let part = (at, &two[2]);
+            let list = ListKind::Tools;
+            let own = MergedList::of_upstream_variant(list, &two, part, naming, None, &assigned);
+            let names: Vec<_> = own.items().iter().map(|item| &*item.id).collect();
+            assert_eq!(names, expected, "{naming:?}");
+            assert!(own.items().iter().all(|item| item.item_ref.server == at));
+            assert_eq!(**own.server_name(&own.items()[0].item_ref), *"git");
+        }
+        let single = [part("git", &["log"]), two[2].clone()];
+        are_called(Naming::AsNeeded, &single, &["log"]);
     }
 
     #[test]

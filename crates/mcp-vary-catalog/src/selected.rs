@@ -47,6 +47,7 @@ impl SelectedResources {
         ] {
             let part = ServerListing {
                 server: SERVER.into(),
+                upstream_variant: None,
                 server_traits: Era::Legacy.into(),
                 was_connected: true,
                 listing: Some(Ok(Arc::new(listing(kind, ids)))),

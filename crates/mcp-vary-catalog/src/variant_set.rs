@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::variant::{Date, VariantDiagnostics, VariantId, Variants};
+use mcp_vary::variant::{Date, ServerVariant, VariantDiagnostics, VariantId, Variants};
 use mcp_vary_view::UriMap;
 
 use super::access::AccessView;
@@ -53,6 +53,29 @@ impl VariantSet {
         let warnings = Variants::new(self.variants.as_slice().to_vec(), today).map(|(_, it)| it);
         for warning in warnings.unwrap_or_default() {
             tracing::warn!(%warning, "variant declared oddly");
+        }
+    }
+
+    /// Adds the variants that servers offer themselves, after all others. One with the id of another variant is left
+    /// out.
+    pub fn with_upstream(declared_set: &Arc<Self>, upstream: Vec<ServerVariant>) -> Arc<Self> {
+        if upstream.is_empty() {
+            return Arc::clone(declared_set);
+        }
+        let mut all = declared_set.configs.clone();
+        for variant in upstream {
+            let id = variant.id.as_str();
+            match all.iter().any(|known| known.variant.id == *id) {
+                true => tracing::warn!(id, "variant of a server left out: another has this id"),
+                false => all.push(VariantConfig::of_upstream(variant)),
+            }
+        }
+        match Self::new(all) {
+            Ok(variant_set) => Arc::new(variant_set),
+            Err(diagnostics) => {
+                tracing::warn!(%diagnostics, "variants of servers left out");
+                Arc::clone(declared_set)
+            }
         }
     }
 

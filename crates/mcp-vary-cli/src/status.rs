@@ -450,7 +450,7 @@ mod tests {
         git: methods that it does not declare: prompts/list (missing), tools/list (works)
         server `far` cannot be reached
         half: too long
-        server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead
+        server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
 
         variant  status
         new      stable

@@ -69,6 +69,7 @@ impl Gateway {
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
+        gateway.follow_upstream_variants(None, &gateway.current());
         gateway.serve_when_ready();
         gateway
     }
@@ -83,14 +84,20 @@ impl Gateway {
                 .run_until_cancelled(base.first_readings(limit))
                 .await;
             if let Some(gateway) = gateway.upgrade() {
+                gateway.offer_upstream_variants().await;
                 gateway.serve_now().await;
             }
         });
     }
 
+    /// Whether clients are answered.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.is_serving.load(Ordering::Acquire)
+    }
+
     /// Serves clients from now on with the lists that were read. Later lists are announced as changes.
     pub async fn serve_now(&self) {
-        if self.is_serving.load(Ordering::Acquire) {
+        if self.is_serving() {
             return;
         }
         self.current().pool.publish().await;
@@ -100,7 +107,7 @@ impl Gateway {
 
     /// Waits until clients are served.
     pub(crate) async fn until_serving(&self) {
-        if !self.is_serving.load(Ordering::Acquire) {
+        if !self.is_serving() {
             // An error would mean that the gateway is gone.
             let _ = self.serving.subscribe().wait_for(|answers| *answers).await;
         }

@@ -76,6 +76,7 @@ pub mod settings;
 mod status;
 mod subscriptions;
 mod tasks;
+mod upstream_variants;
 
 pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::session::directory_uses::DirectoryUse;

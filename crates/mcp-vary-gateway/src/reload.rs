@@ -87,7 +87,7 @@ impl Reloaded {
 
 fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
     let names = |setup: &ConfigSnapshot| -> Vec<_> {
-        let servers = setup.config.servers.iter();
+        let servers = setup.config.configured_servers();
         servers.map(|server| server.name.clone()).collect()
     };
     let mut changes = Changes::between(names(before), names(after));
@@ -242,19 +242,29 @@ impl Gateway {
         let after = built.await.ok_or(ReloadError::Closed)??;
         let reloaded = Reloaded::between(&before, &after);
         after.pool.publish().await;
-        self.current.store(Arc::clone(&after));
-        let authentication = after.authentication.clone();
-        self.services.authentication.store(authentication);
-        let has_access_rules = after.pool.access().is_some();
-        self.services.hub.set_access_rules(has_access_rules);
-        self.migrate_subscribers(&after);
-        self.cancel_removed(before, &after);
+        self.replace(before, &after);
         self.reopen_audit_log();
         if let Some(audit) = &self.services.audit {
             audit.config_reloaded(after.config.digest.as_ref());
         }
         info!(%reloaded, "configuration reloaded");
         Ok(reloaded)
+    }
+
+    /// Uses the snapshot `after` from now on.
+    pub(crate) fn replace(
+        self: &Arc<Self>,
+        before: Arc<ConfigSnapshot>,
+        after: &Arc<ConfigSnapshot>,
+    ) {
+        self.current.store(Arc::clone(after));
+        let authentication = after.authentication.clone();
+        self.services.authentication.store(authentication);
+        let has_access_rules = after.pool.access().is_some();
+        self.services.hub.set_access_rules(has_access_rules);
+        self.follow_upstream_variants(Some(&before), after);
+        self.migrate_subscribers(after);
+        self.cancel_removed(before, after);
     }
 
     /// Moves subscribers to the configuration `after`, and notifies them of the lists that differ.

@@ -34,7 +34,8 @@ pub struct ServerReport {
     pub state: ConnectionState,
     /// Its last handshake.
     pub handshake: Option<Arc<Handshake>>,
-    /// The variants that it offers itself, best first; empty if the configuration selects one of them.
+    /// The variants that it offers itself, and that clients cannot select, best first; empty if the configuration selects
+    /// one of them.
     pub upstream_variants: Vec<VariantId>,
     /// How many items each list has, by the list's method. Missing and unreadable lists are omitted.
     pub counts: Vec<(&'static str, usize)>,
@@ -101,6 +102,7 @@ impl Gateway {
     pub fn servers(&self) -> Vec<ServerReport> {
         let setup = self.current();
         let sources = setup.pool.base().sources().iter();
+        let sources = sources.filter(|source| !source.is_upstream_variant());
         sources.map(|source| ServerReport::of(source)).collect()
     }
 

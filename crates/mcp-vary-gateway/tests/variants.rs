@@ -20,6 +20,7 @@ mod variants {
     mod names;
     mod offers;
     mod pagination;
+    mod passthrough;
     mod rules_by_variant;
     mod selection;
     mod server_names;

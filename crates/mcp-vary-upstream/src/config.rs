@@ -34,6 +34,11 @@ pub struct UpstreamConfig {
     pub retry: RetryPolicy,
     /// The variant of it that all requests select, of a server that offers variants itself; its default without one.
     pub variant: Option<VariantId>,
+    /// Whether clients can select the variants that the server offers itself, and how they are ranked; `None` if not.
+    pub passthrough: Option<Passthrough>,
+    /// The name of the server whose variant this is, which access rules, limits and names go by; `None` for a server of
+    /// the configuration.
+    pub variant_of: Option<String>,
     /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
     pub forwarded_extensions: Vec<String>,
     /// The methods of extensions that are forwarded although the client's variant hides something.
@@ -71,6 +76,22 @@ pub enum Isolation {
     Session,
 }
 
+/// How the variants that a server offers itself are offered to clients: as `<server>/<id>`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Passthrough {
+    /// Whether the hints of clients rank them among the configured variants. If not, they come last.
+    pub rank: bool,
+}
+
+impl Passthrough {
+    /// Variants that come last, or that hints of clients rank.
+    #[must_use]
+    pub const fn ranked(rank: bool) -> Self {
+        Self { rank }
+    }
+}
+
 /// Which calls are sent once more when a server is lost while it works on them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetryPolicy {
@@ -95,6 +116,8 @@ impl UpstreamConfig {
             isolation: Isolation::default(),
             retry: RetryPolicy::default(),
             variant: None,
+            passthrough: None,
+            variant_of: None,
             forwarded_extensions: DEFAULT_FORWARDED.map(str::to_owned).to_vec(),
             allowed_methods: Vec::new(),
             is_dedicated: false,
@@ -129,6 +152,24 @@ impl UpstreamConfig {
         self
     }
 
+    /// The name of the server: that of the configuration, also for a variant that the server offers itself.
+    pub fn server_name(&self) -> &str {
+        self.variant_of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The source of a variant that the server offers itself, named `<server>/<id>`: the same server, and a selector in
+    /// each request. It has connections of its own.
+    #[must_use]
+    pub fn of_upstream_variant(&self, id: &VariantId) -> Self {
+        Self {
+            name: format!("{}/{id}", self.name),
+            variant: Some(id.clone()),
+            variant_of: Some(self.name.clone()),
+            loop_error: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Whether `other` is the same server with the same settings, so that it can use the same connection.
     pub fn is_same_connection(&self, other: &Self) -> bool {
         let Self {
@@ -140,6 +181,8 @@ impl UpstreamConfig {
             isolation,
             retry,
             variant,
+            passthrough,
+            variant_of,
             forwarded_extensions,
             is_dedicated,
             is_pooled,
@@ -161,6 +204,8 @@ impl UpstreamConfig {
             && *isolation == other.isolation
             && *retry == other.retry
             && *variant == other.variant
+            && *passthrough == other.passthrough
+            && *variant_of == other.variant_of
             && *forwarded_extensions == other.forwarded_extensions
             && *is_dedicated == other.is_dedicated
             && *is_pooled == other.is_pooled

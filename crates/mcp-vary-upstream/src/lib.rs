@@ -34,7 +34,7 @@ mod stdio;
 mod supervised;
 mod upstream_variant;
 
-pub use self::config::{Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
+pub use self::config::{Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig};
 pub use self::connection::{Exchange, UpstreamConnection};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::handshake::Opening;

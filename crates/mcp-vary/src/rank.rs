@@ -214,6 +214,26 @@ impl Ranking {
         true
     }
 
+    /// Adds `variants` after all others, in this order, without points.
+    ///
+    /// Used for variants that a client can select, and that its hints do not.
+    pub fn append<'a>(&mut self, variants: impl IntoIterator<Item = &'a ServerVariant>) {
+        let first = self.entries.len();
+        let last = variants
+            .into_iter()
+            .enumerate()
+            .map(|(at, variant)| Ranked {
+                id: variant.id.clone(),
+                status: variant.status,
+                score: 0,
+                reasons: Vec::new(),
+                promoted: false,
+                priority: variant.priority,
+                declared: first + at,
+            });
+        self.entries.extend(last);
+    }
+
     /// The variants to advertise, at most `limit` (2 to 5), and whether there are more.
     ///
     /// The default is always included, and another stable variant if there is one: it takes the last place if it

@@ -17,6 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "fuzzing",
         "frontend",
         "reload",
+        "upstream_variants",
         "report",
         "status",
         "gateway",

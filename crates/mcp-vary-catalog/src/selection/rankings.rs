@@ -25,6 +25,8 @@ use crate::index::VariantIndex;
 #[derive(Debug)]
 pub struct Rankings {
     variants: Variants,
+    /// The variants that come last, whatever the hints of a client.
+    unranked: BTreeSet<VariantId>,
     weights: Weights,
     /// How many variants are advertised (SV-3).
     advertised: usize,
@@ -91,11 +93,19 @@ impl Rankings {
     pub fn new(variants: Variants, weights: Weights, advertised: usize) -> Self {
         Self {
             variants,
+            unranked: BTreeSet::new(),
             weights,
             advertised: advertised.clamp(2, 5),
             cache: Memo::new(CACHE_BYTES),
             computed: AtomicU64::new(0),
         }
+    }
+
+    /// Puts these variants after all others: hints do not rank them, and a model is not asked about them.
+    #[must_use]
+    pub fn with_unranked(mut self, unranked: BTreeSet<VariantId>) -> Self {
+        self.unranked = unranked;
+        self
     }
 
     /// The maximum number of advertised variants.
@@ -138,13 +148,33 @@ impl Rankings {
         order: &[VariantId],
         scope: Reordering,
     ) -> Option<RankedVariants> {
-        let mut ranking = self.ranking(hints, visible);
-        let is_used = ranking.reorder(order, scope);
-        is_used.then(|| self.advertise(&ranking))
+        let mut ranking = rank(self.visible(visible), hints, &self.weights);
+        if !ranking.reorder(order, scope) {
+            return None;
+        }
+        ranking.append(self.visible_unranked(visible));
+        Some(self.advertise(&ranking))
     }
 
-    /// The variants that a client may see, in the order of declaration: those of `visible`, or all.
+    /// The variants that are ranked for a client, in the order of declaration: those of `visible`, or all.
     pub fn visible<'a>(
+        &'a self,
+        visible: Option<&'a [VariantIndex]>,
+    ) -> impl Iterator<Item = &'a ServerVariant> {
+        self.all_visible(visible)
+            .filter(|variant| !self.unranked.contains(&variant.id))
+    }
+
+    /// The variants that come after those.
+    fn visible_unranked<'a>(
+        &'a self,
+        visible: Option<&'a [VariantIndex]>,
+    ) -> impl Iterator<Item = &'a ServerVariant> {
+        self.all_visible(visible)
+            .filter(|variant| self.unranked.contains(&variant.id))
+    }
+
+    fn all_visible<'a>(
         &'a self,
         visible: Option<&'a [VariantIndex]>,
     ) -> impl Iterator<Item = &'a ServerVariant> {
@@ -157,8 +187,8 @@ impl Rankings {
 
     /// Whether both rank the same variants in the same way.
     pub fn ranks_like(&self, other: &Self) -> bool {
-        (&self.variants, &self.weights, self.advertised)
-            == (&other.variants, &other.weights, other.advertised)
+        (&self.variants, &self.unranked) == (&other.variants, &other.unranked)
+            && (&self.weights, self.advertised) == (&other.weights, other.advertised)
     }
 
     fn compute(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> RankedVariants {
@@ -167,7 +197,9 @@ impl Rankings {
     }
 
     fn ranking(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> Ranking {
-        rank(self.visible(visible), hints, &self.weights)
+        let mut ranking = rank(self.visible(visible), hints, &self.weights);
+        ranking.append(self.visible_unranked(visible));
+        ranking
     }
 
     fn advertise(&self, ranking: &Ranking) -> RankedVariants {
@@ -186,8 +218,8 @@ impl Rankings {
 
     /// How all variants rank for a client with these hints, and why.
     pub fn explain(&self, hints: &VariantHints) -> Explanation {
-        let ranking = rank(self.variants.iter(), hints, &self.weights);
-        let declared = self.variants.iter().flat_map(|it| it.hints.keys());
+        let ranking = self.ranking(hints, None);
+        let declared = self.visible(None).flat_map(|it| it.hints.keys());
         let declared: BTreeSet<_> = declared.map(String::as_str).collect();
         let weighs = |key: &str| self.weights.hints.get(key).is_some_and(|it| it.first > 0);
         let keys = |wanted: &dyn Fn(&str) -> bool| {
@@ -290,6 +322,27 @@ mod tests {
             }
         }
         assert_eq!(rankings.computed(), 7);
+    }
+
+    /// EXT-9: variants without weight come last, whatever the hints, and a model is not asked about them.
+    #[test]
+    fn unranked_variants_come_last() {
+        let unranked = BTreeSet::from(["b".parse().unwrap()]);
+        let rankings = rankings(Weights::default(), VARIANTS).with_unranked(unranked);
+        let cases: [Case<'_>; 3] = [
+            (&[("useCase", "y")], None, &[0, 2, 3]),
+            (&[("useCase", "y")], Some(&[0, 1]), &[0, 1]),
+            (&[], Some(&[1]), &[1]),
+        ];
+        for (hints, visible, expected) in cases {
+            assert_eq!(order(&rankings, hints, visible, 0), expected, "{hints:?}");
+        }
+        let asked: Vec<_> = rankings.visible(None).map(|it| it.id.as_str()).collect();
+        assert_eq!(asked, ["a", "c", "d"]);
+        let explained = rankings.explain(&hints(&[("useCase", "y")]));
+        assert_eq!(explained.ranking.entries()[3].id.as_str(), "b");
+        assert_eq!(explained.ranking.entries()[3].score, 0);
+        assert!(explained.unknown.is_empty());
     }
 
     /// SV-7: no two sets of hints have one digest by the way they are written one after the other.

@@ -81,9 +81,21 @@ impl VariantRequest {
     }
 }
 
-/// The id in `/mcp/v/<id>`, percent-decoded, or `None` for other paths.
+/// The id in `/mcp/v/<id>` or `/mcp/v/<server>/<id>`, percent-decoded, or `None` for other paths.
 fn path_variant(path: &str) -> Option<String> {
     let encoded = path.strip_prefix(VARIANT_PATH)?;
+    match encoded.split_once('/') {
+        None => decoded_segment(encoded),
+        Some((server, id)) => Some(format!(
+            "{}/{}",
+            decoded_segment(server)?,
+            decoded_segment(id)?
+        )),
+    }
+}
+
+/// A segment of a path, percent-decoded; `None` if it is empty or not valid.
+fn decoded_segment(encoded: &str) -> Option<String> {
     // The decoder keeps an incomplete escape as it is. A path with one does not name a variant.
     let is_escape = |after: &str| {
         let digits = after.as_bytes().get(..2);
@@ -172,7 +184,11 @@ mod tests {
         names("/mcp/v/compact", Some("compact"));
         names("/mcp/v/f%C3%BCr%20mich", Some("für mich"));
         names("/mcp/v/", None);
-        names("/mcp/v/a/b", None);
+        names("/mcp/v/crm/agent", Some("crm/agent"));
+        names("/mcp/v/crm/a%2Fb", Some("crm/a/b"));
+        names("/mcp/v/a/b/c", None);
+        names("/mcp/v/a/", None);
+        names("/mcp/v//b", None);
         names("/mcp/v/%", None);
         names("/mcp/v/%zz", None);
         names("/mcp/v/%ff", None);

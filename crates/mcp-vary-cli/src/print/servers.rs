@@ -59,7 +59,7 @@ pub(crate) fn upstream_variant_note<T: Display>(server: &str, ids: &[T]) -> Opti
     let all: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
     Some(format!(
         "server `{server}` offers variants of its own: {}. Vary uses `{first}`; add `variant` with another id to \
-         its entry to use that one instead",
+         its entry to use that one instead, or `passthrough: on` to offer all of them",
         all.join(", ")
     ))
 }

@@ -14,7 +14,8 @@ fn in_front_of(inner: &Server, name: &str, entry: &str) -> String {
 }
 
 const NOTE: &str = "server `inner` offers variants of its own: `standard`, `compact`, `directory`, `read-only`. Vary uses \
-                    `standard`; add `variant` with another id to its entry to use that one instead";
+                    `standard`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of \
+                    them";
 
 /// EXT-9: the check, the start and the status have the variants of a server that clients do not see.
 #[test]
@@ -59,4 +60,36 @@ fn the_variant_of_a_server_is_selected_in_its_entry() {
     let problem = "server `inner` has no variant `directry`: it offers `standard`, `compact`, `directory`, `read-only`; \
                    change `variant` in its entry";
     assert!(checked.contains(problem), "{checked}");
+}
+
+/// EXT-9: with `passthrough: on`, a real Vary behind a Vary: its variants have addresses, are checked, and are no news.
+#[test]
+fn the_variants_of_a_server_can_be_selected_by_clients() {
+    let inner = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let url = inner.url();
+    let text = format!(
+        "servers: {{inner: {{url: \"{url}\", passthrough: on}}}}\nvariants: {{everything: {{}}}}\nlisten: 0\nadmin: 0\n"
+    );
+    let path = file("upstream-variants-passthrough.yaml", &text);
+    let path = path.to_str().unwrap();
+    let checked = run(&["config", "check", path]).data(0);
+    assert!(!checked.contains("variants of its own"), "{checked}");
+    assert!(checked.contains("inner/directory"), "{checked}");
+    let outer = Server::start(&["serve", path]);
+    let status = run(&["status", &outer.admin()]).data(0);
+    assert!(status.contains("inner/read-only"), "{status}");
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let list =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    for (variant, expected) in [("everything", false), ("inner/directory", true)] {
+        let head = format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nMCP-Server-Variant: {variant}\r\n"
+        );
+        let listed = outer.post_with(&list.to_string(), &head);
+        let found = listed.contains("describe_tools");
+        assert_eq!(found, expected, "{variant}: {listed}");
+    }
 }

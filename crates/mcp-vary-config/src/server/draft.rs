@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use http::{HeaderName, Uri};
 use mcp_vary::variant::VariantId;
-use mcp_vary_upstream::{HeaderSource, Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
+use mcp_vary_upstream::{
+    HeaderSource, Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig,
+};
 
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
@@ -27,6 +29,7 @@ pub(super) struct PartialServer {
     pub(super) isolation: Isolation,
     pub(super) retry: RetryPolicy,
     pub(super) variant: Option<VariantId>,
+    pub(super) passthrough: Option<Passthrough>,
     pub(super) mirrored: Option<Vec<String>>,
     pub(super) allowed_methods: Vec<String>,
     pub(super) trusts_annotations: bool,
@@ -75,6 +78,7 @@ impl PartialServer {
         }
         config.retry = self.retry;
         config.variant = self.variant;
+        config.passthrough = self.passthrough;
         config.allowed_methods = self.allowed_methods;
         if let Some(mirrored) = self.mirrored {
             config.forwarded_extensions = mirrored;

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use http::Uri;
 use mcp_vary::variant::VariantId;
-use mcp_vary_upstream::{Isolation, Limits, RetryPolicy};
+use mcp_vary_upstream::{Isolation, Limits, Passthrough, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
+use serde_json::{Value, json};
 
 use super::draft::{Kind, PartialServer};
 use super::headers;
+use crate::document;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, MOST, Reader};
 use crate::schema_builder::SchemaBuilder;
@@ -189,6 +191,12 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         }),
     },
     KeySpec {
+        key: "passthrough",
+        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come last, whatever the hints of a client; with `{rank: on}` their hints rank them among the others. Without effect with `variants: off`",
+        default: "off",
+        takes: ValueKind::Other(passthrough_shape, read_passthrough),
+    },
+    KeySpec {
         key: "allow-methods",
         about: "methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they \
 pass only under variants that hide nothing",
@@ -229,6 +237,32 @@ pass only under variants that hide nothing",
         takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.dedicated_connections),
     },
 ];
+
+const PASSTHROUGH: &[KeySpec<Passthrough>] = &[KeySpec {
+    key: "rank",
+    about: "whether the hints of these variants rank them for clients, among the variants of the file; one of them can be the default of a client then",
+    default: "off",
+    takes: ValueKind::Switch(|passthrough| &mut passthrough.rank),
+}];
+
+fn passthrough_shape(schema: &mut SchemaBuilder) -> Value {
+    json!({"anyOf": [schema.switch(), schema.table(&[PASSTHROUGH])]})
+}
+
+fn read_passthrough(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
+    let mut passthrough = Passthrough::default();
+    let mut is_on = true;
+    match &field.node.value {
+        document::Value::Table(_) => {
+            reader.settings(field, &[PASSTHROUGH], &mut passthrough, "{rank: on}");
+        }
+        _ => {
+            is_on = false;
+            reader.switch(field, &mut is_on);
+        }
+    }
+    draft.passthrough = is_on.then_some(passthrough);
+}
 
 const RESTART: &[KeySpec<Limits>] = &[
     KeySpec {

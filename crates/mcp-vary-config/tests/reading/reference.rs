@@ -158,6 +158,9 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         ),
         "audit" => format!("servers: {{{server}}}}}\naudit: {{to: stdout, {key}: {default}}}"),
         "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
+        "passthrough" => {
+            format!("servers: {{{server}, passthrough: {{{key}: {default}}}}}}}")
+        }
         _ => format!("servers: {{{server}, {key}: {default}}}}}"),
     }
 }
@@ -194,6 +197,7 @@ fn every_setting_is_in_the_reference() {
         ("top", "# Top level"),
         ("server", "# A server"),
         ("restart", "| key of `restart`"),
+        ("passthrough", "| key of `passthrough`"),
         ("rule", "| key of a rule"),
         ("variant", "| key of a variant"),
         ("condition", "| key of a condition"),

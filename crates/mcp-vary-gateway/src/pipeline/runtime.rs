@@ -22,6 +22,7 @@ use crate::pipeline::memory::ClientMemory;
 use crate::pipeline::startup::StartupSettings;
 use crate::pool::dedicated::DedicatedPool;
 use crate::pool::observer::ConnectionObserver;
+use crate::pool::upstream_variants::UpstreamVariants;
 use crate::pool::{PoolContext, PoolServices};
 use crate::session::deprecation::DeprecationLog;
 use crate::session::directory_uses::DirectoryUses;
@@ -50,6 +51,8 @@ pub(crate) struct Services {
     /// Notifies clients of changes.
     pub(crate) hub: Arc<SubscriptionHub>,
     pub(crate) pool: PoolServices,
+    /// The variants that servers offer themselves.
+    pub(crate) upstream_variants: UpstreamVariants,
     pub(crate) tasks: Arc<TaskServices>,
     pub(crate) exchange: Arc<ExchangeServices>,
     pub(crate) memory: ClientMemory,
@@ -193,6 +196,7 @@ impl Services {
             sessions: Sessions::new(config, session_keys.collect(), Arc::clone(&hub) as _),
             authentication: CurrentAuthentication::default(),
             pool: shared.pool(config, observer, &counters),
+            upstream_variants: UpstreamVariants::default(),
             exchange: shared.exchange(config, &tasks),
             hub,
             tasks,

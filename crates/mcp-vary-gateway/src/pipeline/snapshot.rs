@@ -28,6 +28,7 @@ use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
 use crate::pool::access::{AccessControl, AllowedVariants};
+use crate::pool::upstream_variants::OfferedVariants;
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
@@ -125,6 +126,22 @@ fn join_chain(config: &mut Config, services: &Services) -> ChainPosition {
     position
 }
 
+/// The variants that servers offer themselves; each has become a server of its own in `config`.
+fn offered_upstream(config: &mut Config, services: &Services) -> OfferedVariants {
+    let mut servers = std::mem::take(&mut config.servers);
+    if !config.variants {
+        // Clients can select none.
+        servers
+            .iter_mut()
+            .for_each(|server| server.passthrough = None);
+    }
+    let is_named_already = |id: &VariantId| config.variant_set.index_of(id.as_str()).is_some();
+    let known = &services.upstream_variants;
+    let mut upstream = known.offered(servers, is_named_already);
+    config.servers = std::mem::take(&mut upstream.servers);
+    upstream
+}
+
 fn background_tasks(services: &Services) -> BackgroundTasks {
     BackgroundTasks {
         tasks: services.background_tasks.clone(),
@@ -155,14 +172,15 @@ impl ConfigSnapshot {
         if let Some(before) = before {
             config.rates = config.rates.or_unchanged(&before.config.rates);
         }
+        let upstream = offered_upstream(&mut config, &services);
         let position = join_chain(&mut config, &services);
         let rules = ClientRules::new(&config.selection);
-        let variant_set =
-            VariantSet::with_presentations(&config.variant_set, &rules.presentations());
+        let variant_set = VariantSet::with_upstream(&config.variant_set, upstream.variants);
+        let variant_set = VariantSet::with_presentations(&variant_set, &rules.presentations());
         let layout = layout(&config, &variant_set, &rules);
         services
             .pending_server_requests
-            .name_servers(config.servers.len() > 1);
+            .name_servers(config.configured_servers().count() > 1);
         let access = access_control(&config, &variant_set);
         let pool = UpstreamPool::new(
             config.servers.clone(),
@@ -192,7 +210,7 @@ impl ConfigSnapshot {
             calls: ServerCalls::new(&config.servers, before.map(|before| &before.calls)),
             selector: VariantSelector::new(
                 &config,
-                Arc::clone(&variant_set),
+                (Arc::clone(&variant_set), upstream.unranked),
                 rules,
                 background_tasks(&services),
                 before.map(|before| &before.selector),

@@ -5,6 +5,7 @@
 //! chosen variant becomes the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no
 //! choice: for that client, the other variants do not exist.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary::error::Error;
@@ -62,16 +63,17 @@ impl VariantSelector {
     /// The selector of a configuration. What a model ranked under the configuration `before` stays if it is the same.
     pub(crate) fn new(
         config: &Config,
-        variant_set: Arc<VariantSet>,
+        (variant_set, unranked): (Arc<VariantSet>, BTreeSet<VariantId>),
         rules: ClientRules,
         background: BackgroundTasks,
         before: Option<&Self>,
     ) -> Self {
-        let rankings = Arc::new(Rankings::new(
+        let rankings = Rankings::new(
             variant_set.variants.clone(),
             config.weights.clone(),
             config.advertised,
-        ));
+        );
+        let rankings = Arc::new(rankings.with_unranked(unranked));
         let model = config.model_ranking.as_ref().filter(|_| config.variants);
         let before = before.and_then(|before| before.model_ranking.as_ref());
         Self {

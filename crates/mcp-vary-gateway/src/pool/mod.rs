@@ -21,6 +21,7 @@ mod server;
 pub(crate) mod source;
 mod table;
 mod task_events;
+pub(crate) mod upstream_variants;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,7 @@ use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
+use mcp_vary_upstream::{ConcurrencyLimit, Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::response::RpcError;
@@ -108,15 +109,7 @@ impl UpstreamPool {
         let is_isolated = configs
             .iter()
             .any(|config| config.isolation == Isolation::Session);
-        let servers = configs.into_iter().map(|mut config| {
-            config.counters = Arc::clone(&services.counters);
-            let unchanged = before.and_then(|before| before.server(&config));
-            unchanged.map_or_else(
-                || Arc::new(PooledServer::new(config, services.dedicated.next_number())),
-                Arc::clone,
-            )
-        });
-        let servers: Vec<_> = servers.collect();
+        let servers = pooled_servers(configs, before, services);
         let base_era = before.map(|before| Arc::clone(&before.base_era));
         let base_era = base_era.unwrap_or_default();
         let era = base_era.era.get().copied();
@@ -154,7 +147,8 @@ impl UpstreamPool {
 
     /// Shows clients the lists that are known by now. Names of removed servers become free for others.
     pub(crate) async fn publish(&self) {
-        let names = self.base.sources().iter().map(|it| Arc::clone(&it.name));
+        let names = self.base.sources().iter();
+        let names = names.map(|it| Arc::clone(&it.server_name));
         self.services.context.shared_lists.registry.retain(names);
         self.base.catalog.publish().await;
     }
@@ -463,6 +457,32 @@ impl UpstreamPool {
             .collect();
         join_all(connections.iter().map(|it| it.close())).await;
     }
+}
+
+/// The servers of `configs`, those of `before` if they are unchanged. The variants that a server offers itself follow it,
+/// and share its limit of concurrent calls.
+fn pooled_servers(
+    configs: Vec<UpstreamConfig>,
+    before: Option<&UpstreamPool>,
+    services: &PoolServices,
+) -> Vec<Arc<PooledServer>> {
+    let mut servers: Vec<Arc<PooledServer>> = Vec::with_capacity(configs.len());
+    for mut config in configs {
+        config.counters = Arc::clone(&services.counters);
+        if let Some(unchanged) = before.and_then(|before| before.server(&config)) {
+            servers.push(Arc::clone(unchanged));
+            continue;
+        }
+        let of = config.variant_of.as_ref();
+        let server = of.and_then(|of| servers.iter().find(|it| it.config.name == *of));
+        let concurrency = server.map_or_else(
+            || Arc::new(ConcurrencyLimit::new(&config.limits)),
+            |server| Arc::clone(&server.concurrency),
+        );
+        let number = services.dedicated.next_number();
+        servers.push(Arc::new(PooledServer::new(config, number, concurrency)));
+    }
+    servers
 }
 
 /// Bytes for the capabilities that servers receive, in each of two generations.

@@ -55,10 +55,14 @@ enum ConnectionOwner {
 type ConnectionMap = BTreeMap<ConnectionKey, Weak<SupervisedConnection>>;
 
 impl PooledServer {
-    pub(super) fn new(config: UpstreamConfig, index: usize) -> Self {
+    pub(super) fn new(
+        config: UpstreamConfig,
+        index: usize,
+        concurrency: Arc<ConcurrencyLimit>,
+    ) -> Self {
         Self {
             index,
-            concurrency: Arc::new(ConcurrencyLimit::new(&config.limits)),
+            concurrency,
             learned: Arc::default(),
             config,
             connections: Lock::default(),

@@ -34,8 +34,10 @@ use mcp_vary_wire::response::RpcError;
 pub(crate) struct ServerSource {
     /// Identifies it as the source of resource updates.
     pub(crate) id: ConnectionId,
-    /// The server's name in the configuration.
+    /// The server's name in the configuration; `<server>/<id>` for a variant that the server offers itself.
     pub(crate) name: Arc<str>,
+    /// The server's name in the configuration, which access rules, limits and names go by.
+    pub(crate) server_name: Arc<str>,
     pub(crate) connection: Arc<SupervisedConnection>,
     snapshot: ArcSwap<ServerSnapshot>,
     following: watch::Sender<Following>,
@@ -79,6 +81,7 @@ impl ServerSource {
         Self {
             id: ConnectionId::next(),
             name: connection.config().name.as_str().into(),
+            server_name: connection.config().server_name().into(),
             connection,
             snapshot: ArcSwap::from_pointee(snapshot),
             following: watch::Sender::default(),
@@ -131,15 +134,22 @@ impl ServerSource {
         self.views.store(views, Ordering::Relaxed);
     }
 
-    /// The server's name in the configuration.
-    /// The variants that the server offers itself; none if the configuration selects one of them.
+    /// The variants that the server offers itself, and that clients cannot select; none if the configuration selects one
+    /// of them.
     pub(crate) fn upstream_variants(&self) -> Vec<VariantId> {
-        let selected = self.connection.config().variant.is_some();
+        let config = self.connection.config();
+        let selected = config.variant.is_some() || config.passthrough.is_some();
         let snapshot = self.snapshot();
         let handshake = snapshot.handshake.as_ref().filter(|_| !selected);
         handshake.map_or_else(Vec::new, |handshake| handshake.offered_variants())
     }
 
+    /// Whether it has the lists of a variant that the server offers itself.
+    pub(crate) fn is_upstream_variant(&self) -> bool {
+        self.connection.config().variant_of.is_some()
+    }
+
+    /// The server's name, or that of its variant: `<server>/<id>`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -162,7 +172,8 @@ impl ServerSource {
     pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
         let snapshot = self.snapshot.load();
         ServerListing {
-            server: self.name().into(),
+            server: Arc::clone(&self.server_name),
+            upstream_variant: self.is_upstream_variant().then(|| Arc::clone(&self.name)),
             server_traits: snapshot.traits(),
             was_connected: snapshot.handshake.is_some(),
             listing: snapshot.listings.get(&kind).cloned(),

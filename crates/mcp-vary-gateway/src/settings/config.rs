@@ -224,6 +224,12 @@ impl Config {
         Ok(self)
     }
 
+    /// The servers, without the variants that they offer themselves.
+    pub(crate) fn configured_servers(&self) -> impl Iterator<Item = &UpstreamConfig> {
+        let servers = self.servers.iter();
+        servers.filter(|server| server.variant_of.is_none())
+    }
+
     /// Makes a variant the default of clients without a matching rule, regardless of their hints.
     ///
     /// # Errors

@@ -278,7 +278,7 @@ fn rebind(
     let shows = |server: &ServerIndex| {
         let source = server.get(sources);
         let is_shown = |source: &Arc<super::ServerSource>| {
-            face.allows_unlisted(&address.upstream_uri, source.name())
+            face.allows_unlisted(&address.upstream_uri, &source.server_name)
         };
         address.fault.is_none() && source.is_some_and(is_shown)
     };

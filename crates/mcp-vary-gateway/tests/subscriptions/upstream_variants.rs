@@ -7,9 +7,11 @@ use mcp_vary_gateway::Target;
 use mcp_vary_testkit::changing_server::ChangingServer;
 use mcp_vary_testkit::client::ClientKind;
 use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::under;
 use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything, updated};
 use mcp_vary_testkit::scripted_server::ScriptedServer;
 use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::Passthrough;
 use serde_json::json;
 
 use crate::support::{Harness, config};
@@ -60,6 +62,56 @@ async fn changes_of_the_selected_variant_reach_clients() {
         let expected = changed("tools", "standard");
         assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         let listed = way.ask(&outer, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(listed["result"]["tools"][1]["name"], "added");
+    };
+    join_all(pairs.map(check)).await;
+}
+
+/// EXT-9: the same for a variant of the server that the client selects itself. Its list and its resources change under its
+/// own name.
+#[tokio::test]
+async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
+    let pairs = [Era::Legacy, Era::Modern]
+        .into_iter()
+        .flat_map(|era| [ClientKind::HttpLegacy, ClientKind::HttpModern].map(|way| (era, way)));
+    let check = async |(era, way): (Era, ClientKind)| {
+        let stage = ChangingServer::new(era);
+        let inner = Harness::changing(&stage).await;
+        let url = format!("http://{}/mcp", inner.address).parse().unwrap();
+        let mut config = config(Target::http(url));
+        config.servers[0].passthrough = Some(Passthrough::default());
+        let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+        // The default, and four variants.
+        let listens = async {
+            while inner.gateway.status().listeners < 5 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        soon(listens).await;
+        let compact = "peer/compact";
+        let filter = everything(&["note:a"]);
+        let mut subscriber =
+            NotificationClient::listening(&outer, way, filter, Some(compact)).await;
+        if !way.is_modern() {
+            let uri = under(compact, json!({"uri": "note:a"}));
+            let answer = subscriber.ask("resources/subscribe", uri).await;
+            assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+        }
+        match era {
+            Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
+            Era::Modern => stage.wait_for_subscriptions(&["note:a"]).await,
+        }
+        stage.notify_updated("note:a");
+        let expected = updated("note:a", compact);
+        assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
+        stage.set_tools(&["first", "added"]);
+        stage.notify_list_changed("tools");
+        let expected = changed("tools", compact);
+        // A session is notified of each variant that it was offered.
+        let changes = async { while subscriber.change().await != expected {} };
+        soon(changes).await;
+        let list = under(compact, json!({}));
+        let listed = way.ask(&outer, &json!({}), "tools/list", list).await;
         assert_eq!(listed["result"]["tools"][1]["name"], "added");
     };
     join_all(pairs.map(check)).await;

@@ -210,7 +210,7 @@ async fn what_names_no_variant_is_an_error() {
         }
     }
     let elsewhere = Asks {
-        path: Some("/mcp/v/a/b"),
+        path: Some("/mcp/v/a/b/c"),
         ..Asks::default()
     };
     let answer = elsewhere.modern(&harness, "tools/list").await;

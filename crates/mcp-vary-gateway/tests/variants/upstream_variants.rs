@@ -14,7 +14,7 @@ use super::rules_by_variant;
 use crate::support::{Harness, config};
 
 /// The configuration of a gateway in front of `inner`, which selects `variant` of it.
-fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {
+pub(super) fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {
     let url = format!("http://{}/mcp", inner.address).parse().unwrap();
     let mut config = config(Target::http(url));
     config.servers[0].variant = variant.map(|id| id.parse().unwrap());

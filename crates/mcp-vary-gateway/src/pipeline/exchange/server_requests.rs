@@ -22,7 +22,7 @@ impl InFlightRequest {
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
             let (registry, server) = (&self.services.task_registry, &self.response.server);
-            let names = registry.client_ids(server, session.client);
+            let names = registry.client_ids(&self.response.source, session.client);
             let questions = &self.services.mrtr.pending_server_requests;
             let (question, message) = questions.forward(session, (server, &request), &names)?;
             self.pending_server_requests.push(question);

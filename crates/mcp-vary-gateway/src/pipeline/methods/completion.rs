@@ -99,8 +99,9 @@ impl RequestContext<'_> {
     ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
         let shows_all = !self.variant_set().config(view).selects_prompts();
         let is_listed = self.catalog.prompt(view, name).is_some();
-        if self.is_before_one_server() && shows_all && !is_listed {
-            return Ok((ServerIndex::FIRST, None));
+        let only = self.only_source(view);
+        if let Some(only) = only.filter(|_| shows_all && !is_listed) {
+            return Ok((only, None));
         }
         let prompt = self.known_prompt(view, name).await?;
         self.check_access(view, (ListKind::Prompts, &prompt.item_ref), None)?;
@@ -140,10 +141,10 @@ impl RequestContext<'_> {
         uri: &str,
     ) -> Result<(ServerIndex, String), RpcError> {
         let variant_set = self.variant_set();
-        let shows_all =
-            self.is_before_one_server() && !variant_set.config(view).selects_resources();
-        if shows_all && !variant_set.checks_uris(view) {
-            return Ok((ServerIndex::FIRST, uri.to_owned()));
+        let only = self.only_source(view);
+        let only = only.filter(|_| !variant_set.config(view).selects_resources());
+        if let Some(only) = only.filter(|_| !variant_set.checks_uris(view)) {
+            return Ok((only, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
             if let Some(template) = catalog.resolve_template(view, uri) {
@@ -158,9 +159,9 @@ impl RequestContext<'_> {
                     self.allows_unlisted(view, upstream_uri, server)
                         .then_some(server)
                 };
-                match is_fine && shows_all {
-                    true => Some(ServerIndex::FIRST),
-                    false => is_fine.then(shown).flatten(),
+                match only.filter(|_| is_fine) {
+                    Some(only) => Some(only),
+                    None => is_fine.then(shown).flatten(),
                 }
             });
             Some((server?, address.upstream_uri.into_owned()))

@@ -26,16 +26,18 @@ use crate::session::client::Client;
 impl RequestContext<'_> {
     /// Forwards a method of an extension to the server that declares one, if only one does.
     pub(crate) async fn extension_request(self) -> Result<Dispatch, RpcError> {
+        let view = self.active_view()?;
         let server_snapshot = self.catalog.servers();
-        let mut declaring = server_snapshot.filter(|(_, server_snapshot)| {
+        let mut declaring = server_snapshot.filter(|(server, server_snapshot)| {
             let hello = server_snapshot.handshake.as_ref();
-            hello.is_some_and(|hello| initialize::declares_other_extensions(&hello.capabilities))
+            self.is_source_of(view, *server)
+                && hello
+                    .is_some_and(|hello| initialize::declares_other_extensions(&hello.capabilities))
         });
         let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
             return Err(method_not_found(self.request.method));
         };
         drop(declaring);
-        let view = self.active_view()?;
         self.may_forward(view, server)?;
         self.count_read(view, server)?;
         let forwarding = ForwardRequest {
@@ -68,16 +70,17 @@ impl RequestContext<'_> {
     }
 
     /// The server that declares an extension that the client declares, too, if only one does.
-    fn server_of_the_same_extension(&self) -> Option<ServerIndex> {
+    fn server_of_the_same_extension(&self, view: ViewIndex) -> Option<ServerIndex> {
         let extensions = edit::get(self.client.forwardable(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
         let server_snapshot = self.catalog.servers();
-        let mut sharing = server_snapshot.filter(|(_, server_snapshot)| {
+        let mut sharing = server_snapshot.filter(|(server, server_snapshot)| {
             let hello = server_snapshot.handshake.as_ref();
             let declared =
                 |id| hello.is_some_and(|hello| initialize::declares(&hello.capabilities, id));
             let mut ids = extensions.iter().map(|(id, _)| id);
-            ids.any(|id| initialize::may_notify(id) && declared(id))
+            self.is_source_of(view, *server)
+                && ids.any(|id| initialize::may_notify(id) && declared(id))
         });
         match (sharing.next(), sharing.next()) {
             (Some((server, _)), None) => Some(server),
@@ -87,13 +90,13 @@ impl RequestContext<'_> {
 
     /// Forwards a notification to its server, on the connection of the client's calls.
     async fn forward_extension_notification(&mut self) -> Result<(), RpcError> {
-        let Some(server) = self.server_of_the_same_extension() else {
+        let view = self.active_view()?;
+        let Some(server) = self.server_of_the_same_extension(view) else {
             return Err(method_not_found(self.request.method));
         };
         let counters = &self.snapshot.services.counters;
         member_check::check(self.action, &self.request.params)
             .map_err(|refusal| refusal.into_counted_error(counters))?;
-        let view = self.active_view()?;
         self.may_forward(view, server)?;
         let dedicated = self.dedicated_connection(server).await?;
         let source = self.class.source(server);

@@ -252,6 +252,7 @@ impl RequestContext<'_> {
             active_variant: self.active_variant(view),
             action: self.action,
             server: self.server_name(forwarding.server),
+            source: self.source_name(forwarding.server),
             plan: downward,
             uris: self.changed_uris(view),
             request_state: self.request_state_codec(view, forwarding.server, subject),

@@ -9,6 +9,8 @@ use mcp_vary::text::is_invisible;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::selection::variant_selection::Offers;
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
+use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
@@ -188,18 +190,27 @@ impl ServerDescription<'_> {
         era::cacheable(&result.to_json(), Caching::Never)
     }
 
+    /// The servers of the configuration, without the variants that they offer themselves.
+    fn configured_servers(&self) -> Vec<(&UpstreamConfig, ServerIndex, &Arc<ServerSnapshot>)> {
+        let servers = &self.snapshot.config.servers;
+        let servers = std::iter::zip(servers, self.catalog.servers());
+        let servers = servers.filter(|(server, _)| server.variant_of.is_none());
+        servers
+            .map(|(server, (at, server_snapshot))| (server, at, server_snapshot))
+            .collect()
+    }
+
     /// The handshake of the only server; `None` if there are several servers, or before it is connected.
     fn only_handshake(&self) -> Option<&Handshake> {
-        match self.catalog.snapshots.as_slice() {
-            [server_snapshot] => server_snapshot.handshake.as_deref(),
+        match self.configured_servers().as_slice() {
+            [(_, _, server_snapshot)] => server_snapshot.handshake.as_deref(),
             _ => None,
         }
     }
 
     fn server_info(&self) -> String {
-        let servers = self.snapshot.config.servers.as_slice();
-        let name = match servers {
-            [server] => &server.name,
+        let name = match self.configured_servers().as_slice() {
+            [(server, ..)] => &server.name,
             _ => return client_info(),
         };
         let server_info_json = self
@@ -218,16 +229,16 @@ impl ServerDescription<'_> {
 
     /// The instructions of the only server as it wrote them; those of several servers each below its name. JSON text.
     fn instructions(&self) -> Option<String> {
-        if self.catalog.snapshots.len() == 1 {
+        let servers = self.configured_servers();
+        if servers.len() == 1 {
             let handshake = self
                 .only_handshake()
                 .filter(|_| self.shows_some_of(ServerIndex::FIRST));
             return handshake?.instructions.clone();
         }
-        let servers = &self.snapshot.config.servers;
-        let named = std::iter::zip(servers, self.catalog.servers());
-        let named = named.filter(|(_, (at, _))| self.shows_some_of(*at));
-        let parts = named.filter_map(|(server, (_, server_snapshot))| {
+        let named = servers.into_iter();
+        let named = named.filter(|(_, at, _)| self.shows_some_of(*at));
+        let parts = named.filter_map(|(server, _, server_snapshot)| {
             let written = server_snapshot.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
             (!text.trim().is_empty())

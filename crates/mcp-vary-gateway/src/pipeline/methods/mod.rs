@@ -39,9 +39,10 @@ pub(crate) use crate::pipeline::methods::extensions::{forward_notification, is_o
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::CapabilityClass;
+use crate::pool::source::ServerSource;
 use crate::session::client::Client;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::index::ViewIndex;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_set::VariantSet;
@@ -145,8 +146,25 @@ impl RequestContext<'_> {
         }
     }
 
-    fn is_before_one_server(&self) -> bool {
-        self.class.sources().len() == 1
+    /// The only source of a view: that of a variant that a server offers itself, or the only server. `None` if the view
+    /// has items of several.
+    fn only_source(&self, view: ViewIndex) -> Option<ServerIndex> {
+        let sources = self.class.sources();
+        if self.variant_set().config(view).is_upstream() {
+            let id = self.snapshot.variant_id(view).as_str();
+            return ServerIndex::find(sources, |source| source.name() == id);
+        }
+        let is_configured = |source: &&Arc<ServerSource>| !source.is_upstream_variant();
+        let configured = sources.iter().filter(is_configured).count();
+        (configured == 1).then_some(ServerIndex::FIRST)
+    }
+
+    /// Whether requests of a view can go to a source: that of its variant, if a server offers that itself, else a server.
+    fn is_source_of(&self, view: ViewIndex, server: ServerIndex) -> bool {
+        match self.variant_set().config(view).is_upstream() {
+            true => self.only_source(view) == Some(server),
+            false => !self.class.source(server).is_upstream_variant(),
+        }
     }
 
     fn arguments(&self) -> Result<&str, RpcError> {

@@ -119,16 +119,16 @@ impl RequestContext<'_> {
         what: impl FnOnce(String) -> Identifier,
     ) -> Result<(ServerIndex, String), RpcError> {
         let variant_set = self.variant_set();
-        let shows_all =
-            self.is_before_one_server() && !variant_set.config(view).selects_resources();
-        if shows_all && !variant_set.checks_uris(view) {
-            return Ok((ServerIndex::FIRST, uri.to_owned()));
+        let only = self.only_source(view);
+        let only = only.filter(|_| !variant_set.config(view).selects_resources());
+        if let Some(only) = only.filter(|_| !variant_set.checks_uris(view)) {
+            return Ok((only, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
             let address = catalog.resolve_resource(variant_set, view, uri)?;
             let listed = address.listed_by;
-            let server = listed.or_else(|| match address.fault {
-                None if shows_all => Some(ServerIndex::FIRST),
+            let server = listed.or_else(|| match (&address.fault, only) {
+                (None, Some(only)) => Some(only),
                 _ => self.unlisted_resource(catalog, view, &address),
             });
             Some((server?, address.upstream_uri.into_owned()))
@@ -173,7 +173,7 @@ impl RequestContext<'_> {
         server: ServerIndex,
     ) -> bool {
         let face = self.variant_set().config(view);
-        face.allows_unlisted(upstream_uri, &self.class.source(server).name)
+        face.allows_unlisted(upstream_uri, &self.server_name(server))
     }
 
     /// The error for a `uri` that the variant does not have, or that is ambiguous.

@@ -140,7 +140,14 @@ impl RequestContext<'_> {
         }
     }
 
+    /// The name of a server, which rules and limits go by.
     pub(crate) fn server_name(&self, server: ServerIndex) -> Arc<str> {
+        Arc::clone(&self.class.source(server).server_name)
+    }
+
+    /// The name of the source that a request goes to: that of the server, or `<server>/<id>` for a variant that the
+    /// server offers itself. Tasks and links belong to a source.
+    pub(crate) fn source_name(&self, server: ServerIndex) -> Arc<str> {
         Arc::clone(&self.class.source(server).name)
     }
 }

@@ -141,7 +141,7 @@ impl RequestContext<'_> {
     /// The proxied task. Starts to proxy it if its server still knows it.
     async fn proxied(&self, found: &FoundTask, params: &str) -> Result<Arc<ProxiedTask>, RpcError> {
         let proxied_tasks = &self.snapshot.services.tasks.proxied;
-        let server = self.server_name(found.place.server);
+        let server = self.source_name(found.place.server);
         let key = (server, Arc::from(found.task.id.as_str()));
         if let Some(watched) = proxied_tasks.get(&key) {
             return Ok(watched);

@@ -159,7 +159,7 @@ impl RequestContext<'_> {
         TaskIdCodec {
             dialects: forms,
             services: Arc::clone(&self.snapshot.services.tasks),
-            server: self.server_name(place.server),
+            server: self.source_name(place.server),
             variant: self.snapshot.variant_id(view).clone(),
             principal: self.client.principal.clone(),
             tool: Arc::clone(&place.upstream_name),
@@ -419,7 +419,7 @@ impl RequestContext<'_> {
             // The notifications of a proxied task already have the client's form.
             dialects: DialectPair::both(TaskDialect::Extension),
             client_id: id.into(),
-            server: self.server_name(found.place.server),
+            server: self.source_name(found.place.server),
             // Modern clients know all kinds of content, and these notifications carry no progress.
             rewriter: ResultRewriter {
                 origin: downward.origin,

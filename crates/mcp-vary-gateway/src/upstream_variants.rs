@@ -1,0 +1,102 @@
+//! Offers the variants that servers with `passthrough` offer themselves, as their handshakes show them
+//! ([0047](../../../docs/decisions/0047-passthrough.md)).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary_upstream::ConnectionState;
+use tracing::info;
+
+use crate::gateway::Gateway;
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pool::source::{self, ServerSource};
+use crate::pool::upstream_variants::is_passed_through;
+
+/// The longest wait for the lists of new variants. Other servers, and changes of the configuration, wait meanwhile; lists
+/// that are read later are announced.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+impl Gateway {
+    /// Offers the variants that the servers have by now. If they differ from those that are offered, the configuration
+    /// is used again with the others, like a changed one: sessions continue with their variants, and one whose variant
+    /// is gone has expired.
+    pub(crate) async fn offer_upstream_variants(self: &Arc<Self>) {
+        let _replacing = self.reloading.lock().await;
+        let before = self.current();
+        let known = &self.services.upstream_variants;
+        if !known.record(before.pool.base().sources()) {
+            return;
+        }
+        let built = self.with_upstream_variants(&before);
+        let Some(after) = self.services.shutdown.run_until_cancelled(built).await else {
+            return;
+        };
+        let was_serving = self.is_serving();
+        if was_serving {
+            after.pool.publish().await;
+        }
+        let ids = after.upstream_variant_ids();
+        self.replace(before, &after);
+        // Clients may be served since a moment ago, with the lists of the previous snapshot.
+        if self.is_serving() && !was_serving {
+            after.pool.publish().await;
+        }
+        info!(variants = ids.join(" "), "variants of servers offered");
+    }
+
+    /// The snapshot of the same configuration with the variants that are known by now. It waits a moment for their lists.
+    async fn with_upstream_variants(&self, before: &ConfigSnapshot) -> Arc<ConfigSnapshot> {
+        let services = Arc::clone(&self.services);
+        let after = ConfigSnapshot::open(before.config.clone(), services, Some(before)).await;
+        let known = before.pool.base().sources();
+        let is_new = |source: &&Arc<ServerSource>| !known.iter().any(|it| Arc::ptr_eq(it, source));
+        let new = after.pool.base().sources().iter().filter(is_new);
+        let new: Vec<_> = new.cloned().collect();
+        let limit = after.config.start_wait.min(LONGEST_WAIT);
+        source::first_readings(&new, limit).await;
+        Arc::new(after)
+    }
+
+    /// Follows the handshakes of the servers whose variants clients can select, and that `before` did not have.
+    pub(crate) fn follow_upstream_variants(
+        self: &Arc<Self>,
+        before: Option<&ConfigSnapshot>,
+        after: &ConfigSnapshot,
+    ) {
+        let known = before.map_or(&[][..], |before| before.pool.base().sources());
+        let is_new = |source: &&Arc<ServerSource>| !known.iter().any(|it| Arc::ptr_eq(it, source));
+        let sources = after.pool.base().sources().iter();
+        let sources = sources.filter(|source| is_passed_through(source));
+        for source in sources.filter(is_new) {
+            let (gateway, mut state) = (Arc::downgrade(self), source.connection.state());
+            let following = async move {
+                loop {
+                    let state_now = state.borrow_and_update().clone();
+                    match state_now {
+                        ConnectionState::Closed => return,
+                        ConnectionState::Connected(_) => match gateway.upgrade() {
+                            Some(gateway) => gateway.offer_upstream_variants().await,
+                            None => return,
+                        },
+                        _ => {}
+                    }
+                    if state.changed().await.is_err() {
+                        return;
+                    }
+                }
+            };
+            let shutdown = self.services.shutdown.clone();
+            let following = shutdown.run_until_cancelled_owned(following);
+            self.services.background_tasks.spawn(following);
+        }
+    }
+}
+
+impl ConfigSnapshot {
+    /// The ids of the variants that servers offer themselves.
+    fn upstream_variant_ids(&self) -> Vec<String> {
+        let sources = self.pool.base().sources().iter();
+        let sources = sources.filter(|source| source.is_upstream_variant());
+        sources.map(|source| source.name().to_owned()).collect()
+    }
+}
