@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
 use std::path::Path;
-use std::process;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,15 @@ use crate::behind::START_WAIT;
 use crate::interop::{self, Job, NOTIFIED, SDKS};
 use crate::npm;
 use crate::outcome::Outcome;
-use crate::process::command;
+use crate::process::{self, command};
 use crate::server::Server;
 use crate::workspace::Workspace;
 
 /// The scope that requests need, as in `authorization-server.mjs`.
 const SCOPE: &str = "mcp:read";
+
+/// Vary judges some thousand tokens in that time.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// Below the ports that systems give to clients, so that no connection takes one before a program listens there.
 const PORTS: Range<u16> = 20_000..32_000;
@@ -49,7 +52,22 @@ fn prepared(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
         job.argument["ports"] = json!([next(&mut ports)?, next(&mut ports)?]);
         jobs.push(job);
     }
+    jobs.push(verdicts(workspace)?);
     Ok((jobs, servers))
+}
+
+/// The job of a second implementation, `jose`, which judges the tokens that `examples/token_verdicts.rs` of
+/// `mcp-vary-auth` prints.
+fn verdicts(workspace: &Workspace) -> Result<Job, String> {
+    let mut verdicts = command(workspace.binary("examples/token_verdicts")?);
+    let printed = process::output(&mut verdicts, LIMIT)?;
+    let tokens = workspace.scratch("interop/token-verdicts.jsonl")?;
+    fs::write(&tokens, printed).map_err(|error| format!("{}: {error}", tokens.display()))?;
+    Ok(Job {
+        name: "verdicts of jose".to_owned(),
+        script: "token-verdicts.mjs".to_owned(),
+        argument: json!({"tokens": tokens}),
+    })
 }
 
 /// The authorization server, and a gateway on `port` in front of a server whose requests are recorded; and the scripts'
@@ -95,7 +113,7 @@ fn over_http(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job>
 /// For programs that have to know their port before they listen: it is in the URL that the other side is configured with.
 fn free_ports(range: Range<u16>) -> impl Iterator<Item = u16> {
     let length = u32::from(range.end - range.start);
-    let skipped = process::id().wrapping_mul(STEP) % length;
+    let skipped = std::process::id().wrapping_mul(STEP) % length;
     let ports = range.clone().cycle().skip(skipped as usize);
     let ports = ports.take(range.len());
     ports.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())

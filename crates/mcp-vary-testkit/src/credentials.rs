@@ -5,10 +5,12 @@
 //! nothing. Both publish [`keys::PUBLISHED`]. Rules may use the claim `groups`.
 
 mod draft;
+mod generated;
 pub mod keys;
 mod table;
 
 pub use self::draft::{Draft, good};
+pub use self::generated::tokens;
 pub use self::table::{Row, TABLES};
 
 /// The time of all rows, in seconds since 1970-01-01 UTC.

@@ -140,6 +140,8 @@ fn read_claims(payload: &str) -> Result<RegisteredClaims, TokenError> {
 /// A `NumericDate` (RFC 7519, section 2), without its fraction; `None` if it is absent.
 fn date(claims: &Object<'_>, name: &'static str) -> Result<Option<u64>, TokenError> {
     let spelling = match claims.get(name) {
+        // `null` is no date, and not absent either.
+        None if claims.contains(name) => return Err(TokenError::Claim(name)),
         None => return Ok(None),
         Some(Json::Number(spelling)) => spelling,
         Some(_) => return Err(TokenError::Claim(name)),

@@ -188,6 +188,8 @@ const CLAIMS: &[Row] = &[
     ("nbf in 60 s", || bearer(good().claim("nbf", NOW + 60).sign()), TOKEN),
     ("nbf in 61 s", || bearer(good().claim("nbf", NOW + 61).sign()), NOT_YET),
     ("nbf as text", || bearer(good().claim("nbf", "0").sign()), MALFORMED),
+    ("nbf: null", || bearer(good().claim("nbf", Value::Null).sign()), MALFORMED),
+    ("iat: null", || bearer(good().claim("iat", Value::Null).sign()), MALFORMED),
     ("iat in 61 s", || bearer(good().claim("iat", NOW + 61).sign()), NOT_YET),
     ("from a clock that is an hour late", || bearer(good().claim("iat", NOW - 4200).claim("exp", NOW - 3600).sign()), EXPIRED),
     ("from a clock that is an hour early", || bearer(good().claim("iat", NOW + 3600).claim("exp", NOW + 4200).sign()), NOT_YET),
