@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use mcp_vary_base::io_error;
 use mcp_vary_base::log_backoff::LogBackoff;
 use tracing::{info, warn};
 
@@ -221,7 +222,7 @@ impl Writer {
 
     fn failed(&mut self, error: &io::Error) {
         self.is_failing = true;
-        *self.queue.sink_error.lock() = Some(error.to_string());
+        *self.queue.sink_error.lock() = Some(io_error::describe(error));
         self.queue.totals.failures.fetch_add(1, Ordering::Relaxed);
         if let Some(failure) = self.failures.next() {
             let sink = self.sink.name();

@@ -1,8 +1,9 @@
-//! Clock, randomness and bounded stores, independent of the protocol.
+//! Clock, randomness, bounded stores and texts of system errors, independent of the protocol.
 
 pub mod environment;
 pub mod expiring_store;
 pub mod histogram;
+pub mod io_error;
 pub mod lock;
 pub mod log_backoff;
 pub mod memo;

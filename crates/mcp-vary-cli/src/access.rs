@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use mcp_vary_access::{Claims, MAX_CLAIMS_JSON, Principal, PrincipalError};
+use mcp_vary_base::io_error;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::{Config, Gateway};
 
@@ -115,8 +116,9 @@ fn read_claims(text: &str) -> Result<Claims, Failure> {
         true => text.to_owned(),
         false => claims_file(text).map_err(|error| {
             Failure::command(format!(
-                "--as: it is not a JSON object, and cannot be read as a file: {error}; write it like \
-                 '{{\"groups\": [\"dev\"]}}'"
+                "--as: it is not a JSON object, and cannot be read as a file: {}; write it like \
+                 '{{\"groups\": [\"dev\"]}}'",
+                io_error::describe(&error)
             ))
         })?,
     };

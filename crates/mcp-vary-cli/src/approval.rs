@@ -5,12 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
+use mcp_vary_base::io_error;
 use mcp_vary_config::{SecretFiles, Source};
 use mcp_vary_gateway::{Target, UpstreamConfig};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
-use crate::file;
+use crate::file::{self, unreadable};
 use crate::print::table::table;
 use crate::print::{notice, sanitize};
 
@@ -26,8 +27,7 @@ pub(crate) fn confirm(
     usage: &str,
 ) -> Result<(), Failure> {
     let shown = path.display();
-    let absolute = fs::canonicalize(path)
-        .map_err(|error| Failure::command(format!("{shown} cannot be read: {error}")))?;
+    let absolute = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
     let known = KnownFiles::of_user();
     let line = known_line(&absolute, text);
     if known.as_ref().is_some_and(|known| known.contains(&line)) {
@@ -47,13 +47,18 @@ pub(crate) fn confirm(
         &mut io::stdin().lock(),
         &mut io::stderr(),
     );
-    if !is_wanted.map_err(|error| Failure::command(format!("no answer can be read: {error}")))? {
+    let unanswered = |error| {
+        let why = io_error::describe(&error);
+        Failure::command(format!("no answer can be read: {why}"))
+    };
+    if !is_wanted.map_err(unanswered)? {
         return Err(Failure::command(format!("{shown} is not used")));
     }
     let stored = known.map_or(Ok(()), |known| known.add(&line));
     if let Err(error) = stored {
         notice(&format!(
-            "warning: the answer cannot be stored, so Vary asks again next time: {error}"
+            "warning: the answer cannot be stored, so Vary asks again next time: {}",
+            io_error::describe(&error)
         ));
     }
     Ok(())

@@ -23,16 +23,24 @@ use crate::target_args::TargetArgs;
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Log level for standard error: error, warn, info, debug, trace or off [default: error; with serve: warn]
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What is written to standard error.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LogArgs {
+    /// Log level for standard error: error, warn, info, debug, trace or off [default: error; with serve: `log.level` of
+    /// the file, or warn]
     #[arg(
-        long,
+        long = "log",
         global = true,
         value_name = "LEVEL",
         env = "VARY_LOG",
         hide_env_values = true,
         display_order = 100
     )]
-    pub(crate) log: Option<String>,
+    pub(crate) level: Option<String>,
     /// Log more: one level for each -v. Replaces --log
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 101)]
     pub(crate) verbose: u8,
@@ -112,14 +120,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
     /// Form of the lines on standard error. With json, each line is an object with timestamp, level, message and fields
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "plain",
-        display_order = 100
-    )]
-    pub(crate) log_format: LogFormat,
+    /// [default: `log.format` of the file, or plain]
+    #[arg(long, value_enum, value_name = "FORMAT", display_order = 100)]
+    pub(crate) log_format: Option<LogFormat>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     /// The variant for clients that select none and match no rule of `clients`. Replaces `variant` of the file, and
@@ -138,10 +141,9 @@ pub(crate) struct Serve {
 }
 
 /// The form of the lines on standard error.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Text, as a person reads it.
-    #[default]
     Plain,
     /// A JSON object on each line.
     Json,
@@ -227,7 +229,7 @@ pub(crate) struct Tools {
 /// Call a tool as a given client, and show what it receives
 ///
 /// If the server does not support content negotiation, the call goes through Vary. Several --features show several
-/// clients side by side. Without --features, the client declares nothing and gets the result as the server sends it.
+/// clients side by side. Without --features, the client declares no features and gets the result as the server sends it.
 /// Tokens are counted with the encoding o200k, for the text in `content` and for `structuredContent` as compact JSON;
 /// binary data is not counted. A model reads one of the two. With several clients, percentages compare with the first.
 #[derive(Debug, Parser)]

@@ -163,7 +163,7 @@ impl CallRequest {
     fn titles(&self) -> Vec<String> {
         let title = |persona: &ClientIdentity| match persona.features.as_deref() {
             Some(tags) => tags.replace(',', ", "),
-            None => "declares nothing".to_owned(),
+            None => "no features declared".to_owned(),
         };
         self.identities.iter().map(title).collect()
     }

@@ -224,9 +224,9 @@ fn unmatched_lines(name: &str, slips: &[(VariantId, Diagnostic)]) -> String {
     out
 }
 
-/// A summary of the file, with notes.
+/// What the file has, with notes. Whether it is valid is in the last line.
 fn file_summary(name: &str, file: &File) -> String {
-    let mut out = format!("{name} is valid: {}", plural(file.servers.len(), "server"));
+    let mut out = format!("{name}: {}", plural(file.servers.len(), "server"));
     if !file.disabled.is_empty() {
         let _ = write!(out, ", disabled: {}", file.disabled.join(", "));
     }

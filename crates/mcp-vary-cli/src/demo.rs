@@ -50,7 +50,7 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
 /// The weather server: this program with a hidden subcommand.
 fn weather() -> Result<UpstreamConfig, Failure> {
     let program = std::env::current_exe().map_err(|error| {
-        Failure::command(format!("this program's own path is not known: {error}"))
+        Failure::command(format!("the path of this program cannot be found: {error}"))
     })?;
     let target = Target::command(program.to_string_lossy(), ["weather".to_owned()]);
     Ok(UpstreamConfig::new("weather", target))

@@ -1,8 +1,10 @@
 //! A configuration file on disk.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use mcp_vary_base::io_error;
 use mcp_vary_config::{Diagnostics, File, SecretFiles, Source};
 use mcp_vary_gateway::Config;
 
@@ -61,10 +63,21 @@ pub(crate) fn invalid_file(diagnostics: &Diagnostics) -> Failure {
     })
 }
 
+/// Why the file at `path` cannot be read.
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let why = io_error::describe(error);
+    Failure::command(format!("{} cannot be read: {why}", path.display()))
+}
+
+/// Why the file at `path` cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let why = io_error::describe(error);
+    Failure::command(format!("{} cannot be written: {why}", path.display()))
+}
+
 /// The text of the file at `path`.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    mcp_vary_config::text(path)
-        .map_err(|error| Failure::command(format!("{} cannot be read: {error}", path.display())))
+    mcp_vary_config::text(path).map_err(|error| unreadable(path, &error))
 }
 
 /// Parses the `text` of the file `name`, or only the servers `only`, with the `secrets` that it names.

@@ -3,73 +3,134 @@
 mod format;
 
 use std::io::{self, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use mcp_vary_config::{LogFormat as FileFormat, LogLevel, LogLevelError, LogSettings};
+use mcp_vary_upstream::CONNECT_TARGET;
+use tracing::subscriber::Interest;
+use tracing::{Metadata, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::DynFilterFn;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::format::{JsonLines, LineTime};
-use crate::args::{Args, Command, LogFormat};
+use crate::args::{Args, Command, LogArgs, LogFormat};
 use crate::failure::Failure;
 use crate::print;
 
-/// Starts the log at the level that was requested, or at the command's default level.
-pub(crate) fn start(args: &Args) -> Result<(), Failure> {
-    let directives = directives(args);
-    check(directives)?;
-    let filter = EnvFilter::try_new(directives).map_err(|error| {
-        Failure::command(format!(
-            "the log level `{directives}` cannot be read ({error}); write error, warn, info, debug or trace"
-        ))
-    })?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| print::LogWriter)
-        .with_target(false)
-        .with_ansi(print::terminal::has_color(&io::stderr()));
-    let time = match io::stderr().is_terminal() {
-        true => LineTime::OfDay,
-        false => LineTime::Full,
-    };
-    match &args.command {
-        Command::Serve(serve) if serve.log_format == LogFormat::Json => {
-            print::set_json();
-            log.with_ansi(false).event_format(JsonLines).init();
-        }
-        Command::Serve(_) => log.with_timer(time).init(),
-        // They end before a time would help.
-        _ => log.without_time().init(),
-    }
-    Ok(())
+/// The log of a command. That of `vary serve` starts when its file has been read, which can configure it.
+#[derive(Debug)]
+pub(crate) struct CommandLog {
+    args: LogArgs,
+    /// The level on the command line.
+    level: Option<LogLevel>,
 }
 
-/// The levels of the log. `-v` counts from the command's default level.
-fn directives(args: &Args) -> &str {
-    let usual = match args.command {
+impl CommandLog {
+    /// Checks the level on the command line, and starts the log of all commands but `vary serve`.
+    ///
+    /// # Errors
+    ///
+    /// When the level cannot be used.
+    pub(crate) fn start(args: &Args) -> Result<Self, Failure> {
+        let level = args.log.level.as_deref().map(str::parse).transpose();
+        let log = Self {
+            args: args.log.clone(),
+            level: level.map_err(|error: LogLevelError| Failure::command(error.to_string()))?,
+        };
+        match &args.command {
+            Command::Serve(serve) if serve.log_format == Some(LogFormat::Json) => print::set_json(),
+            Command::Serve(_) => {}
+            // They end before a time would help.
+            _ => tracing_subscriber::fmt()
+                .with_env_filter(log.filter("error", None)?)
+                .with_writer(|| print::LogWriter)
+                .with_target(false)
+                .with_ansi(print::terminal::has_color(&io::stderr()))
+                .without_time()
+                .init(),
+        }
+        Ok(log)
+    }
+
+    /// Starts the log of `vary serve`, as the command line and then the `file` configure it.
+    ///
+    /// # Errors
+    ///
+    /// When the level cannot be used.
+    pub(crate) fn start_serving(
+        &self,
+        format: Option<LogFormat>,
+        file: &LogSettings,
+    ) -> Result<(), Failure> {
         // `--log debug` also shows the servers' standard error. If a server dies, the error contains its last lines.
-        Command::Serve(_) if !args.quiet => "warn",
-        _ => "error",
-    };
-    if args.verbose == 0 {
-        return args.log.as_deref().unwrap_or(usual);
-    }
-    let at = LEVELS.iter().position(|level| *level == usual).unwrap_or(0);
-    let wanted = LEVELS.iter().take(5).nth(at + usize::from(args.verbose));
-    wanted.copied().unwrap_or("trace")
-}
-
-/// Checks that each part is a level, alone or after `TARGET=`: another word would be read as a target, and disable the
-/// log of all others.
-fn check(directives: &str) -> Result<(), Failure> {
-    for part in directives.split(',').map(str::trim) {
-        let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
-        let is_level = LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level));
-        if !is_level {
-            return Err(Failure::command(format!(
-                "`{part}` is not a log level; write {}, or TARGET=LEVEL",
-                LEVELS.join(", ")
-            )));
+        let filter = self.filter("warn", file.level.as_ref())?;
+        // Nothing else reports the servers to a user who wants no more than errors.
+        IS_STARTING.store(!self.args.quiet, Ordering::Relaxed);
+        let time = match io::stderr().is_terminal() {
+            true => LineTime::OfDay,
+            false => LineTime::Full,
+        };
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(|| print::LogWriter)
+            .with_target(false);
+        let is_json = match format {
+            Some(format) => format == LogFormat::Json,
+            None => file.format == Some(FileFormat::Json),
+        };
+        if is_json {
+            print::set_json();
+            let lines = lines.with_ansi(false).event_format(JsonLines);
+            lines.finish().with(unreported()).init();
+        } else {
+            let lines = lines.with_ansi(print::terminal::has_color(&io::stderr()));
+            lines.with_timer(time).finish().with(unreported()).init();
         }
+        Ok(())
     }
-    Ok(())
+
+    /// What is written: as the command line says, then the `file`, then the `usual` level of the command. `-v` counts from
+    /// the level without it.
+    fn filter(&self, usual: &str, file: Option<&LogLevel>) -> Result<EnvFilter, Failure> {
+        let usual = if self.args.quiet { "error" } else { usual };
+        let file = file.filter(|_| !self.args.quiet).cloned();
+        let base = file.or_else(|| usual.parse().ok());
+        let directives = match self.args.verbose {
+            0 => {
+                let level = self.level.as_ref().or(base.as_ref());
+                level.map_or(usual, LogLevel::as_str)
+            }
+            count => base.map_or("trace", |base| base.raised(count, usual)),
+        };
+        EnvFilter::try_new(directives).map_err(|error| {
+            Failure::command(format!(
+                "the log level `{directives}` cannot be read ({error}); write error, warn, info, debug or trace"
+            ))
+        })
+    }
 }
 
-const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+/// Leaves out the events that the program reports itself.
+fn unreported<S: Subscriber>() -> impl Layer<S> {
+    let filter =
+        DynFilterFn::new(|event: &Metadata<'_>, _: &Context<'_, S>| !is_reported(event.target()));
+    filter.with_callsite_filter(|event| match event.target() == CONNECT_TARGET {
+        true => Interest::sometimes(),
+        false => Interest::always(),
+    })
+}
+
+/// Whether the program reports the event itself: until the servers are reported, why one of them cannot be connected to.
+fn is_reported(target: &str) -> bool {
+    target == CONNECT_TARGET && IS_STARTING.load(Ordering::Relaxed)
+}
+
+/// From now on the log has what becomes of the servers.
+pub(crate) fn servers_reported() {
+    IS_STARTING.store(false, Ordering::Relaxed);
+}
+
+static IS_STARTING: AtomicBool = AtomicBool::new(false);

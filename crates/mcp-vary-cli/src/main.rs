@@ -54,6 +54,7 @@ use mcp_vary_auth::provider::Provider;
 
 use args::{Args, Command};
 use failure::{Failure, Verdict};
+use log::CommandLog;
 use stop::Stop;
 
 /// Not the C library's: `docs/decisions/0020-allocator.md`.
@@ -72,8 +73,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<Verdict, Failure> {
-    print::set_quiet(args.quiet);
-    log::start(&args)?;
+    print::set_quiet(args.log.quiet);
+    let log = CommandLog::start(&args)?;
     // Before anything verifies a token.
     Provider::install().map_err(|error| Failure::command(error.to_string()))?;
     let mut builder = match std::thread::available_parallelism() {
@@ -85,17 +86,17 @@ fn run(args: Args) -> Result<Verdict, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::command(format!("no runtime could be started: {error}")))?;
-    let verdict = runtime.block_on(dispatch(args.command));
+    let verdict = runtime.block_on(dispatch(args.command, log));
     // Ends the remaining tasks: those of child processes, and a blocked read of standard input.
     runtime.shutdown_timeout(LAST_TASKS);
     verdict
 }
 
-async fn dispatch(command: Command) -> Result<Verdict, Failure> {
+async fn dispatch(command: Command, log: CommandLog) -> Result<Verdict, Failure> {
     let mut stop = Stop::listen()?;
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
-        Command::Serve(serve) => serve::run(serve, stop).await,
+        Command::Serve(serve) => serve::run(serve, log, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Tools(tools) => tools::run(tools, stop).await,
         Command::Call(call) => call::run(call, stop).await,

@@ -6,6 +6,7 @@ use clap::{Command, CommandFactory as _, Parser};
 
 use crate::args::Args;
 use crate::failure::{Failure, Verdict};
+use crate::file::unwritable;
 
 /// Write a man page for each command to a directory
 #[derive(Debug, Parser)]
@@ -48,8 +49,4 @@ fn write(command: &Command, name: &str, directory: &Path) -> Result<(), Failure>
         )?;
     }
     Ok(())
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::command(format!("{} cannot be written: {error}", path.display()))
 }

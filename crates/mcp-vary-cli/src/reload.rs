@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_vary_config::{File, SecretFiles, Watch};
+use mcp_vary_base::io_error;
+use mcp_vary_config::{File, LogSettings, SecretFiles, Watch};
 use mcp_vary_gateway::{Gateway, Target, UpstreamConfig};
 
 use crate::args::Serve;
@@ -31,6 +32,8 @@ pub(crate) struct StartupSettings {
     pub(crate) listen: Option<Option<String>>,
     /// The address for the operator.
     pub(crate) admin: Option<Option<String>>,
+    /// The log as the file configures it.
+    pub(crate) log: LogSettings,
     /// The address that is served on, once it is known.
     pub(crate) address: Option<SocketAddr>,
     /// The servers that the user confirmed, if the file was not named: no others may be started.
@@ -56,7 +59,8 @@ impl StartupSettings {
             then.as_ref().is_some_and(|then| then != *now)
         };
         let others = settings.into_iter().filter(is_another);
-        others.map(|(key, ..)| key).collect()
+        let log = (self.log != file.log).then_some("log");
+        others.map(|(key, ..)| key).chain(log).collect()
     }
 }
 
@@ -103,7 +107,8 @@ impl FileReloader {
     /// Parses the text, and watches the secret files that it names from now on, also those that are missing. Returns the
     /// digest of the text, too.
     fn parse(&mut self, text: io::Result<String>, args: &Serve) -> Result<(File, String), String> {
-        let text = text.map_err(|error| format!("it cannot be read: {error}"))?;
+        let text =
+            text.map_err(|error| format!("it cannot be read: {}", io_error::describe(&error)))?;
         let secrets = SecretFiles::beside(&self.path);
         let file = file::parse_and_report(&self.path, &text, &args.target.servers, &secrets);
         self.watch.follow_secrets(secrets.versions());

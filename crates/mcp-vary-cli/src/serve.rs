@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_vary::hints::VariantHints;
-use mcp_vary_config::{Position, SecretFiles, VariantSpans};
+use mcp_vary_base::io_error;
+use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
-use mcp_vary_upstream::ConnectionState;
+use mcp_vary_upstream::{ConnectionState, without_server};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -19,6 +20,7 @@ use crate::admin::AdminListener;
 use crate::args::Serve;
 use crate::environment::{environment, now_in_microseconds};
 use crate::failure::{Failure, Verdict};
+use crate::log::{self, CommandLog};
 use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::terminal::has_cursor;
@@ -26,20 +28,20 @@ use crate::print::{notice, progress, sanitize};
 use crate::reload::{FileReloader, StartupSettings, targets};
 use crate::serve_args::{file_config, unmatched_warnings, with_args};
 use crate::serving::{self, Serving};
-use crate::start_report::{StartProgress, variant_lines};
+use crate::start_report::{StartProgress, is_starting, variant_lines};
 use crate::stop::Stop;
 use crate::target;
 use crate::target_args::{ServerTarget, TargetFile};
 
 /// Serves until a signal is received. A second signal ends everything immediately.
-pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
+pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<Verdict, Failure> {
     let ServeConfig {
         config,
         listen,
         admin,
         reloader: reloading,
         source: said,
-    } = ServeConfig::from_args(&args)?;
+    } = ServeConfig::from_args(&args, &log)?;
     // Clients are answered when the wait is over, even if some servers are not ready.
     let patience = config.start_wait;
     let config = config.allow_empty_start(patience);
@@ -109,10 +111,10 @@ struct ConfigSource {
 }
 
 impl ServeConfig {
-    fn from_args(args: &Serve) -> Result<Self, Failure> {
+    fn from_args(args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
         let target = args.target.resolve(args.named.as_deref(), "vary serve")?;
         let server = match &target {
-            ServerTarget::File(file) => return Self::from_file(file, args),
+            ServerTarget::File(file) => return Self::from_file(file, args, log),
             ServerTarget::Url { url, headers } => target::url(url, headers)?,
             ServerTarget::Command(command) => target::command(command)?,
         };
@@ -121,6 +123,7 @@ impl ServeConfig {
                 "--require-all is for a file with servers, and TARGET is not a file; leave it out",
             ));
         }
+        log.start_serving(args.log_format, &LogSettings::default())?;
         Ok(Self {
             config: with_args(args, Config::new(server, environment()?), None)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
@@ -130,14 +133,16 @@ impl ServeConfig {
         })
     }
 
-    fn from_file(target: &TargetFile, args: &Serve) -> Result<Self, Failure> {
+    fn from_file(target: &TargetFile, args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
         let secrets = SecretFiles::beside(&target.path);
         let file = target.read_with(&secrets)?;
+        log.start_serving(args.log_format, &file.log)?;
         let (typed, written) = (args.listen.clone(), file.listen.clone());
         let is_written = typed.is_none() && !args.stdio;
         let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
+            log: file.log.clone(),
             address: None,
             confirmed: target.is_confirmed.then(|| targets(&file.servers)),
         };
@@ -216,16 +221,21 @@ async fn on_http(
         introduction(&gateway, said),
         serving.url()
     ));
+    log::servers_reported();
     progress(&format!(
         "for a client's configuration: {}",
         client_entry(&name, &serving.url())
     ));
     let ranked = gateway.explain(&VariantHints::default()).advertised;
-    let default = default.as_ref().or(ranked.first());
-    let variants = variant_lines(&gateway, &serving.url(), default);
-    if !variants.is_empty() {
-        progress(&variants);
-    }
+    let default = default.or_else(|| ranked.first().cloned());
+    let url = serving.url();
+    let report_variants = || {
+        let variants = variant_lines(&gateway, &url, default.as_ref());
+        if !variants.is_empty() {
+            progress(&variants);
+        }
+    };
+    report_variants();
     progress(&format!(
         "to see what they cost: vary inspect {}\nCtrl-C ends it",
         serving.url()
@@ -233,7 +243,7 @@ async fn on_http(
     tokio::select! {
         () = stop.requested() => {}
         never = reloads.run(&gateway) => match never {},
-        never = report_late_servers(&gateway) => match never {},
+        never = report_late_servers(&gateway, report_variants) => match never {},
     }
     progress(SHUTTING_DOWN);
     let stopped = unless_interrupted(serving.stop(), stop).await;
@@ -252,6 +262,7 @@ async fn on_stdio(
     let _admin = admin.map(|admin| admin.serve(&gateway));
     wait_until_ready(&gateway, stop).await?;
     progress(&introduction(&gateway, said));
+    log::servers_reported();
     if io::stdin().is_terminal() {
         progress(STDIO_HINT);
     }
@@ -266,7 +277,7 @@ async fn on_stdio(
         }
         () = stop.requested() => {}
         never = reloads.run(&gateway) => match never {},
-        never = report_late_servers(&gateway) => match never {},
+        never = report_late_servers(&gateway, || {}) => match never {},
     }
     progress(SHUTTING_DOWN);
     let _ = ask.send(());
@@ -307,8 +318,8 @@ async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Fail
     Err(failed)
 }
 
-/// Reports each server that becomes ready after the start; never returns.
-async fn report_late_servers(gateway: &Gateway) -> Infallible {
+/// Reports each server that becomes ready after the start, and then the variants once no other is starting; never returns.
+async fn report_late_servers(gateway: &Gateway, report_variants: impl Fn()) -> Infallible {
     let opened = Instant::now();
     let ready = |server: ServerReport| {
         let after = opened.elapsed().as_secs();
@@ -319,6 +330,9 @@ async fn report_late_servers(gateway: &Gateway) -> Infallible {
             server_status(&server)
         );
         progress(sanitize(&format!("{line}\n{notes}")).trim_end());
+        if !is_starting(gateway) {
+            report_variants();
+        }
     };
     gateway.late_servers(ready).await;
     std::future::pending().await
@@ -341,7 +355,8 @@ fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
     match served {
         // A client that disconnects while a message is being sent to it is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::command(format!(
-            "the client's streams failed: {error}"
+            "the client's streams failed: {}",
+            io_error::describe(&error)
         ))),
         _ => Ok(Verdict::Fine),
     }
@@ -393,7 +408,10 @@ fn server_status(server: &ServerReport) -> String {
             ConnectionState::Connecting => {
                 "still starting; what it offers is announced when it is ready".to_owned()
             }
-            _ => format!("down: {}", reason(server).unwrap_or_default()),
+            _ => {
+                let reason = reason(server).unwrap_or_default();
+                format!("down: {}", without_server(&reason, &server.name))
+            }
         };
     };
     let info = hello.server_info.as_deref();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_auth::address::Target;
+use mcp_vary_base::io_error;
 use mcp_vary_gateway::{Config, Gateway};
 use mcp_vary_upstream::ConnectionState;
 use tokio::net::TcpListener;
@@ -251,7 +252,10 @@ pub(crate) fn listen_problem(
     }
     match address.to_socket_addrs() {
         Ok(mut addresses) => addresses.find_map(|address| allows(address).err()),
-        Err(error) => Some(format!("{address} cannot be listened on: {error}")),
+        Err(error) => Some(format!(
+            "{address} cannot be listened on: {}",
+            io_error::describe(&error)
+        )),
     }
 }
 
@@ -263,7 +267,10 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
                 "`{address}` is not an address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
             )
         }
-        _ => format!("{address} cannot be listened on: {error}; choose another with {flag}"),
+        _ => format!(
+            "{address} cannot be listened on: {}; choose another with {flag}",
+            io_error::describe(error)
+        ),
     })
 }
 

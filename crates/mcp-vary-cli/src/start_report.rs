@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_gateway::Gateway;
+use mcp_vary_upstream::ConnectionState;
 
 use crate::print::servers::{is_up, plural};
 use crate::print::table::table;
@@ -50,11 +51,13 @@ impl StartProgress {
 }
 
 /// The address and the number of tools of each variant, and which clients cannot use all tools; empty without variants.
+/// While servers are starting, the numbers are not final.
 pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&VariantId>) -> String {
     let tools = gateway.tools().into_iter();
     let variants: Vec<_> = tools.map(|(id, tools)| (id, tools.len())).collect();
+    let is_final = !is_starting(gateway);
     let rows = variants.iter().map(|(id, tools)| {
-        let tools = plural(*tools, "tool");
+        let tools = tool_count(*tools, is_final);
         vec![format!("  {id}"), tools, variant_url(url, id)]
     });
     let rows: Vec<_> = rows.collect();
@@ -65,7 +68,8 @@ pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&Varia
         "variants, each with an address for clients that cannot choose:\n{}",
         table(&rows, 3)
     );
-    let default = variants.iter().find(|(id, _)| Some(id) == default);
+    let mut found = variants.iter().filter(|_| is_final);
+    let default = found.find(|(id, _)| Some(id) == default);
     for line in default
         .into_iter()
         .flat_map(|default| limit_lines(default, &variants, url))
@@ -74,6 +78,21 @@ pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&Varia
         out.push('\n');
     }
     sanitize(out.trim_end())
+}
+
+/// Whether a server may still become ready for the first time.
+pub(crate) fn is_starting(gateway: &Gateway) -> bool {
+    let servers = gateway.servers();
+    let mut states = servers.iter().map(|server| &server.state);
+    states.any(|state| matches!(state, ConnectionState::Connecting))
+}
+
+fn tool_count(tools: usize, is_final: bool) -> String {
+    match (tools, is_final) {
+        (0, false) => "starting".to_owned(),
+        (tools, false) => format!("{} so far", plural(tools, "tool")),
+        (tools, true) => plural(tools, "tool"),
+    }
 }
 
 /// A line for each client that cannot use all tools of the `default` variant, with one that fits.
@@ -154,6 +173,13 @@ mod tests {
                 "note: VS Code uses at most 128 tools, and `standard` has 129; connect it to http://x/mcp/v/half (100 tools)",
             ],
         );
+    }
+
+    #[test]
+    fn while_servers_start_a_number_of_tools_is_not_final() {
+        assert_eq!(tool_count(0, false), "starting");
+        assert_eq!(tool_count(1, false), "1 tool so far");
+        assert_eq!(tool_count(0, true), "0 tools");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing};
+use mcp_vary_base::io_error;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
@@ -87,10 +88,7 @@ fn authority(typed: &str) -> Result<String, Failure> {
 
 async fn ask(authority: &str) -> Result<Value, String> {
     let socket = TcpStream::connect(authority).await.map_err(|error| {
-        let why = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-            _ => error.to_string(),
-        };
+        let why = io_error::describe(&error);
         format!("{why}; is there a `vary serve --admin {authority}`?")
     })?;
     let talk = async {
@@ -260,7 +258,15 @@ fn directory_use(uses: &[Value]) -> String {
 fn servers(servers: &[Value]) -> String {
     let mut rows = vec![
         [
-            "server", "state", "for", "eras", "tools", "calls", "errors", "p50", "p95",
+            "server",
+            "state",
+            "for",
+            "revisions",
+            "tools",
+            "calls",
+            "errors",
+            "p50",
+            "p95",
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -268,12 +274,12 @@ fn servers(servers: &[Value]) -> String {
     for server in servers {
         let tools = server["tools"].as_u64();
         let calls = &server["calls"];
-        let eras: Vec<_> = list(server, "eras").iter().map(text).collect();
+        let revisions: Vec<_> = list(server, "revisions").iter().map(text).collect();
         rows.push(vec![
             text(&server["name"]).to_owned(),
             text(&server["state"]).to_owned(),
             duration(&server["since"]),
-            eras.join(", "),
+            revisions.join(", "),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
             number(&calls["count"]),
             number(&calls["errors"]),
@@ -414,7 +420,7 @@ mod tests {
         let status = json!({
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
-                {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"],
+                {"name": "git", "state": "up", "since": 59, "tools": 7, "revisions": ["2025-11-25", "2026-07-28"],
                     "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
                     "undeclared": {"prompts/list": false, "tools/list": true}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
@@ -442,7 +448,7 @@ mod tests {
         insta::assert_snapshot!(to_text(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
-        server  state  for  eras                    tools  calls  errors      p50      p95
+        server  state  for  revisions               tools  calls  errors      p50      p95
         git     up     59s  2025-11-25, 2026-07-28      7   1204       7  3.25 ms  48.1 ms
         far     down   1h                               -      -       -        -        -
         half    up     5s                               0      3       0   120 ms   12.3 s

@@ -1,6 +1,6 @@
 //! Command lines that clap cannot parse, and what to write instead.
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::approval::quoted;
@@ -15,7 +15,7 @@ use crate::target_args::is_url;
 ///
 /// When the command line cannot be parsed.
 pub(crate) fn parse() -> Result<Args, Failure> {
-    let error = match Args::try_parse() {
+    let mut error = match Args::try_parse() {
         Ok(args) => return Ok(args),
         Err(error) => error,
     };
@@ -27,10 +27,33 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         error.kind(),
         ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict | ErrorKind::TooManyValues
     );
-    match advice(&words).filter(|_| is_about_words) {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if error.kind() == ErrorKind::UnknownArgument => {
+            other_name(&words, word)
+        }
+        _ => None,
+    };
+    match unknown.or_else(|| advice(&words).filter(|_| is_about_words)) {
         Some(text) => Err(Failure::command(text)),
-        None => error.exit(),
+        None => {
+            // clap's tip for any unknown option is to pass it to the server's command, which hardly anybody wants.
+            error.remove(ContextKind::Suggested);
+            error.exit()
+        }
     }
+}
+
+/// What to write instead of the option `word`, if other programs call it so.
+fn other_name(words: &[String], word: &str) -> Option<String> {
+    let at = *positionals("", words).first()?;
+    let command = words.get(at)?;
+    let flag = word.split('=').next()?;
+    let known = OTHER_NAMES.iter();
+    let mut known = known.filter(|(commands, names, _)| {
+        (commands.is_empty() || commands.contains(&command.as_str())) && names.contains(&flag)
+    });
+    let (_, _, instead) = known.next()?;
+    Some(format!("`{flag}` does not exist; write {instead}"))
 }
 
 /// What to write instead of `words`, the command line after the program's name.
@@ -120,6 +143,40 @@ fn positionals(command: &str, rest: &[String]) -> Vec<usize> {
     found
 }
 
+/// A row of [`OTHER_NAMES`]: commands, all if there are none; names; what to write.
+type OtherName = (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static str,
+);
+
+/// Options as other programs call them.
+const OTHER_NAMES: &[OtherName] = &[
+    (
+        &["serve", "demo"],
+        &["--port", "-p", "--host", "--bind", "--address", "--addr"],
+        "`--listen HOST:PORT`, or `--listen PORT`",
+    ),
+    (&["serve"], &["--json"], "`--log-format json`"),
+    (
+        &["call"],
+        &["--arg", "--args", "--arguments"],
+        "the arguments after the tool, as NAME=VALUE",
+    ),
+    (&[], &["--log-level", "--loglevel"], "`--log LEVEL`"),
+    (&[], &["--debug"], "`--log debug`"),
+    (
+        &["serve", "inspect", "tools", "call", "check"],
+        &["-H", "--headers"],
+        "`--header 'NAME: VALUE'`",
+    ),
+    (
+        &["serve", "inspect", "tools", "call", "check"],
+        &["-e", "--env"],
+        "the variable before `vary`, or `env` into the server's entry of a file",
+    ),
+];
+
 /// The commands with a TARGET.
 const COMMANDS: [&str; 5] = ["serve", "inspect", "tools", "call", "check"];
 /// The flags that named a target, and what their value was.
@@ -167,6 +224,31 @@ mod tests {
         );
         advises("serve -- foo --config x", "");
         advises("config check --config x", "");
+    }
+
+    #[test]
+    fn an_option_that_other_programs_have_is_followed_by_what_it_is_called_here() {
+        let instead = |line: &str, word: &str| {
+            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            other_name(&words, word).unwrap_or_default()
+        };
+        let listen = "does not exist; write `--listen HOST:PORT`, or `--listen PORT`";
+        for (line, word, expected) in [
+            ("serve --port 8800", "--port", format!("`--port` {listen}")),
+            (
+                "-v serve x --host=0",
+                "--host",
+                format!("`--host` {listen}"),
+            ),
+            ("inspect --port 8800", "--port", String::new()),
+            (
+                "inspect --log-level debug",
+                "--log-level",
+                "`--log-level` does not exist; write `--log LEVEL`".to_owned(),
+            ),
+        ] {
+            assert_eq!(instead(line, word), expected, "{line}");
+        }
     }
 
     #[test]

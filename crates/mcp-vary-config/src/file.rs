@@ -13,6 +13,7 @@ use std::time::Duration;
 use mcp_vary::variant::Date;
 
 use self::settings::{PartialFile, SETTINGS};
+use super::log::LogSettings;
 use super::ranking::{self};
 use super::reader::{Located, Reader};
 use super::require::{self};
@@ -75,6 +76,8 @@ pub struct File {
     pub addresses_at: BTreeMap<&'static str, Position>,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
+    /// The log on standard error.
+    pub log: LogSettings,
     /// Notes for the user that are not errors.
     pub notes: Vec<Diagnostic>,
     /// The positions of the settings of variants.

@@ -33,6 +33,7 @@ mod import;
 mod json_value;
 mod key_spec;
 mod limits;
+mod log;
 mod mcp_json;
 mod ranking;
 mod rates;
@@ -56,6 +57,7 @@ pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, impo
 
 pub use self::document::edit::{ClientText, Removed, Syntax};
 pub use self::file::schema::schema;
+pub use self::log::{LogFormat, LogLevel, LogLevelError, LogSettings};
 pub use self::secret_files::{MAX_SECRET_FILE, MAX_SECRET_FILES, SecretFiles, SecretVersions};
 pub use self::server::LeftOut;
 pub use self::variants::VariantSpans;

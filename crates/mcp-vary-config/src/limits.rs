@@ -123,7 +123,7 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = &[
     },
     KeySpec {
         key: "max-rounds",
-        about: "how many times a modern server may ask for input for one request of a client with a session",
+        about: "how many times a server of 2026-07-28 may ask for input for one request of a client with a session",
         default: "16",
         takes: ValueKind::Count(1..=MOST, |limits| &mut limits.max_rounds),
     },

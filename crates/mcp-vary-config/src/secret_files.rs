@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use mcp_vary_base::io_error;
 use sha2::{Digest as _, Sha256};
 
 /// The maximum length of a secret file, in bytes. Keys and tokens have some hundred.
@@ -241,7 +242,8 @@ fn value(path: &Path, shown: &str, content: io::Result<Vec<u8>>) -> Result<Strin
         }
         _ => {
             let fix = format!("let the user that runs Vary read {}", path.display());
-            (format!("needs {shown}, which cannot be read: {error}"), fix)
+            let why = io_error::describe(&error);
+            (format!("needs {shown}, which cannot be read: {why}"), fix)
         }
     })?;
     if bytes.len() > MAX_SECRET_FILE {

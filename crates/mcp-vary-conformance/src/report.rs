@@ -151,7 +151,7 @@ impl Report {
             "target": self.target,
             "passes": self.passes(),
             "counts": self.counts(),
-            "skippedEras": skipped.map(|(era, reason)| json!({"era": era.revision(), "reason": reason})).collect::<Vec<_>>(),
+            "skippedRevisions": skipped.map(|(era, reason)| json!({"revision": era.revision(), "reason": reason})).collect::<Vec<_>>(),
             "findings": findings.collect::<Vec<_>>(),
         })
     }
@@ -176,7 +176,7 @@ fn finding_to_json(finding: &Finding) -> Value {
         exchanges.map(|exchange| json!({"sent": exchange.sent, "received": exchange.received}));
     json!({
         "id": check.id(),
-        "era": finding.era.revision(),
+        "revision": finding.era.revision(),
         "level": check.level().to_string(),
         "outcome": finding.word(),
         "finding": finding.text(),

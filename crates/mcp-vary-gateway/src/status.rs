@@ -145,8 +145,8 @@ pub struct ServerStatus {
     /// Why it is down, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The newest revision of each era that it is known to speak.
-    pub eras: Vec<&'static str>,
+    /// The revisions that it is known to speak: the newest with sessions, and the newest without.
+    pub revisions: Vec<&'static str>,
     /// The methods that it was sent without declaring them, and whether it has them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub undeclared: BTreeMap<&'static str, bool>,
@@ -299,7 +299,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         state: "invalid",
         since: now.saturating_sub(snapshot.services.started_at),
         reason: Some(format!("server `{name}` is left out: {reason}")),
-        eras: Vec::new(),
+        revisions: Vec::new(),
         undeclared: BTreeMap::new(),
         upstream_variants: Vec::new(),
         tools: None,
@@ -329,7 +329,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 state,
                 since: source.connection.in_state_for().as_secs(),
                 reason,
-                eras: source.connection.server_facts().known_revisions(),
+                revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: source.upstream_variants(),
                 tools,

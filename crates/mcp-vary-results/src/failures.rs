@@ -13,14 +13,14 @@ impl RuleFailures {
     /// server's result.
     pub fn record(&self, server: &str, what: &str, part: &str, why: &str) {
         let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
-        debug!(server, what, part, why, "not told as configured");
+        debug!(server, what, part, why, "result not rewritten");
         if count <= 8 || count.is_power_of_two() {
             warn!(
                 server,
                 what,
                 part,
                 count,
-                "not told as configured, but as the server gave it (why: log level debug)"
+                "result not rewritten, sent as the server returned it; the level debug has the reason"
             );
         }
     }

@@ -159,7 +159,7 @@ pub fn log_shaped(what: &str, features: &Features, variant: Option<&str>, shaped
             let verbosity = applied.verbosity.map(Verbosity::as_str);
             debug!(what, %tags, format, verbosity, variant, "content negotiated");
         }
-        Shaped::Unchanged => debug!(what, %tags, variant, "content left as the server said it"),
+        Shaped::Unchanged => debug!(what, %tags, variant, "content sent as the server returned it"),
     }
 }
 

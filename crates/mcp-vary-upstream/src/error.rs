@@ -200,6 +200,8 @@ pub enum UpstreamError {
     Status {
         /// The server's name.
         server: Arc<str>,
+        /// Its URL, without the parts that can be secret.
+        endpoint: String,
         /// The status.
         status: StatusCode,
         /// The start of the body, escaped.
@@ -234,7 +236,7 @@ pub enum UpstreamError {
         limit: usize,
     },
     /// The server sent nothing for too long; the call was cancelled.
-    #[error("server `{server}` gave no sign of life for {limit:?}; the call was cancelled")]
+    #[error("server `{server}` sent nothing for {limit:?}; the call was cancelled")]
     Timeout {
         /// The server's name.
         server: Arc<str>,
@@ -270,7 +272,7 @@ pub enum UpstreamError {
         why: Arc<str>,
     },
     /// The server has reached its concurrency limit; this call was not sent.
-    #[error("server `{server}` works at as many calls as it may ({limit}), {}", queue_note(*.waited))]
+    #[error("server `{server}` has reached its concurrency limit ({limit}), {}", queue_note(*.waited))]
     Overloaded {
         /// The server's name.
         server: Arc<str>,
@@ -285,6 +287,24 @@ pub enum UpstreamError {
         /// The server's name.
         server: Arc<str>,
     },
+}
+
+/// The text of an error without the `server` at its beginning: in the log, that is a field of its own.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_upstream::without_server;
+///
+/// assert_eq!(without_server("server `git` is down: no", "git"), "is down: no");
+/// assert_eq!(without_server("server `git`: no", "git"), "no");
+/// assert_eq!(without_server("too many", "git"), "too many");
+/// ```
+#[must_use]
+pub fn without_server<'t>(text: &'t str, server: &str) -> &'t str {
+    let named = text.strip_prefix("server `");
+    let named = named.and_then(|text| text.strip_prefix(server)?.strip_prefix('`'));
+    named.map_or(text, |rest| rest.trim_start_matches([':', ' ']))
 }
 
 /// Whether an HTTP status suggests that a server of another era has replaced the one of the handshake.
@@ -351,8 +371,8 @@ fn retry_note(pause: Option<Duration>) -> String {
 
 fn queue_note(waited: Option<Duration>) -> String {
     match waited {
-        Some(waited) => format!("and this one did not get its turn within {waited:?}"),
-        None => "and too many wait for their turn already".to_owned(),
+        Some(waited) => format!("and this one waited for {waited:?}"),
+        None => "and too many others wait".to_owned(),
     }
 }
 
@@ -377,7 +397,9 @@ impl UpstreamError {
     pub(super) fn unread_replies(server: &Arc<str>) -> Self {
         Self::Misbehaved {
             server: Arc::clone(server),
-            what: format!("it goes on asking and has left {MAX_UNREAD_REPLIES} answers unread"),
+            what: format!(
+                "it keeps sending requests and has left {MAX_UNREAD_REPLIES} responses unread"
+            ),
         }
     }
 
@@ -400,10 +422,14 @@ impl UpstreamError {
             | Self::Unanswered { reason, .. }
             | Self::BrokeOff { reason, .. } => format!("{self}: {reason}"),
             Self::Status {
-                status, excerpt, ..
+                endpoint,
+                status,
+                excerpt,
+                ..
             } => {
                 let colon = if excerpt.is_empty() { "" } else { ": " };
-                format!("{self}{colon}{excerpt}{}", credentials_advice(*status))
+                let advice = credentials_advice(*status);
+                format!("{self} at {endpoint}{colon}{excerpt}{advice}")
             }
             Self::Redirect { location, .. } => format!(
                 "{self} and points to {location}; \

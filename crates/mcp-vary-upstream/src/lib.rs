@@ -36,7 +36,7 @@ mod upstream_variant;
 
 pub use self::config::{Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig};
 pub use self::connection::{Exchange, UpstreamConnection};
-pub use self::error::{ConnectError, UpstreamError};
+pub use self::error::{ConnectError, UpstreamError, without_server};
 pub use self::handshake::Opening;
 pub use self::message::{Answer, CallerId, Event, Message, NotificationSink, OutOfBand, Request};
 pub use self::server_facts::ServerFacts;
@@ -49,5 +49,6 @@ pub use self::server_requests::ServerRequest;
 #[doc(hidden)]
 pub use self::stdio::read_lines;
 pub use self::supervised::{
-    ConcurrencyLimit, ConnectionState, SubscribeError, Subscription, SupervisedConnection,
+    CONNECT_TARGET, ConcurrencyLimit, ConnectionState, SubscribeError, Subscription,
+    SupervisedConnection,
 };

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::connection::UpstreamConnection;
+use crate::error::without_server;
 use crate::message::Request;
 use crate::supervised::SupervisedConnection;
 
@@ -98,6 +99,7 @@ impl SupervisedConnection {
         }
         if let Err(failure) = self.set_log_level(level).await {
             let (server, error) = (&self.config().name, failure.message());
+            let error = without_server(error, server);
             warn!(server, error, "the server's log level was not set");
         }
     }

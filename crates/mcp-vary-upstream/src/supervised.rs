@@ -30,6 +30,7 @@ use self::dedup::UpdateDedup;
 pub use self::shared::ConnectionState;
 use self::shared::Shared;
 pub use self::subscriptions::{SubscribeError, Subscription};
+pub use self::supervisor::CONNECT_TARGET;
 use self::supervisor::supervise;
 use self::topic::Topic;
 use crate::config::UpstreamConfig;

@@ -22,6 +22,16 @@ pub enum Counter {
     RefusedUris,
     /// Requests that exceeded `limits.memory`.
     RefusedForMemory,
+    /// Calls of tools that the client's variant does not list.
+    RefusedUnknownTools,
+    /// Requests about prompts that the client's variant does not list.
+    RefusedUnknownPrompts,
+    /// Requests about resources that the client's variant does not have.
+    RefusedUnknownResources,
+    /// Requests that select a variant that does not exist for the client.
+    RefusedUnknownVariants,
+    /// Requests about a visible item that access rules refuse.
+    RefusedByAccessRules,
 }
 
 impl Counter {
@@ -35,6 +45,11 @@ impl Counter {
         (Self::EvictedConnections, "evicted-connections"),
         (Self::RefusedUris, "refused-uris"),
         (Self::RefusedForMemory, "refused-for-memory"),
+        (Self::RefusedUnknownTools, "refused-unknown-tools"),
+        (Self::RefusedUnknownPrompts, "refused-unknown-prompts"),
+        (Self::RefusedUnknownResources, "refused-unknown-resources"),
+        (Self::RefusedUnknownVariants, "refused-unknown-variants"),
+        (Self::RefusedByAccessRules, "refused-by-access-rules"),
     ];
 }
 

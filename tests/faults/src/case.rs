@@ -346,7 +346,7 @@ pub(crate) const DOWN: &[&str] = &[
     "ended",
     "hung",
     "is down",
-    "no sign of life",
+    "sent nothing for",
 ];
 
 /// A sentence unless it holds.

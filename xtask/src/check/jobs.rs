@@ -210,7 +210,7 @@ fn faults(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         let options: &[&str] = match fault {
             // Only who asks for it gets the check of servers without variants.
             "SV-10/unsupported-selector" => &["--only", fault],
-            _ if BETWEEN_CLIENTS.contains(&fault) => &["--era", "modern"],
+            _ if BETWEEN_CLIENTS.contains(&fault) => &["--revision", "2026-07-28"],
             _ => &[],
         };
         let options = &[options, &["--time-limit", PATIENT]].concat();

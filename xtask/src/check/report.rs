@@ -7,21 +7,21 @@ use crate::outcome::no_findings;
 /// As much of a report as the phase compares.
 #[derive(Debug, Deserialize)]
 pub(super) struct Report {
-    #[serde(rename = "skippedEras")]
-    skipped_eras: Vec<SkippedEra>,
+    #[serde(rename = "skippedRevisions")]
+    skipped_revisions: Vec<SkippedRevision>,
     findings: Vec<Finding>,
 }
 
 #[derive(Debug, Deserialize)]
-struct SkippedEra {
-    era: String,
+struct SkippedRevision {
+    revision: String,
     reason: String,
 }
 
 #[derive(Debug, Deserialize)]
 struct Finding {
     id: String,
-    era: String,
+    revision: String,
     outcome: String,
     finding: String,
 }
@@ -34,11 +34,11 @@ impl Finding {
     fn describe(&self) -> String {
         let Self {
             id,
-            era,
+            revision,
             outcome,
             finding,
         } = self;
-        format!("{outcome} {id} in {era}: {finding}")
+        format!("{outcome} {id} in {revision}: {finding}")
     }
 }
 
@@ -49,8 +49,8 @@ impl Report {
 
     /// Whether both eras were checked, and no check objects but those in `known`, which do: not even one that only informs.
     pub(super) fn has_only(&self, known: &[&str]) -> Result<(), String> {
-        if let Some(SkippedEra { era, reason }) = self.skipped_eras.first() {
-            return Err(format!("{era} was not checked: {reason}"));
+        if let Some(SkippedRevision { revision, reason }) = self.skipped_revisions.first() {
+            return Err(format!("{revision} was not checked: {reason}"));
         }
         let objections = || self.findings.iter().filter(|it| it.is_objection());
         let unknown = objections().filter(|it| !known.contains(&&*it.id));
@@ -78,10 +78,10 @@ impl Report {
 mod tests {
     use super::*;
 
-    const REPORT: &str = r#"{"skippedEras": [], "findings": [
-        {"id": "A-1/a", "era": "2025-11-25", "outcome": "pass", "finding": ""},
-        {"id": "A-1/b", "era": "2025-11-25", "outcome": "info", "finding": "it rains"},
-        {"id": "A-1/c", "era": "2025-11-25", "outcome": "skip", "finding": "none"}]}"#;
+    const REPORT: &str = r#"{"skippedRevisions": [], "findings": [
+        {"id": "A-1/a", "revision": "2025-11-25", "outcome": "pass", "finding": ""},
+        {"id": "A-1/b", "revision": "2025-11-25", "outcome": "info", "finding": "it rains"},
+        {"id": "A-1/c", "revision": "2025-11-25", "outcome": "skip", "finding": "none"}]}"#;
 
     #[test]
     fn a_note_is_an_objection_too() {
@@ -111,8 +111,7 @@ mod tests {
 
     #[test]
     fn an_era_that_was_not_checked_is_not_clean() {
-        let text =
-            r#"{"skippedEras": [{"era": "2026-07-28", "reason": "refused"}], "findings": []}"#;
+        let text = r#"{"skippedRevisions": [{"revision": "2026-07-28", "reason": "refused"}], "findings": []}"#;
         let error = Report::parse(text).unwrap().has_only(&[]).unwrap_err();
         assert_eq!(error, "2026-07-28 was not checked: refused");
     }

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_base::io_error;
 use serde_json::Value;
 
 use super::schema::Property;
@@ -147,7 +148,8 @@ fn read(path: &str) -> Result<String, Failure> {
         std::io::Result::Ok(text)
     };
     let text = read().map_err(|error| {
-        Failure::command(format!("the arguments in {path} cannot be read: {error}"))
+        let why = io_error::describe(&error);
+        Failure::command(format!("the arguments in {path} cannot be read: {why}"))
     })?;
     if u64::try_from(text.len()).is_ok_and(|length| length > LONGEST) {
         return Err(Failure::command(format!(

@@ -11,8 +11,8 @@ use crate::target_args::TargetArgs;
 
 /// Check a server against the documents of the extensions
 ///
-/// Sends requests to a server in any language, as several clients of both protocol eras, and compares the answers with
-/// what content negotiation, server variants, the extension framework and the visibility of tool results require. Calls
+/// Sends requests to a server in any language, as several clients of 2025-11-25 and of 2026-07-28, and compares the answers
+/// with what content negotiation, server variants, the extension framework and the visibility of tool results require. Calls
 /// only tools that declare `readOnlyHint`. What a server does not declare is not checked. A violation of a MUST fails, one
 /// of a SHOULD is a warning; MAY, and decisions of this project where the documents are silent (MUST*), are only noted. A
 /// command is started several times. There is a verdict within a minute.
@@ -28,7 +28,7 @@ use crate::target_args::TargetArgs;
     vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n  \
     vary check --client -- python3 my_client.py\n\n\
     Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports and lists the checks.\n\n\
-    With --format json: {target, passes, counts, skippedEras: [{era, reason}], findings: [{id, era, level, outcome, finding, \
+    With --format json: {target, passes, counts, skippedRevisions: [{revision, reason}], findings: [{id, revision, level, outcome, finding, \
     sentence, source, does, advice, milliseconds, traffic: [{sent, received}], stderr}]}, where outcome is pass, fail, warn, \
     info or skip."
 )]
@@ -67,9 +67,9 @@ pub(crate) struct Checks {
     /// Fail servers or clients that do not declare these extensions
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     expect: Vec<Extension>,
-    /// Only this era of the protocol
+    /// Only this revision of the protocol
     #[arg(long)]
-    era: Option<Era>,
+    revision: Option<Revision>,
     /// Seconds after which the run ends; checks that were not reached do not pass
     #[arg(long, value_name = "SECONDS", default_value_t = 55, value_parser = clap::value_parser!(u64).range(1..=3600))]
     time_limit: u64,
@@ -96,15 +96,15 @@ enum Extension {
     Negotiation,
 }
 
-/// An era of the protocol.
+/// A revision of the protocol.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Era {
-    /// Sessions, as in 2025-11-25
-    #[value(alias = "2025-11-25")]
-    Legacy,
-    /// Stateless requests, as in 2026-07-28
-    #[value(alias = "2026-07-28")]
-    Modern,
+enum Revision {
+    /// With sessions
+    #[value(name = "2025-11-25")]
+    WithSessions,
+    /// Stateless requests
+    #[value(name = "2026-07-28")]
+    Stateless,
 }
 
 impl Checks {
@@ -127,9 +127,9 @@ impl Checks {
                 Extension::Negotiation => conformance::Extension::Negotiation,
             });
         }
-        let era = self.era.map(|era| match era {
-            Era::Legacy => conformance::Era::Legacy,
-            Era::Modern => conformance::Era::Modern,
+        let era = self.revision.map(|revision| match revision {
+            Revision::WithSessions => conformance::Era::Legacy,
+            Revision::Stateless => conformance::Era::Modern,
         });
         options = options.run_limit(Duration::from_secs(self.time_limit));
         Ok(match era {

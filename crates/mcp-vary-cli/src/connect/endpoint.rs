@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use mcp_vary_base::io_error;
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -146,7 +147,8 @@ impl Start {
             _ => std::path::absolute(path),
         };
         let written = written.map_err(|error| {
-            Failure::command(format!("{} cannot be used: {error}", path.display()))
+            let why = io_error::describe(&error);
+            Failure::command(format!("{} cannot be used: {why}", path.display()))
         })?;
         written.to_str().map(str::to_owned).ok_or_else(unusable)
     }

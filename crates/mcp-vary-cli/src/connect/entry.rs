@@ -23,6 +23,7 @@ pub(crate) fn entry(
                 ClientName::Opencode => json!({"type": "remote", "url": url}),
                 ClientName::GeminiCli => json!({"httpUrl": url}),
                 ClientName::Windsurf => json!({"serverUrl": url}),
+                // Cursor's documentation has `type` for commands alone: https://cursor.com/docs/mcp.
                 ClientName::Cursor | ClientName::Codex | ClientName::ClaudeDesktop => {
                     json!({"url": url})
                 }

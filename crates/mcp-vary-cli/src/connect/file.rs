@@ -5,7 +5,10 @@ use std::fs::{self, Metadata, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use mcp_vary_base::io_error;
+
 use crate::failure::Failure;
+use crate::file::{unreadable, unwritable};
 
 /// A client's file as it is on disk.
 pub(crate) struct ClientFile {
@@ -52,13 +55,11 @@ impl ClientFile {
                     permissions: None,
                 });
             }
-            Err(error) => return Err(Failure::command(format!("{shown} cannot be read: {error}"))),
+            Err(error) => return Err(unreadable(&path, &error)),
         };
-        let metadata = fs::metadata(&real)
-            .map_err(|error| Failure::command(format!("{shown} cannot be read: {error}")))?;
+        let metadata = fs::metadata(&real).map_err(|error| unreadable(&path, &error))?;
         check_kind(&path, &metadata)?;
-        let bytes = fs::read(&real)
-            .map_err(|error| Failure::command(format!("{shown} cannot be read: {error}")))?;
+        let bytes = fs::read(&real).map_err(|error| unreadable(&path, &error))?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Failure::command(format!("{shown} is not UTF-8; save it as UTF-8")))?;
         let permissions = Some(metadata.permissions());
@@ -121,9 +122,7 @@ impl ClientFile {
 
     /// Writes another file with the mode of this one, since it may have the same secrets.
     pub(crate) fn store(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| {
-            Failure::command(format!("{} cannot be written: {error}", path.display()))
-        };
+        let failed = |error: std::io::Error| unwritable(path, &error);
         let directory = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
@@ -164,8 +163,9 @@ impl ClientFile {
 pub(crate) fn delete(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::command(format!(
-            "{} cannot be removed: {error}",
-            path.display()
+            "{} cannot be removed: {}",
+            path.display(),
+            io_error::describe(&error)
         ))),
         _ => Ok(()),
     }

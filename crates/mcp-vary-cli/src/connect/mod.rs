@@ -180,7 +180,7 @@ fn start(args: &Connect) -> Result<Start, Failure> {
         });
     }
     let program = std::env::current_exe().map_err(|error| {
-        Failure::command(format!("this program's own path is not known: {error}"))
+        Failure::command(format!("the path of this program cannot be found: {error}"))
     })?;
     let program = program.into_os_string().into_string();
     let program = program.map_err(|_| Failure::command("this program's path is not Unicode"))?;

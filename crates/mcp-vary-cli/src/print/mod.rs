@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::text::is_invisible;
+use mcp_vary_base::io_error;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -27,7 +28,8 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::command(format!(
-            "standard output cannot be written: {error}"
+            "standard output cannot be written: {}",
+            io_error::describe(&error)
         ))),
         _ => Ok(()),
     }

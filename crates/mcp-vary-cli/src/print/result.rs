@@ -13,12 +13,9 @@ use crate::tokens;
 pub(crate) fn block(title: &str, answer: &Answer) -> Block {
     let (note, body) = match answer {
         Ok(result) => {
-            read(result).unwrap_or_else(|| ("no result of a tool".to_owned(), result.clone()))
+            read(result).unwrap_or_else(|| ("not the result of a tool".to_owned(), result.clone()))
         }
-        Err(error) => (
-            "no result".to_owned(),
-            format!("error: {}", sentence(error)),
-        ),
+        Err(error) => ("error".to_owned(), sentence(error)),
     };
     Block {
         title: sanitize(title),
@@ -140,6 +137,9 @@ mod tests {
             "x",
             &Err(r#"{"code":-32602,"message":"Unknown tool"}"#.to_owned()),
         );
-        assert_eq!(block.body, "error: Unknown tool (-32602)");
+        assert_eq!(
+            (block.note.as_str(), block.body.as_str()),
+            ("error", "Unknown tool (-32602)")
+        );
     }
 }

@@ -4,7 +4,6 @@ use std::fmt::{Display, Write as _};
 
 use mcp_vary_gateway::{Collision, ServerReport};
 use mcp_vary_upstream::{ConnectError, ConnectionState};
-use mcp_vary_wire::revision::Era;
 
 use super::table::table;
 
@@ -13,7 +12,7 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     let head = [
         "server",
         "state",
-        "era",
+        "revision",
         "tools",
         "resources",
         "templates",
@@ -22,14 +21,11 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for server in servers {
         let hello = server.handshake.as_ref();
-        let era = hello.map_or("-", |hello| match hello.era() {
-            Era::Legacy => "legacy",
-            Era::Modern => "modern",
-        });
+        let revision = hello.map_or("-", |hello| hello.revision.as_str());
         let mut row = vec![
             server.name.clone(),
             state(&server.state).to_owned(),
-            era.to_owned(),
+            revision.to_owned(),
         ];
         row.extend(LISTS.iter().map(|(list, _)| count_of(server, list)));
         rows.push(row);

@@ -47,6 +47,45 @@ fn a_url_that_cannot_be_reached_is_named() {
     ]);
 }
 
+/// The log has the reason as well, for servers that are lost later; at the start it would be there twice.
+#[test]
+fn the_reason_why_the_only_server_cannot_be_used_is_printed_once() {
+    let url = "http://127.0.0.1:1/mcp";
+    for target in [&[url][..], &["--", "no-such-program"]] {
+        let args = [&["serve", "--listen", "0"], target].concat();
+        let refused = run(&args);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let lines: Vec<_> = refused.stderr.lines().collect();
+        let [start, error] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert!(start.starts_with("starting `"), "{start}");
+        assert!(error.starts_with("error: server `"), "{error}");
+    }
+}
+
+#[test]
+fn an_option_that_does_not_exist_is_followed_by_what_to_write() {
+    run(&["serve", "--port", "8800", "vary.yaml"]).refuses(&[
+        "error: `--port` does not exist; write `--listen HOST:PORT`, or `--listen PORT`\n",
+    ]);
+    run(&["inspect", "-H", "a: b", "http://127.0.0.1:1/mcp"])
+        .refuses(&["`-H` does not exist; write `--header 'NAME: VALUE'`"]);
+    let near = run(&["serve", "--listn", "8800"]);
+    assert!(
+        near.stderr
+            .contains("a similar argument exists: '--listen'"),
+        "{}",
+        near.stderr
+    );
+    let unknown = run(&["serve", "--frobnicate"]).stderr;
+    assert!(
+        unknown.contains("unexpected argument '--frobnicate'"),
+        "{unknown}"
+    );
+    assert!(!unknown.contains("-- --frobnicate"), "{unknown}");
+}
+
 #[test]
 fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -130,13 +169,18 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
             );
         }
     });
-    let refused = run(&["inspect", &url]);
-    assert_eq!(
-        refused.stderr,
-        "error: server `127.0.0.1` answered HTTP 401 Unauthorized; it wants credentials: write them into `headers` of its \
-         entry, as in `Authorization: Bearer ${TOKEN}` (for a URL on the command line, --header); see \"Remote servers\" \
-         in the documentation\n"
-    );
+    let with_secrets = url.replace("http://", "http://user:SECRET@") + "?key=SECRET";
+    for url_with in [&url, &with_secrets] {
+        let refused = run(&["inspect", url_with]);
+        assert_eq!(
+            refused.stderr,
+            format!(
+                "error: server `127.0.0.1` answered HTTP 401 Unauthorized at {url}; it wants credentials: write them into \
+                 `headers` of its entry, as in `Authorization: Bearer ${{TOKEN}}` (for a URL on the command line, \
+                 --header); see \"Remote servers\" in the documentation\n"
+            )
+        );
+    }
     run(&["check", &url]).refuses(&[
         "HTTP 401",
         "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into `headers` of the server in \

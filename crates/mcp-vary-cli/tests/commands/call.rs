@@ -103,7 +103,7 @@ fn a_tool_that_fails_is_shown_and_fails() {
 fn an_unknown_tool_is_shown_and_fails() {
     let shown = with_weather(&["call", "get_tides"]).data(1);
     assert!(
-        shown.contains("error: ") && shown.contains("get_tides") && shown.contains("(-32602)"),
+        shown.contains("\nerror\n") && shown.contains("Unknown tool: get_tides (-32602)\n"),
         "{shown}"
     );
     let json: Value =
@@ -304,7 +304,7 @@ fn lints(result: &str, more: &[&str], code: i32) -> String {
 fn a_result_that_contradicts_itself_is_found() {
     let denies = r#"{"content":[{"type":"text","text":"Temperature: 9 and 12 stations"}],"structuredContent":{"temperature":8}}"#;
     insta::assert_snapshot!(lints(denies, &[], 1), @r#"
-    declares nothing
+    no features declared
     content 8 tokens
     structuredContent 5 tokens
     ──────────────────────────

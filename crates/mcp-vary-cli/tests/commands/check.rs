@@ -50,7 +50,7 @@ fn a_server_that_knows_no_extension_passes_unless_it_is_expected_to() {
         ),
         "{text}"
     );
-    let text = with_weather(&["check", "--only", "SV-10", "--era", "legacy"]).data(1);
+    let text = with_weather(&["check", "--only", "SV-10", "--revision", "2025-11-25"]).data(1);
     assert!(
         text.contains("\nfail SV-10/unsupported-selector (MUST; 2025-11-25)\n"),
         "{text}"
@@ -58,12 +58,12 @@ fn a_server_that_knows_no_extension_passes_unless_it_is_expected_to() {
 }
 
 #[test]
-fn one_check_runs_in_one_era() {
+fn one_check_runs_in_one_revision() {
     let args = [
         "check",
         "--only",
         "SV-1/unique-ids",
-        "--era",
+        "--revision",
         "2026-07-28",
         "--format",
         "json",
@@ -71,7 +71,7 @@ fn one_check_runs_in_one_era() {
     let findings = findings(run(&[&args[..], &GATEWAY, &["weather"]].concat()), 0);
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0]["id"], "SV-1/unique-ids");
-    assert_eq!(findings[0]["era"], "2026-07-28");
+    assert_eq!(findings[0]["revision"], "2026-07-28");
     assert_eq!(findings[0]["outcome"], "pass");
 }
 

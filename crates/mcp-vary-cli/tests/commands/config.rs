@@ -40,11 +40,11 @@ fn checks(args: &[&str], path: &str, code: i32) -> String {
 fn a_check_shows_what_the_servers_offer() {
     let path = configuration("check-fine.yaml", "as-needed", &["sky", "sea", "off"]);
     insta::assert_snapshot!(checks(&[], &path, 0), @r#"
-    check-fine.yaml is valid: 2 servers, disabled: off
+    check-fine.yaml: 2 servers, disabled: off
 
-    server  state  era     tools  resources  templates  prompts
-    sky     up     modern      2          1          0        1
-    sea     up     modern      2          1          0        1
+    server  state  revision    tools  resources  templates  prompts
+    sky     up     2026-07-28      2          1          0        1
+    sea     up     2026-07-28      2          1          0        1
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea
@@ -63,10 +63,10 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     );
     std::fs::write(&path, text + variants).unwrap();
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"
-    check-slips.yaml is valid: 1 server
+    check-slips.yaml: 1 server
 
-    server  state  era     tools  resources  templates  prompts
-    sky     up     modern      2          1          0        1
+    server  state  revision    tools  resources  templates  prompts
+    sky     up     2026-07-28      2          1          0        1
 
     variant   tools  tokens
     standard      2     871
@@ -83,11 +83,11 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
 fn a_check_names_servers_that_are_down_and_fails() {
     let path = configuration("check-down.yaml", "always", &["sky", "gone"]);
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"
-    check-down.yaml is valid: 2 servers
+    check-down.yaml: 2 servers
 
-    server  state  era     tools  resources  templates  prompts
-    sky     up     modern      2          1          0        1
-    gone    down   -           -          -          -        -
+    server  state  revision    tools  resources  templates  prompts
+    sky     up     2026-07-28      2          1          0        1
+    gone    down   -               -          -          -        -
 
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
@@ -100,11 +100,11 @@ fn a_check_names_servers_that_are_down_and_fails() {
 fn a_check_names_every_collision_with_who_wins() {
     let path = configuration("check-collisions.yaml", "never", &["sky", "sea"]);
     insta::assert_snapshot!(checks(&[], &path, 0), @r#"
-    check-collisions.yaml is valid: 2 servers
+    check-collisions.yaml: 2 servers
 
-    server  state  era     tools  resources  templates  prompts
-    sky     up     modern      2          1          0        1
-    sea     up     modern      2          1          0        1
+    server  state  revision    tools  resources  templates  prompts
+    sky     up     2026-07-28      2          1          0        1
+    sea     up     2026-07-28      2          1          0        1
 
     collision  name or URI                     served by  hidden
     tool       get_weather                     sky        sea
@@ -123,7 +123,7 @@ fn a_check_can_leave_the_servers_alone() {
     let path = configuration("check-offline.yaml", "never", &["gone", "off", "far"]);
     let shown = checks(&["--offline"], &path, 0);
     insta::assert_snapshot!(shown, @r#"
-    check-offline.yaml is valid: 2 servers, disabled: off
+    check-offline.yaml: 2 servers, disabled: off
 
     gone  starts no-such-program
     far   connects to https://example.com:8443
@@ -292,7 +292,7 @@ fn the_servers_of_other_programs_become_a_configuration() {
     }
     let path = file("imported.yaml", &imported.stdout);
     let path = path.to_str().unwrap();
-    assert!(checks(&["--offline"], path, 0).contains("is valid: 2 servers"));
+    assert!(checks(&["--offline"], path, 0).contains(".yaml: 2 servers"));
     run(&["config", "import", "--format", "codex", claude]).refuses(&["has no `mcp_servers`"]);
     run(&["config", "import", "--format", "zed", claude]).refuses(&["no format is called so"]);
 }
@@ -322,7 +322,7 @@ fn the_first_lines_of_the_readme_are_right() {
     assert_eq!(own.lines().count(), 19);
     let path = file("readme.yaml", shown);
     let said = checks(&["--offline"], path.to_str().unwrap(), 0);
-    assert!(said.contains("is valid: 2 servers"), "{said}");
+    assert!(said.contains(".yaml: 2 servers"), "{said}");
     assert!(block(heading, "sh").starts_with("vary config import .mcp.json > vary.yaml"));
 }
 
@@ -368,7 +368,7 @@ fn several_servers_are_served_although_one_is_down() {
     insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
     in front of 3 servers
       sky   weather 2.0.0, revision 2026-07-28, 2 tools
-      gone  down: server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
+      gone  down: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
       sea   weather 2.0.0, revision 2026-07-28, 2 tools
     1 collision of names or URIs; `vary config check` shows them
     "#);
@@ -449,10 +449,10 @@ fn who_serves_what_is_shown() {
     let inspected = run(&["inspect", &path]);
     assert_eq!((inspected.code, inspected.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!(inspected.stdout, @r#"
-    server  state  era     tools  resources  templates  prompts
-    sky     up     modern      2          1          0        1
-    gone    down   -           -          -          -        -
-    sea     up     modern      2          1          0        1
+    server  state  revision    tools  resources  templates  prompts
+    sky     up     2026-07-28      2          1          0        1
+    gone    down   -               -          -          -        -
+    sea     up     2026-07-28      2          1          0        1
 
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::program::{Server, VARY, command, run, signal};
+use crate::program::{Server, VARY, command, file, run, signal};
 
 /// A call of a modern client that calls itself `name`.
 fn call(name: &str) -> (String, &'static str) {
@@ -136,6 +136,70 @@ fn object(line: &str) -> Value {
         "{line}"
     );
     object
+}
+
+/// A file with a server and `log`.
+fn configured(name: &str, log: &str) -> String {
+    let text = format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlog: {log}\n");
+    file(name, &text).to_str().unwrap().to_owned()
+}
+
+/// What a server that is called once writes to standard error.
+fn said_about_a_call(args: &[&str]) -> String {
+    let server = Server::start(&[&["serve", "--listen", "0"], args].concat());
+    let (body, head) = call("bot");
+    server.post_with(&body, head);
+    let (code, said) = server.end_with_said();
+    assert_eq!(code, Some(0), "{said}");
+    said
+}
+
+#[test]
+fn the_level_is_that_of_the_file_unless_the_command_line_has_one() {
+    let path = configured(
+        "log-level.yaml",
+        "{level: 'warn,mcp_vary_gateway::requests=info'}",
+    );
+    for (args, has_line) in [
+        (&[][..], true),
+        (&["--log", "warn"], false),
+        (&["-v"], true),
+    ] {
+        let said = said_about_a_call(&[args, &[&path]].concat());
+        assert_eq!(
+            said.contains("request finished"),
+            has_line,
+            "{args:?} {said}"
+        );
+    }
+}
+
+#[test]
+fn the_format_is_that_of_the_file_unless_the_command_line_has_one() {
+    let path = configured("log-format.yaml", "{format: json}");
+    let mut child = command(&["serve", "--listen", "0", &path])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut first).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let message = object(&first)["message"].to_string();
+    assert!(message.contains("starting `sky` at "), "{message}");
+    let said = said_about_a_call(&["--log-format", "plain", &path]);
+    assert!(said.starts_with("starting `sky` at "), "{said}");
+}
+
+#[test]
+fn a_level_that_does_not_exist_is_refused_at_its_place() {
+    let path = configured("log-wrong.yaml", "{level: wran}");
+    run(&["serve", &path]).refuses(&[
+        "log-wrong.yaml:2:14: `log.level` ",
+        "`wran` is not a log level; write error, warn, info, debug, trace, off, or TARGET=LEVEL",
+    ]);
 }
 
 /// Errors that end the command have the same form.

@@ -181,6 +181,31 @@ fn the_addresses_of_all_variants_are_printed_with_their_tools() {
     assert!(!said.contains("uses at most"), "{said}");
 }
 
+/// Figures that are not final are printed as such, and again when the last server is ready.
+#[cfg(unix)]
+#[test]
+fn while_servers_start_the_numbers_of_tools_are_not_final() {
+    let slow = format!("sleep 3; exec {VARY:?} weather");
+    let text = json!({
+        "servers": {
+            "sky": {"command": VARY, "args": ["weather"]},
+            "slow": {"command": "sh", "args": ["-c", slow]},
+        },
+        "variants": {"standard": {}, "late": {"tools": ["slow_*"]}},
+        "start-wait": "1s",
+    });
+    let path = file("start-late.json", &text.to_string());
+    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let said = server.says("Ctrl-C ends it");
+    assert!(said.contains("  standard  2 tools so far  http"), "{said}");
+    assert!(said.contains("  late      starting        http"), "{said}");
+    assert!(!said.contains("0 tools"), "{said}");
+    let said = server.says("/v/late");
+    assert!(said.contains("`slow` is ready after "), "{said}");
+    assert!(said.contains("  standard  4 tools  http"), "{said}");
+    assert!(said.contains("  late      2 tools  http"), "{said}");
+}
+
 /// A server that lists `$0` tools.
 #[cfg(unix)]
 const MANY_TOOLS: &str = r#"tools=; at=0

@@ -16,6 +16,7 @@ use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
 use crate::experiments;
 use crate::key_spec::{KeySpec, ValueKind};
+use crate::log::{self, LogSettings};
 use crate::ranking::{self, PartialRanking, Weighted};
 use crate::rates::{self, PartialRates};
 use crate::reader::{Located, MOST, Reader};
@@ -46,6 +47,7 @@ pub(super) struct PartialFile {
     admin: Option<String>,
     addresses_at: BTreeMap<&'static str, Position>,
     start_wait: Option<Duration>,
+    log: LogSettings,
     /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
     /// defaults.
     pub(super) config: Config,
@@ -69,6 +71,7 @@ impl Default for PartialFile {
             admin: None,
             addresses_at: BTreeMap::new(),
             start_wait: None,
+            log: LogSettings::default(),
             config: Config::with_servers(Vec::new(), NO_ENVIRONMENT),
         }
     }
@@ -93,6 +96,7 @@ impl PartialFile {
             admin: self.admin,
             addresses_at: self.addresses_at,
             start_wait: self.start_wait,
+            log: self.log,
             notes: Vec::new(),
             places: self.variants.places,
             declares_variants,
@@ -193,6 +197,14 @@ that several servers have",
         default: "",
         takes: ValueKind::Other(rates::shape, |reader, field, draft| {
             rates::read(reader, field, &mut draft.rates)
+        }),
+    },
+    KeySpec {
+        key: "log",
+        about: "the log of the program on standard error: how much is written, and in which form",
+        default: "",
+        takes: ValueKind::Other(log::shape, |reader, field, draft| {
+            draft.log = log::read(reader, field)
         }),
     },
     KeySpec {

@@ -340,7 +340,7 @@ impl Taking<'_> {
             | "streamableHttp" => {}
             "sse" => {
                 self.server.disabled = true;
-                let about = "It is said to speak the transport of 2024-11-05, which Vary does not: write the address of its";
+                let about = "Its entry has the transport of 2024-11-05, which Vary does not support: write the address of its";
                 self.server.about.push(about.to_owned());
                 self.server
                     .about

@@ -218,7 +218,7 @@ pass only under variants that hide nothing",
     KeySpec {
         key: "list-ttl",
         about: "how long a list is shown before it is read again, in the background, of a server that does not declare \
-`listChanged`; a modern server's own `ttlMs` goes first. `off` to read it when it announces a change alone",
+`listChanged`; the `ttlMs` of a server of 2026-07-28 goes first. `off` to read it when it announces a change alone",
         default: "60s",
         takes: ValueKind::Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
             reader.duration_or_off(field, &mut draft.limits.list_ttl)

@@ -7,6 +7,7 @@ mod authentication;
 mod experiments;
 mod headers;
 mod listener;
+mod log;
 mod ranking;
 mod rates;
 mod reference;

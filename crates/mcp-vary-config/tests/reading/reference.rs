@@ -156,6 +156,7 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "experiment" => format!(
             "servers: {{{server}}}}}\nexperiments: [{{name: a, arms: {{standard: 1, compact: 1}}, {key}: {default}}}]"
         ),
+        "log" => format!("servers: {{{server}}}}}\nlog: {{{key}: {default}}}"),
         "audit" => format!("servers: {{{server}}}}}\naudit: {{to: stdout, {key}: {default}}}"),
         "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
         "passthrough" => {
@@ -214,6 +215,7 @@ fn every_setting_is_in_the_reference() {
         ("issuer", "| key of an issuer"),
         ("stdio", "| key of `stdio-principal`"),
         ("tls", "| key of `tls`"),
+        ("log", "| key of `log`"),
         ("audit", "| key of `audit`"),
         ("experiment", "| key of an experiment"),
     ] {

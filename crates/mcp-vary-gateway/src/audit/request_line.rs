@@ -1,4 +1,4 @@
-//! The line in the log about a request that a server worked on.
+//! The line in the log about a request that a server worked on, or that was refused.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ pub(crate) fn is_enabled() -> bool {
     tracing::enabled!(target: TARGET, tracing::Level::INFO)
 }
 
-/// Writes the line.
+/// Writes the line. `server` is the one that worked on the request, if there is one.
 ///
 /// It has neither arguments nor results, and of a URI nothing that may be a secret. Strings are recorded as such, so
 /// that the log escapes their control characters.
-pub(super) fn write(server: &str, record: &Record) {
+pub(super) fn write(server: Option<&str>, record: &Record) {
     let target = record.target.as_ref();
     let name = |kind| {
         target

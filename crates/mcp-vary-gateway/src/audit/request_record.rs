@@ -267,8 +267,8 @@ impl RequestRecord {
             fill(record);
         });
         let server = pending.server.filter(|_| pending.is_forwarded);
-        if let Some(server) = server.filter(|_| request_line::is_enabled()) {
-            request_line::write(&server, &record);
+        if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
+            request_line::write(server.as_deref(), &record);
         }
         if let Some(permit) = permit {
             permit.submit(record);
@@ -280,6 +280,13 @@ impl Drop for RequestRecord {
     fn drop(&mut self) {
         self.cancelled();
     }
+}
+
+/// Whether the log shows a request that no server worked on: a call, or one that was refused. Lists and other requests
+/// that the gateway answers itself are not shown.
+fn is_shown(record: &Record) -> bool {
+    let method = record.method.as_ref().map_or("", Text::as_str);
+    method == "tools/call" || matches!(record.outcome, Outcome::Error | Outcome::Denied)
 }
 
 /// The methods whose results can report that a tool failed.

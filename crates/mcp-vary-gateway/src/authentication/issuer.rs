@@ -10,6 +10,7 @@ use mcp_vary_auth::authenticator::Authenticator;
 use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
 use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
 use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
+use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_upstream::document::{self, DocumentError};
@@ -54,7 +55,7 @@ enum FetchError {
     Metadata { url: String, error: DiscoveryError },
     #[error("{place}: {error}")]
     KeySet { place: String, error: KeySetError },
-    #[error("{path}: {error}")]
+    #[error("{path}: {}", io_error::describe(error))]
     File { path: String, error: io::Error },
     #[error("{path}: it has more than {MAX_KEY_SET} bytes")]
     LargeFile { path: String },

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
+use mcp_vary_base::io_error;
 use mcp_vary_base::lock::ScopedLock;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -41,7 +42,7 @@ type Fingerprint = Option<(SystemTime, u64, u64)>;
 /// Why the files of TLS cannot be used. It contains paths, and nothing of the files.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TlsError {
-    #[error("`{key}`: {path} cannot be read: {error}", path = path.display())]
+    #[error("`{key}`: {path} cannot be read: {}", io_error::describe(error), path = path.display())]
     Unreadable {
         key: &'static str,
         path: PathBuf,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers};
+use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
@@ -40,7 +41,7 @@ pub(crate) fn legacy_client(
             || None,
             nothing,
         )
-        .inspect_err(|_| record_refused_variant(caller))?;
+        .inspect_err(|_| record_refused_variant(snapshot, caller))?;
     let negotiated = &session.negotiated;
     let mut participation = None;
     if offers.decided_by == DecidedBy::Ranking {
@@ -79,8 +80,10 @@ pub(crate) fn legacy_client(
     })
 }
 
-/// Records that the address or the header of a request selects a variant that the client does not have.
-pub(crate) fn record_refused_variant(caller: &Caller) {
+/// Counts and records that the address or the header of a request selects a variant that the client does not have.
+pub(crate) fn record_refused_variant(snapshot: &ConfigSnapshot, caller: &Caller) {
+    let counters = &snapshot.services.counters;
+    counters.increment(Counter::RefusedUnknownVariants);
     let requested = caller.requested.path.as_ref();
     let requested = requested.or(caller.requested.header.as_ref());
     if let (Some(record), Some(requested)) = (&caller.record, requested) {
@@ -142,7 +145,7 @@ pub(crate) fn modern_client(
             participation.as_ref().map(|it| it.variant())
         },
     );
-    let offers = offers.inspect_err(|_| record_refused_variant(caller))?;
+    let offers = offers.inspect_err(|_| record_refused_variant(snapshot, caller))?;
     Ok(Client {
         revision,
         id: snapshot.services.sessions.new_client(),

@@ -26,7 +26,9 @@ use super::connection_id::ConnectionId;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::shared::SharedLists;
-use mcp_vary_upstream::{ConnectError, ConnectionState, Event, SupervisedConnection};
+use mcp_vary_upstream::{
+    CONNECT_TARGET, ConnectError, ConnectionState, Event, SupervisedConnection,
+};
 use mcp_vary_wire::response::RpcError;
 
 /// One server as the clients of one class see it.
@@ -441,7 +443,7 @@ pub(crate) async fn first_readings(sources: &[Arc<ServerSource>], limit: Duratio
         let late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
         for source in sources.iter().filter(late) {
             let server = source.name();
-            warn!(server, "not ready yet; the others do not wait for it");
+            warn!(target: CONNECT_TARGET, server, "not ready yet; the others do not wait for it");
         }
     }
 }

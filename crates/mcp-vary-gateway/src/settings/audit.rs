@@ -9,6 +9,7 @@ use mcp_vary_audit::{
     StreamSink, SyslogAddress, SyslogHeader, SyslogSink, Text,
 };
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::io_error;
 
 use crate::settings::sealing_keys::SealingKey;
 
@@ -104,7 +105,8 @@ impl AuditSettings {
         Ok(match &self.target {
             AuditTarget::File(path) => {
                 let opened = FileSink::open(path).map_err(|error| {
-                    let why = format!("the audit log {} cannot be opened: {error}", path.display());
+                    let cause = io_error::describe(&error);
+                    let why = format!("the audit log {} cannot be opened: {cause}", path.display());
                     io::Error::new(error.kind(), why)
                 });
                 Box::new(opened?)

@@ -112,7 +112,7 @@ pub enum ListenerError {
     )]
     Origin,
     /// Every page can have the origin.
-    #[error("it stands for the pages of everybody; name each origin")]
+    #[error("it matches every web page; name each origin")]
     AnyOrigin,
     /// The text is neither an address nor a network.
     #[error("it is not an address or a network; write one like `10.0.0.0/8` or `127.0.0.1`")]

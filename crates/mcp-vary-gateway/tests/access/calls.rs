@@ -1,9 +1,11 @@
 //! What is decided at the call: scopes, and expressions over the arguments.
 
 use mcp_vary_access::Expression;
+use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::message::names;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use super::groups::{ask, ask_modern, for_group, named, with_rules};
 use crate::support::Harness;
@@ -51,6 +53,31 @@ async fn an_expression_decides_on_each_call() {
         4,
         "two calls in each era"
     );
+    let counters = harness.gateway.status().counters;
+    assert_eq!(counters.get("refused-by-access-rules"), Some(&4));
+}
+
+/// A call that a rule refuses, and one of a tool that rules hide.
+#[tokio::test]
+async fn a_call_that_rules_refuse_is_one_line_in_the_log() {
+    let rules = [for_group("dev")
+        .with_allow([named("say")])
+        .with_scopes(["repo:write"])];
+    let harness = Harness::before(Era::Modern, |config| with_rules(config, rules)).await;
+    for name in ["say", "odd"] {
+        let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::requests", Level::INFO);
+        let params = json!({"name": name, "arguments": {}});
+        ask_modern(&harness, "dev", "tools/call", params).await;
+        let lines = log.take();
+        let [line] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        let tool = format!(r#"tool="{name}";"#);
+        for part in [tool.as_str(), r#"outcome="denied"; code=-32"#] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(!line.contains("server="), "{line}");
+    }
 }
 
 #[tokio::test]

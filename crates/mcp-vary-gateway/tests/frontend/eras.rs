@@ -214,7 +214,7 @@ async fn a_server_without_sessions_is_asked_for_one_once() {
         assert_eq!(server.count("initialize"), 1, "{kind}");
         let status = serde_json::to_value(gateway.status()).unwrap();
         assert_eq!(
-            status["servers"][0]["eras"],
+            status["servers"][0]["revisions"],
             json!(["2026-07-28"]),
             "{kind}"
         );
@@ -246,7 +246,8 @@ async fn an_endpoint_that_ignores_initialize_costs_one_wait() {
 async fn the_eras_that_a_server_speaks_are_in_the_status() {
     let server = Processes::of("both");
     let gateway = server.gateway().await;
-    let eras = || serde_json::to_value(gateway.status()).unwrap()["servers"][0]["eras"].clone();
+    let eras =
+        || serde_json::to_value(gateway.status()).unwrap()["servers"][0]["revisions"].clone();
     assert_eq!(eras(), json!(["2026-07-28"]));
     legacy_pipe(&gateway, "2025-11-25", &json!({})).await;
     assert_eq!(eras(), json!(["2025-11-25", "2026-07-28"]));

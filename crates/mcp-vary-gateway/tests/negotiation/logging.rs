@@ -87,7 +87,7 @@ async fn what_is_left_as_it_was_is_logged() {
         way.ask(&harness, &declared, "tools/call", params("tools/call"))
             .await;
         let said = log.take();
-        let last = r#"DEBUG content left as the server said it; what="result"; tags=x-a=1; variant="standard"; "#;
+        let last = r#"DEBUG content sent as the server returned it; what="result"; tags=x-a=1; variant="standard"; "#;
         assert_eq!(
             said.last().map(String::as_str),
             Some(last),

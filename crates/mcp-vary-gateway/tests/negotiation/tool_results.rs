@@ -298,7 +298,7 @@ async fn what_takes_too_much_is_stopped() {
         let lines = log.take();
         let said: Vec<_> = lines
             .iter()
-            .filter(|line| line.contains("not told as configured"))
+            .filter(|line| line.contains("result not rewritten"))
             .collect();
         assert_eq!(said.len(), 1, "{rule}: {lines:?}");
         assert!(said[0].contains(&format!("part=\"{part}\"")), "{}", said[0]);

@@ -1,4 +1,4 @@
-//! The line in the log about each request that a server worked on.
+//! The line in the log about each request that a server worked on, or that was refused.
 
 use std::time::Duration;
 
@@ -131,17 +131,66 @@ async fn a_request_that_is_cancelled_is_a_line() {
     }
 }
 
-/// What no server worked on is not a call of it: lists of the gateway, tools that do not exist.
 #[tokio::test]
-async fn a_request_that_reaches_no_server_is_no_line() {
+async fn a_list_that_the_gateway_answers_is_no_line() {
     let harness = Harness::start().await;
     let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
     for kind in ClientKind::ALL {
-        for (method, params) in [("tools/list", json!({})), ("tools/call", tool("none"))] {
-            kind.ask(&harness, &json!({}), method, params).await;
-        }
+        kind.ask(&harness, &json!({}), "tools/list", json!({}))
+            .await;
     }
     assert_eq!(log.take(), [""; 0]);
+}
+
+/// SV-22: a refused selection has a line, too. No server worked on a refused request, so its line names none.
+#[tokio::test]
+async fn a_request_that_is_refused_is_one_line_and_counted() {
+    let harness = Harness::start().await;
+    let prompt = json!({"name": "none"});
+    let cases = [
+        ("tools/call", tool("none"), r#"tool="none";"#),
+        ("prompts/get", prompt, r#"prompt="none";"#),
+        ("tools/call", under("none", tool("odd")), r#"tool="odd";"#),
+    ];
+    for (method, params, about) in cases {
+        for kind in ClientKind::ALL {
+            let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+            kind.ask(&harness, &json!({}), method, params.clone()).await;
+            let line = line(&log).await;
+            has(&line, &[about, r#"code=-32"#]);
+            assert!(!line.contains("server="), "{line}");
+            let is_refused =
+                line.contains(r#"outcome="error""#) || line.contains(r#"outcome="denied""#);
+            assert!(is_refused, "{line}");
+        }
+    }
+    let counters = harness.gateway.status().counters;
+    let kinds = ClientKind::ALL.len() as u64;
+    for counter in [
+        "refused-unknown-tools",
+        "refused-unknown-prompts",
+        "refused-unknown-variants",
+    ] {
+        assert_eq!(
+            counters.get(counter),
+            Some(&kinds),
+            "{counter}: {counters:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_cannot_fill_the_log_or_drive_the_terminal_by_the_name_of_a_tool() {
+    let harness = Harness::start().await;
+    let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+    let name = format!("a\u{1b}[2J\n\u{202e}{}", "b".repeat(50_000));
+    let kind = ClientKind::StdioModern;
+    kind.ask(&harness, &json!({}), "tools/call", tool(&name))
+        .await;
+    let line = line(&log).await;
+    assert!(!line.chars().any(is_invisible), "{line:?}");
+    assert!(line.len() < 3_000, "{}", line.len());
+    has(&line, &[r#"tool="a"#, r#"outcome="error""#]);
 }
 
 #[tokio::test]

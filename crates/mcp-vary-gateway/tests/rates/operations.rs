@@ -6,8 +6,10 @@ use std::time::Duration;
 use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::rates::RateLimits;
 use mcp_vary_rates::{Counted, Limit, Per};
+use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::client::ClientKind;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use super::clients::{Client, calls, limited, limited_with, limits, with_keys};
 use crate::support::{Harness, config};
@@ -119,6 +121,23 @@ async fn the_status_counts_refusals_of_each_limit() {
         refused(&harness),
         json!({"calls": 3, "changes": 2, "wrong": 1})
     );
+}
+
+#[tokio::test]
+async fn a_call_that_a_limit_refuses_is_one_line_in_the_log() {
+    let (harness, _clock) = limited(vec![calls("calls", Per::Principal, "1/h")]).await;
+    let mut client = Client::open(&harness, ClientKind::HttpModern).await;
+    client.call("odd").await.passes();
+    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::requests", Level::INFO);
+    client.call("odd").await.is_refused_by("calls", 3_600);
+    let lines = log.take();
+    let [line] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    for part in [r#"tool="odd";"#, r#"outcome="denied"; code=-32005;"#] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!line.contains("server="), "{line}");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use hyper_util::client::legacy::ResponseFuture;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::config::{Limits, origin};
-use super::error::{UpstreamError, means_other_era};
+use super::error::{UpstreamError, means_other_era, without_server};
 use super::mailbox::Budget;
 use super::message::{Event, OutOfBand, Request, RequestKind};
 use super::secrets::Secrets;
@@ -33,6 +33,7 @@ use crate::chain::ConnectionGateways;
 use crate::liveness::Liveness;
 use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
+use mcp_vary_base::io_error;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::handshake::Handshake;
@@ -219,11 +220,11 @@ impl Connection {
             }
             _ => {}
         }
+        let (server, error) = (&*self.server, error.details());
+        let error = without_server(&error, server);
         match self.failures.next() {
-            Some(count) => {
-                tracing::warn!(server = %self.server, count, error = error.details(), "call failed");
-            }
-            None => tracing::debug!(server = %self.server, error = error.details(), "call failed"),
+            Some(count) => tracing::warn!(server, count, error, "call failed"),
+            None => tracing::debug!(server, error, "call failed"),
         }
     }
 
@@ -290,7 +291,7 @@ impl Connection {
         }
         UpstreamError::Unanswered {
             server: Arc::clone(&self.server),
-            reason: error_chain(error),
+            reason: root_cause(error),
         }
     }
 
@@ -333,7 +334,6 @@ fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
     headers
 }
 
-/// The text of an error with its causes.
 /// The part of `url` that an operator recognises it by. Other paths than the usual ones may contain keys.
 fn endpoint(url: &Uri) -> String {
     let path = match url.path() {
@@ -343,36 +343,16 @@ fn endpoint(url: &Uri) -> String {
     origin(url) + path
 }
 
-/// Why a connection cannot be opened, without the errors around the cause and the number of the system's error.
+/// Why a connection failed, without the errors around the cause and the number of the system's error.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    let text = match cause
-        .downcast_ref::<std::io::Error>()
-        .map(std::io::Error::kind)
-    {
-        Some(std::io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
-        _ => cause.to_string(),
-    };
-    match text.split_once(" (os error") {
-        Some((text, _)) => text.to_owned(),
-        None => text,
+    match cause.downcast_ref::<std::io::Error>() {
+        Some(error) => io_error::describe(error),
+        None => cause.to_string(),
     }
-}
-
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::body::{BodyError, Collect, drain};
 use super::session::Session;
-use super::{Connection, error_chain};
+use super::{Connection, endpoint, root_cause};
 use crate::config::origin;
 use crate::error::UpstreamError;
 use crate::message::{Event, cancel_params};
@@ -182,6 +182,7 @@ impl Connection {
     pub(super) fn status_error(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
         let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
+            endpoint: endpoint(&self.uri),
             status,
             excerpt: self.secrets.excerpt(body, EXCERPT_CHARS),
         };
@@ -222,7 +223,7 @@ impl Connection {
             },
             BodyError::Broken(error) => UpstreamError::BrokeOff {
                 server: Arc::clone(&self.server),
-                reason: error_chain(error),
+                reason: root_cause(error),
             },
         }
     }

@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::oversize::LostMessage;
 use self::tasks::StderrTail;
 use super::config::Limits;
-use super::error::UpstreamError;
+use super::error::{UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
     Answer, Event, LOG_MESSAGE, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
@@ -215,8 +215,9 @@ impl Shared {
             if let Err(error) = shared.send(message).await
                 && !matches!(error, UpstreamError::Closed { .. })
             {
-                let (server, error) = (&shared.server, error.details());
-                tracing::warn!(server = %server, error, "answer to the server not delivered");
+                let (server, error) = (&*shared.server, error.details());
+                let error = without_server(&error, server);
+                tracing::warn!(server, error, "answer to the server not delivered");
             }
             drop(place);
         });

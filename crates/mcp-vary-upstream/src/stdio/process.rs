@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_base::io_error;
 use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
@@ -142,7 +143,7 @@ fn cannot_start(
         _ => ConnectError::Start {
             server,
             program,
-            reason: error.to_string(),
+            reason: io_error::describe(error),
         },
     }
 }

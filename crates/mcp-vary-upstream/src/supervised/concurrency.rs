@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(began.elapsed().as_secs(), 10);
         assert_eq!(
             error.to_string(),
-            "server `x` works at as many calls as it may (2), and this one did not get its turn within 10s"
+            "server `x` has reached its concurrency limit (2), and this one waited for 10s"
         );
     }
 
@@ -150,7 +150,7 @@ mod tests {
         assert!(began.elapsed().is_zero());
         assert_eq!(
             error.to_string(),
-            "server `x` works at as many calls as it may (1), and too many wait for their turn already"
+            "server `x` has reached its concurrency limit (1), and too many others wait"
         );
         // Whoever waits is served all the same, and then there is room again.
         drop(held);

@@ -18,7 +18,7 @@ use super::topic::Topic;
 use crate::chain::LOOP_REFUSAL;
 use crate::config::Target;
 use crate::connection::{Transport, UpstreamConnection};
-use crate::error::{ConnectError, UpstreamError};
+use crate::error::{ConnectError, UpstreamError, without_server};
 use crate::message::Event;
 use crate::supervised::health::{self, Health};
 
@@ -97,14 +97,18 @@ impl Supervisor {
         }
         if shared.config.refusal.is_some() {
             // Another client has another connection.
-            tracing::debug!(server = self.name(), why = %error, "server not connected");
+            let why = error.to_string();
+            let (server, why) = (self.name(), without_server(&why, self.name()));
+            tracing::debug!(server, why, "server not connected");
             shared.set_disconnected(error, NEVER);
             return NEVER;
         }
         let is_process = matches!(shared.config.target, Target::Command { .. });
         if is_process && matches!(error, ConnectError::Loop { .. }) {
             if shared.config.loop_error.set(error.clone()).is_ok() {
-                tracing::warn!(why = %error, "server left out");
+                let why = error.to_string();
+                let (server, why) = (self.name(), without_server(&why, self.name()));
+                tracing::warn!(target: CONNECT_TARGET, server, why, "server left out");
             }
             // The next start would fail in the same way until the configuration changes.
             shared.set_disconnected(error, NEVER);
@@ -115,16 +119,21 @@ impl Supervisor {
         } else {
             self.backoff.pause()
         };
-        let why = error.to_string();
-        let server = self.name();
-        if self.last_failure.as_ref() == Some(&why) {
-            tracing::debug!(server, why, again_in = ?pause, "server still not connected");
-        } else {
-            tracing::warn!(server, why, again_in = ?pause, "server not connected");
-            self.last_failure = Some(why);
-        }
+        self.log_failure(&error, pause);
         shared.set_disconnected(error, pause);
         pause
+    }
+
+    /// Logs a failed attempt, the same failure again only at the level `debug`.
+    fn log_failure(&mut self, error: &ConnectError, pause: Duration) {
+        let failure = error.to_string();
+        let (server, why) = (self.name(), without_server(&failure, self.name()));
+        if self.last_failure.as_ref() == Some(&failure) {
+            tracing::debug!(server, why, again_in = ?pause, "server still not connected");
+        } else {
+            tracing::warn!(target: CONNECT_TARGET, server, why, again_in = ?pause, "server not connected");
+            self.last_failure = Some(failure);
+        }
     }
 
     /// Serves with `upstream` and its replacements until one is lost; returns the pause before the next attempt.
@@ -186,7 +195,8 @@ impl Supervisor {
             ConnectError::Failed(loss) => Some(loss.clone()),
             _ => None,
         };
-        tracing::warn!(server = self.name(), why, again_in = ?pause, "server lost");
+        let (server, why) = (self.name(), without_server(&why, self.name()));
+        tracing::warn!(server, why, again_in = ?pause, "server lost");
         if is_first {
             shared.set_state(ConnectionState::Connecting);
             shared.current.store(None);
@@ -222,6 +232,10 @@ fn is_loop(error: &ConnectError) -> bool {
         _ => false,
     }
 }
+
+/// The target of the event about a server that cannot be connected to. A program that reports this at its start itself can
+/// leave the event out.
+pub const CONNECT_TARGET: &str = "mcp_vary_upstream::connect";
 
 /// Part of the message of a gateway that exits because its only server leads back to it.
 const LOOP_MESSAGE: &str = "is this gateway itself, or leads back to it";
@@ -319,7 +333,8 @@ impl Shared {
                 Ok(other) => other.close().await,
                 Err(error) => {
                     let (server, why) = (&self.config.name, error.to_string());
-                    tracing::debug!(server, why, "not connected in the era of its clients");
+                    let why = without_server(&why, server);
+                    tracing::debug!(server, why, "not connected in the revision of its clients");
                     self.era_failed.store(true, Ordering::Relaxed);
                 }
             }

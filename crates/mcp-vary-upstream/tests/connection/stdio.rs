@@ -442,7 +442,7 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let exchange = upstream.request(call("hang", &json!({}))).await.unwrap();
     says(
         &all(exchange).await.1.unwrap_err(),
-        &["`peer`", "no sign of life for 2s"],
+        &["`peer`", "sent nothing for 2s"],
     );
     let seen = result(&upstream, "seen", json!({})).await;
     assert!(seen.to_string().contains("notifications/cancelled"));
@@ -595,7 +595,7 @@ async fn a_call_does_not_time_out_while_the_client_is_asked() {
     assert!(all(exchange).await.1.is_ok());
     // Where nobody is asked, silence is as before.
     let silent = upstream.request(call("hang", &json!({}))).await.unwrap();
-    says(&all(silent).await.1.unwrap_err(), &["no sign of life"]);
+    says(&all(silent).await.1.unwrap_err(), &["sent nothing"]);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ pub(crate) async fn never_answers(case: &mut Case) -> Result<(), String> {
     let asked = Instant::now();
     let seen = each_calls(&house.clients, "hang", "lost", json!({})).await;
     case.both_saw("that call", &house.clients, &seen, asked);
-    are_told(&seen, &["no sign of life"])?;
+    are_told(&seen, &["sent nothing for"])?;
     let asked = Instant::now();
     let next = each_calls(&house.clients, "echo", "next", json!({})).await;
     case.both_saw("the next call", &house.clients, &next, asked);

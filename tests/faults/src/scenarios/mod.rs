@@ -164,7 +164,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Never answers a call",
-        means: "The call ends after `timeout` (here 1 s, by default 10 min) without any sign of life; the \
+        means: "The call ends after `timeout` (here 1 s, by default 10 min) without a message from the server; the \
                 server is told that it is cancelled, and goes on.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(hanging::never_answers(case)),

@@ -157,6 +157,7 @@ const TABLES: &[(&str, &str)] = &[
     ("| key of an issuer", "/auth/issuers/0"),
     ("| key of `stdio-principal`", "/stdio-principal"),
     ("| key of `tls`", "/tls"),
+    ("| key of `log`", "/log"),
     ("| key of `audit`", "/audit"),
 ];
 
@@ -183,6 +184,7 @@ fn base() -> Value {
         },
         "stdio-principal": {"name": "a"},
         "tls": {"certificate": "a", "key": "b"},
+        "log": {"level": "info"},
         "audit": {"to": "stdout"},
         "access": [{
             "when": {"groups": "a"},

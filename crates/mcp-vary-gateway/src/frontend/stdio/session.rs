@@ -192,5 +192,5 @@ impl StdioConnection {
 }
 
 /// The error for the first request after a variant of its session was removed from the configuration.
-const REINITIALIZED: &str = "the variants of this session are no longer offered; it goes on as if `initialize` had just been \
+const REINITIALIZED: &str = "the variants of this session are no longer offered; it continues as if `initialize` had just been \
      sent: list what there is now, then ask again";

@@ -8,6 +8,7 @@ use mcp_vary_catalog::access::AccessView;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
@@ -89,10 +90,12 @@ impl RequestContext<'_> {
             }
             Verdict::NeedsScopes(rule) => {
                 self.record_rule(policy, rule, RequestRecord::denied_by);
+                self.count_refusal();
                 let scopes = policy.rule(rule).into_iter().flat_map(|rule| rule.scopes());
                 Err(RpcError::insufficient_scope(scopes))
             }
             Verdict::Denied(Denial { rule, error, .. }) => {
+                self.count_refusal();
                 match rule {
                     Some(rule) => self.record_rule(policy, rule, RequestRecord::denied_by),
                     None => self.record_default_denial(),
@@ -126,6 +129,11 @@ impl RequestContext<'_> {
         if let Some(record) = &self.client.record {
             record.set_server(&server, Some(&item.item_ref.upstream_name));
         }
+    }
+
+    fn count_refusal(&self) {
+        let counters = &self.snapshot.services.counters;
+        counters.increment(Counter::RefusedByAccessRules);
     }
 
     fn record_default_denial(&self) {

@@ -8,6 +8,7 @@ use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::meta::CLIENT_INFO;
 use mcp_vary_wire::response::RpcError;
 use serde_json::Value;
@@ -91,8 +92,10 @@ impl RequestContext<'_> {
         Ok((index, DecidedBy::Selector))
     }
 
-    /// Records that the client selected a variant that does not exist for it.
+    /// Counts and records that the client selected a variant that does not exist for it.
     fn record_refused(&self, requested: &Value) {
+        let counters = &self.snapshot.services.counters;
+        counters.increment(Counter::RefusedUnknownVariants);
         if let Some(record) = &self.client.record {
             let text = requested.as_str().map(str::to_owned);
             record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));

@@ -120,7 +120,7 @@ fn offer_variants(
     let requested = &caller.requested;
     let offers = selector
         .select((order, allowed), requested, params, by_rule, by_experiment)
-        .inspect_err(|_| record_refused_variant(caller))?;
+        .inspect_err(|_| record_refused_variant(snapshot, caller))?;
     Ok((offers, takes_part))
 }
 

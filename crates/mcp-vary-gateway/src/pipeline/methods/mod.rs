@@ -46,6 +46,7 @@ use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::meta;
 use mcp_vary_wire::refusal::ParamsError;
@@ -128,7 +129,14 @@ impl RequestContext<'_> {
         found.ok_or_else(|| failure.unwrap_or_else(not_found))
     }
 
+    /// The error for an item that the variant does not have. The request is counted as refused.
     pub(crate) fn not_found(&self, view: ViewIndex, what: Identifier) -> RpcError {
+        let counter = match &what {
+            Identifier::Tool(_) => Counter::RefusedUnknownTools,
+            Identifier::Prompt(_) => Counter::RefusedUnknownPrompts,
+            _ => Counter::RefusedUnknownResources,
+        };
+        self.snapshot.services.counters.increment(counter);
         let active = self.active_variant(view);
         let era = self.client.era();
         RpcError::from(&Error::NotFound {

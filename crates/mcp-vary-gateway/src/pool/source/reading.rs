@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
-use mcp_vary_upstream::UpstreamConnection;
+use mcp_vary_upstream::{UpstreamConnection, without_server};
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -164,7 +164,10 @@ impl ServerSource {
         });
         match &listing {
             Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
-            Err(failure) => warn!(server, list, error = failure.message(), "list not read"),
+            Err(failure) => {
+                let error = without_server(failure.message(), server);
+                warn!(server, list, error, "list not read");
+            }
         }
         listing
     }

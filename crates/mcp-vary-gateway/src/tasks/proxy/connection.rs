@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{
     Answer, Event, Exchange, Message, Request, ServerRequest, SupervisedConnection, UpstreamError,
+    without_server,
 };
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN, ProgressTokens};
@@ -160,7 +161,9 @@ impl TaskConnection {
             if !error.is_loss() {
                 return task.finish(TaskOutcome::failed(&error.to_string()));
             }
-            info!(server = %task.key.0, error = error.details(), "waiting for a task was interrupted");
+            let (server, error) = (&*task.key.0, error.details());
+            let error = without_server(&error, server);
+            info!(server, error, "waiting for a task was interrupted");
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
             // A task can survive the loss of its connection.

@@ -186,7 +186,7 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     says(
         &result(&upstream, "x").await.unwrap_err(),
-        &["`remote`", "no sign of life for 300ms"],
+        &["`remote`", "sent nothing for 300ms"],
     );
     let cancelled = peer.wait_for("notifications/cancelled", 1).await;
     assert_eq!(
