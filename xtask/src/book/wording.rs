@@ -1,6 +1,8 @@
-//! Words that a page for users does not need: private ones in the first lines of the README, and habits of speech.
+//! Words that a user does not need, on pages and in messages: private ones in the first lines of the README, habits of
+//! speech, and the words for the two forms of the protocol, which are called by their revisions.
 
 use crate::outcome::no_findings;
+use crate::rust::{Token, production_tokens};
 use crate::workspace::Workspace;
 
 /// Where somebody reads first. Words of the project are explained below.
@@ -25,6 +27,37 @@ const HABITS: &[&str] = &[
     "who declares",
     "whoever",
 ];
+
+/// Further habits in messages: what servers, clients and files do is called send, receive, be and have.
+const SPEECH: &[&str] = &[
+    "goes on asking",
+    "hears",
+    "is said to",
+    "not told",
+    "sign of life",
+    "stands for the",
+    "told",
+    "works at as many",
+];
+
+/// Words for the two forms of the protocol, which only maintainers know. Users know revisions.
+const ERAS: &[&str] = &["era", "eras", "legacy", "modern"];
+
+/// Where these words are explained, or are values of a record.
+const ABOUT_ERAS: &[&str] = &[
+    "docs/reference/audit.md",
+    "docs/reference/eras.md",
+    "docs/reference/glossary.md",
+];
+
+/// The folders whose pages call the forms of the protocol by their revisions.
+const BY_REVISION: &[&str] = &["docs/tutorial", "docs/how-to", "docs/reference"];
+
+/// The crates whose messages users see.
+const CRATES: &str = "crates";
+
+/// Crates whose texts no user sees.
+const NOT_SEEN: &[&str] = &["crates/mcp-vary-testkit/"];
 
 /// The folders of pages for users; `docs/internals` and `docs/decisions` are for maintainers.
 const FOLDERS: &[&str] = &[
@@ -52,7 +85,12 @@ pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     for folder in FOLDERS {
         let pages = workspace.files(folder)?.into_iter();
         for page in pages.filter(|page| page.ends_with(".md")) {
-            findings.extend(habits(&page, &workspace.read(&page)?));
+            let text = workspace.read(&page)?;
+            findings.extend(habits(&page, &text));
+            let is_explained = ABOUT_ERAS.contains(&page.as_str());
+            if BY_REVISION.contains(folder) && !is_explained {
+                findings.extend(eras(&page, &text));
+            }
         }
     }
     let help = workspace.files(HELP)?.into_iter();
@@ -62,9 +100,110 @@ pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     }
     others.push(SCHEMA.to_owned());
     for file in others {
-        findings.extend(habits(&file, &workspace.read(&file)?));
+        let text = workspace.read(&file)?;
+        findings.extend(habits(&file, &text));
+        findings.extend(eras(&file, &text));
     }
+    findings.extend(messages(workspace)?);
     no_findings(&findings)
+}
+
+/// What is found in the texts of the program: errors, lines of the log, help.
+fn messages(workspace: &Workspace) -> Result<Vec<String>, String> {
+    let files = workspace.files(CRATES)?.into_iter();
+    let sources = files.filter(|file| {
+        let is_source = file.ends_with(".rs") && file.contains("/src/");
+        let is_test = file.ends_with("tests.rs") || file.contains("/tests/");
+        is_source && !is_test && !NOT_SEEN.iter().any(|start| file.starts_with(start))
+    });
+    let mut findings = Vec::new();
+    let mut count = 0;
+    for file in sources {
+        let text = workspace.read(&file)?;
+        for message in sentences(&production_tokens(&text)) {
+            count += 1;
+            findings.extend(habits_in_message(&file, &message));
+        }
+    }
+    match count {
+        0..MESSAGES => Err(format!("{CRATES}: there are only {count} messages")),
+        _ => Ok(findings),
+    }
+}
+
+/// There are more messages than this; fewer were not found.
+const MESSAGES: usize = 1_000;
+
+/// A text of the program: where it begins, and its words.
+#[derive(Debug, Eq, PartialEq)]
+struct Message {
+    line: usize,
+    text: String,
+}
+
+/// The string literals with more than one word. Texts of doc comments are not tokens.
+fn sentences(tokens: &[Token<'_>]) -> Vec<Message> {
+    let texts = tokens.iter().filter_map(|token| {
+        // A line that ends in a backslash goes on where the next one has its first word.
+        let lines = token.as_string()?.lines();
+        let lines = lines.map(|line| line.trim_start().trim_end_matches('\\'));
+        let text = lines.collect::<String>();
+        let line = token.line;
+        text.contains(' ').then_some(Message { line, text })
+    });
+    texts.collect()
+}
+
+fn habits_in_message(file: &str, message: &Message) -> Vec<String> {
+    let (line, text) = (message.line, message.text.to_lowercase());
+    let mut findings = Vec::new();
+    let place = format!("{file}:{line}");
+    for habit in HABITS.iter().chain(SPEECH) {
+        if text.contains(*habit) {
+            findings.push(format!(
+                "{place}: `{habit}`: write who does what, as to a colleague"
+            ));
+        }
+    }
+    if is_no(&text) {
+        findings.push(format!("{place}: `is no ...`: write `is not a ...`"));
+    }
+    // The value of a placeholder is called so in the code alone.
+    let shown = without_placeholders(&text);
+    let is_seen = ERA_CRATES.iter().any(|start| file.starts_with(start));
+    for word in terms(&shown).filter(|word| is_seen && ERAS.contains(word)) {
+        findings.push(format!("{place}: `{word}`: name the revision"));
+    }
+    findings
+}
+
+/// The crates that print tables and help.
+const ERA_CRATES: &[&str] = &["crates/mcp-vary-cli/", "crates/mcp-vary-config/"];
+
+/// A format string without `{...}`.
+fn without_placeholders(text: &str) -> String {
+    let mut parts = text.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.split_once('}').map_or("", |(_, after)| after));
+    first + &rest.collect::<String>()
+}
+
+/// The words of a line; a path, a file name and a word with hyphens is one.
+fn terms(line: &str) -> impl Iterator<Item = &str> {
+    let is_inside = |char: char| char.is_alphanumeric() || "-_./".contains(char);
+    let words = line.split(move |char| !is_inside(char));
+    words.map(|word| word.trim_matches(['.', '-', '/']))
+}
+
+fn eras(page: &str, text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let lower = line.to_lowercase();
+        for word in terms(&lower).filter(|word| ERAS.contains(word)) {
+            findings.push(format!("{page}:{number}: `{word}`: name the revision"));
+        }
+    }
+    findings
 }
 
 fn private_words(page: &str, text: &str) -> Vec<String> {
@@ -130,6 +269,39 @@ mod tests {
             ["a:2: `whoever`: write who does what, as to a colleague"]
         );
         assert!(habits("a", "A client that asks").is_empty());
+    }
+
+    #[test]
+    fn a_message_is_read_as_it_is_printed() {
+        let source = "fn f() { warn!(\"x\"); error(\"`{x}` is \\\n   no URL\") }\n/// is no URL\n#[cfg(test)]\nmod tests { fn t() { say(\"a is no b\") } }";
+        let found = sentences(&production_tokens(source));
+        let message = Message {
+            line: 1,
+            text: "`{x}` is no URL".to_owned(),
+        };
+        assert_eq!(found, [message]);
+        assert_eq!(
+            habits_in_message("crates/a/src/b.rs", &found[0]),
+            ["crates/a/src/b.rs:1: `is no ...`: write `is not a ...`"]
+        );
+    }
+
+    #[test]
+    fn a_revision_is_named() {
+        assert_eq!(
+            eras("a", "Only this era.\nlegacy-x and docs/eras.md"),
+            ["a:1: `era`: name the revision"]
+        );
+        let message = |text: &str| Message {
+            line: 7,
+            text: text.to_owned(),
+        };
+        let found = |text| habits_in_message("crates/mcp-vary-cli/src/a.rs", &message(text));
+        assert_eq!(
+            found("a modern {era}"),
+            ["crates/mcp-vary-cli/src/a.rs:7: `modern`: name the revision"]
+        );
+        assert!(found("a server of {era}: {legacy}").is_empty());
     }
 
     #[test]
