@@ -1,4 +1,5 @@
-//! The tutorial of the library: its program compiles as printed, and its commands work in the printed order.
+//! The pages on the libraries: their programs compile as printed, and the commands of the tutorial work in the printed
+//! order.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,6 +16,9 @@ use crate::{npm, process};
 
 /// The page with the program.
 const PAGE: &str = "docs/tutorial/library.md";
+
+/// The page on a program that contains the gateway, which has its `Cargo.toml` and its `main.rs`.
+const EMBED: &str = "docs/how-to/embed.md";
 
 /// What the page promises of `main.rs`.
 const MOST_LINES: usize = 30;
@@ -52,6 +56,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     for step in &steps {
         checks.push((step.command, run(workspace, &project, &path, step)));
     }
+    checks.push((EMBED, embed(workspace)));
     if steps.len() < 4 {
         checks.push((PAGE, Err(format!("it has only {} commands", steps.len()))));
     }
@@ -60,12 +65,6 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 
 /// The directory of the project: the files of the page, the versions of the workspace, and its target directory.
 fn project(workspace: &Workspace, blocks: &[Block<'_>]) -> Result<PathBuf, String> {
-    let directory = workspace.scratch("library/forecast")?;
-    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
-    if directory.exists() {
-        fs::remove_dir_all(&directory).map_err(failed)?;
-    }
-    fs::create_dir_all(directory.join("src")).map_err(failed)?;
     let manifests: Vec<&str> = texts(blocks, "toml");
     let [manifest, patch] = manifests[..] else {
         return Err(format!(
@@ -75,18 +74,62 @@ fn project(workspace: &Workspace, blocks: &[Block<'_>]) -> Result<PathBuf, Strin
     };
     let program = texts(blocks, "rust").into_iter().next();
     let program = program.ok_or_else(|| format!("{PAGE}: no main.rs"))?;
+    let directory = write(
+        workspace,
+        "forecast",
+        &format!("{manifest}\n{patch}"),
+        program,
+    )?;
+    // `npx` finds the Inspector there.
+    let packages = workspace.path(npm::DIRECTORY).join("node_modules");
+    let linked = std::os::unix::fs::symlink(packages, directory.join("node_modules"));
+    linked.map_err(|error| format!("{}: {error}", directory.display()))?;
+    Ok(directory)
+}
+
+/// Writes a project into an empty directory, with the checkout of this workspace in place of the page's.
+fn write(
+    workspace: &Workspace,
+    name: &str,
+    manifest: &str,
+    program: &str,
+) -> Result<PathBuf, String> {
+    let directory = workspace.scratch(&format!("library/{name}"))?;
+    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(failed)?;
+    }
+    fs::create_dir_all(directory.join("src")).map_err(failed)?;
     let checkout = workspace.path("").display().to_string();
-    let patch = patch.replace(CHECKOUT, &checkout);
-    let manifest = format!("{manifest}\n{patch}");
+    let manifest = manifest.replace(CHECKOUT, &checkout);
     fs::write(directory.join("Cargo.toml"), manifest).map_err(failed)?;
     fs::write(directory.join("src/main.rs"), program).map_err(failed)?;
     // The same versions, so that nothing is downloaded.
     fs::copy(workspace.path("Cargo.lock"), directory.join("Cargo.lock")).map_err(failed)?;
     std::os::unix::fs::symlink(target()?, directory.join("target")).map_err(failed)?;
-    // `npx` finds the Inspector there.
-    let packages = workspace.path(npm::DIRECTORY).join("node_modules");
-    std::os::unix::fs::symlink(packages, directory.join("node_modules")).map_err(failed)?;
     Ok(directory)
+}
+
+/// Builds the program that contains the gateway, with the manifest of its page.
+fn embed(workspace: &Workspace) -> Result<(), String> {
+    let page = workspace.read(EMBED)?;
+    let blocks = blocks(&page);
+    let program = texts(&blocks, "rust").into_iter().next();
+    let (Some(program), [manifest]) = (program, &texts(&blocks, "toml")[..]) else {
+        return Err(format!("{EMBED}: not one Cargo.toml and a main.rs"));
+    };
+    let project = write(workspace, "gateway", manifest, program)?;
+    let mut cargo = process::command("cargo");
+    cargo.args(["build", "--quiet"]).current_dir(&project);
+    cargo
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    process::run(
+        &mut cargo,
+        &workspace.scratch("library/gateway.log")?,
+        LIMIT,
+    )
 }
 
 /// Runs one command of the page in the project, and compares what it prints with the page.
