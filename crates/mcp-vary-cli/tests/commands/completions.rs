@@ -35,22 +35,72 @@ fn bash_accepts_the_script_and_completes_commands_and_flags() {
     );
 }
 
+/// The script uses no syntax of zsh that bash lacks, so that bash can read it where there is no zsh.
 #[test]
-fn other_shells_get_scripts_of_their_own() {
+fn zsh_gets_a_script_whose_quotes_and_blocks_close() {
     let zsh = run(&["completions", "zsh"]).data(0);
     assert!(zsh.starts_with("#compdef vary\n"), "{zsh}");
-    let fish = run(&["completions", "fish"]).data(0);
-    assert!(fish.contains("complete -c vary "), "{fish}");
-    for (name, check, script) in [("zsh", "-n", &zsh), ("fish", "--no-execute", &fish)] {
-        let path = file(&format!("vary.{name}"), script);
-        if let Some(output) = shell(name, &[check, path.to_str().unwrap()]) {
-            assert!(
-                output.status.success(),
-                "{}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+    let path = file("vary.zsh", &zsh);
+    let path = path.to_str().unwrap();
+    let read = shell("bash", &["-n", path]).into_iter();
+    for output in read.chain(shell("zsh", &["-n", path])) {
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(output.status.success());
+    }
+    let broken = file("vary-broken.zsh", &zsh.replacen("]'", "]", 1));
+    let output = shell("bash", &["-n", broken.to_str().unwrap()]).unwrap();
+    assert!(!output.status.success(), "bash finds a quote that is open");
+}
+
+/// The quotes and blocks that are open at the end of a script for fish, by its rules: in single quotes a backslash
+/// escapes `'` and itself, in double quotes `"`, `$` and itself. <https://fishshell.com/docs/current/language.html>
+fn open_at_the_end(script: &str) -> (Option<char>, i32) {
+    let (mut quote, mut blocks, mut word) = (None, 0, String::new());
+    let mut chars = script.chars().chain(['\n']).peekable();
+    let mut is_first = true;
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, '#') if word.is_empty() => while chars.next_if(|c| *c != '\n').is_some() {},
+            (_, '\\') => drop(chars.next()),
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, c) if c.is_whitespace() || c == ';' => {
+                match word.as_str() {
+                    "function" | "if" | "for" | "while" | "switch" | "begin" if is_first => {
+                        blocks += 1;
+                    }
+                    "end" if is_first => blocks -= 1,
+                    _ => {}
+                }
+                is_first = c == '\n' || c == ';' || (is_first && word.is_empty());
+                word.clear();
+            }
+            (None, c) => word.push(c),
         }
     }
+    (quote, blocks)
+}
+
+#[test]
+fn fish_gets_a_script_whose_quotes_and_blocks_close() {
+    let fish = run(&["completions", "fish"]).data(0);
+    assert!(fish.contains("complete -c vary "), "{fish}");
+    assert_eq!(open_at_the_end(&fish), (None, 0));
+    assert_eq!(
+        open_at_the_end("if true\n  complete -d 'it\\'s'\n"),
+        (None, 1)
+    );
+    assert_eq!(open_at_the_end("complete -d 'it's'").0, Some('\''));
+    let path = file("vary.fish", &fish);
+    if let Some(output) = shell("fish", &["--no-execute", path.to_str().unwrap()]) {
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert!(output.status.success());
+    }
+}
+
+#[test]
+fn a_shell_without_a_script_is_refused() {
     run(&["completions", "csh"]).refuses(&["invalid value 'csh' for '<SHELL>'", "bash, zsh, fish"]);
 }
 
