@@ -132,6 +132,10 @@ impl Checks {
             Revision::Stateless => conformance::Era::Modern,
         });
         options = options.run_limit(Duration::from_secs(self.time_limit));
+        if is_client {
+            // A longer run waits longer for a client that is silent: 5 s of 55.
+            options = options.request_limit(Duration::from_secs((self.time_limit / 11).max(5)));
+        }
         Ok(match era {
             Some(era) => options.era(era),
             None => options,
