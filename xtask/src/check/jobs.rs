@@ -1,4 +1,4 @@
-//! The servers that are checked, and what must be found.
+//! The servers and clients that are checked, and what must be found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,7 @@ pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     let mut jobs = failing_servers(programs)?;
     jobs.extend(gateways(programs)?);
     jobs.extend(examples(programs)?);
+    jobs.extend(clients(programs)?);
     jobs.extend(faults(programs)?);
     Ok(jobs)
 }
@@ -200,6 +201,45 @@ fn examples(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     }
     Ok(jobs)
 }
+
+/// Our clients, over HTTP and on standard input and output: the one of the library, and a command of Vary.
+fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
+    let library = programs.workspace.binary("weather-client")?;
+    let library = library.display().to_string();
+    // It begins as a modern client unless it is told otherwise.
+    let by_revision = format!(
+        "case $MCP_CONFORMANCE_PROTOCOL_VERSION in 2025-*) exec {library} --legacy \"$@\";; esac; exec {library} \"$@\""
+    );
+    let vary = programs.vary.display().to_string();
+    let expect = ["--expect", "variants,negotiation"];
+    let mut jobs = Vec::new();
+    for (transport, options) in [("http", &[][..]), ("stdio", &["--stdio"])] {
+        let options = [&["--client", "--time-limit", PATIENT], options].concat();
+        let declaring = [&options[..], &expect].concat();
+        jobs.push(command(
+            &format!("client weather-client {transport}"),
+            &declaring,
+            &["sh", "-c", &by_revision, "sh"],
+            Expected::Passes(ONE_CALL),
+        ));
+        let tools = [&*vary, "tools", "--"];
+        let words = if transport == "http" {
+            &tools[..2]
+        } else {
+            &tools[..]
+        };
+        jobs.push(command(
+            &format!("client vary tools {transport}"),
+            &options,
+            words,
+            Expected::Passes(&[]),
+        ));
+    }
+    Ok(jobs)
+}
+
+/// The library repeats what only reads, and this client calls a tool and nothing else.
+const ONE_CALL: &[&str] = &["SV-19/client-falls-back-to-the-default"];
 
 /// The scripted server with each fault that it can have.
 fn faults(programs: &Programs<'_>) -> Result<Vec<Job>, String> {

@@ -1,4 +1,4 @@
-//! `vary check` against servers that must pass, and against servers with one fault each.
+//! `vary check` against servers and clients that must pass, and against servers with one fault each.
 
 mod jobs;
 mod report;
