@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::reader::{Located, Reader};
-use super::schema_builder::SchemaBuilder;
+use super::schema_builder::{SchemaBuilder, any_case};
 use crate::key_spec::{KeySpec, ValueKind};
 
 const EXAMPLE: &str = "{level: info}";
@@ -146,7 +146,7 @@ const SETTINGS: &[KeySpec<LogSettings>] = &[
 ];
 
 fn level_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let part = format!(r"\s*(?:[^,]*=)?(?:{})\s*", LEVELS.join("|"));
+    let part = format!(r"\s*(?:[^,]*=)?(?:{})\s*", LEVELS.map(any_case).join("|"));
     schema.pattern(&format!("^{part}(?:,{part})*$"))
 }
 

@@ -249,7 +249,7 @@ pub(super) fn as_written(default: &str) -> Value {
 }
 
 /// A case-insensitive pattern for `word`.
-fn any_case(word: &str) -> String {
+pub(super) fn any_case(word: &str) -> String {
     let letter = |c: char| format!("[{c}{}]", c.to_ascii_uppercase());
     word.chars().map(letter).collect()
 }

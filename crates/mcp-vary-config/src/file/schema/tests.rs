@@ -432,6 +432,7 @@ fn refused(file: &Value) -> Vec<String> {
         "a",
         "required",
         "stdout",
+        "plain",
         "drop",
         "0000000000000000000000000000000000000000000000000000000000000000",
     ];
