@@ -161,9 +161,9 @@ impl TaskConnection {
             if !error.is_loss() {
                 return task.finish(TaskOutcome::failed(&error.to_string()));
             }
-            let (server, error) = (&*task.key.0, error.details());
-            let error = without_server(&error, server);
-            info!(server, error, "waiting for a task was interrupted");
+            let (server, details) = (&*task.key.0, error.details());
+            let why = without_server(&details, server);
+            info!(server, why, "waiting for a task was interrupted");
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
             // A task can survive the loss of its connection.
