@@ -154,11 +154,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     });
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
-    for mut job in of_sdks("shaped", SDKS, &there) {
-        let way = job.argument["way"].as_str().unwrap_or_default();
-        job.argument["sets"] = shaped::sets(way).into();
-        jobs.push_back(job);
-    }
+    jobs.extend(shaped_jobs(&there));
     // The longest comes first.
     jobs.push_front(Job {
         name: "examples page".to_owned(),
@@ -168,6 +164,16 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     jobs.push_back(readme(workspace, &vary)?);
     jobs.extend(verdicts::jobs(workspace)?);
     Ok((jobs, running))
+}
+
+/// The matrix of shaped results for each SDK, which declares other sets of tags over HTTP than on stdio.
+fn shaped_jobs(there: &Value) -> impl Iterator<Item = Job> {
+    let jobs = of_sdks("shaped", SDKS, there).into_iter();
+    jobs.map(|mut job| {
+        let way = job.argument["way"].as_str().unwrap_or_default();
+        job.argument["sets"] = shaped::sets(way).into();
+        job
+    })
 }
 
 /// The job for the commands of the README and of the tutorial.
@@ -488,15 +494,7 @@ mod tests {
         // The official file server does not say what arrived, but that it knows what did.
         let is_taken =
             |case: &&Value| name == "files" && case["name"] == "an argument has another name";
-        let renames = variants.values().any(|variant| {
-            let tools = variant["overrides"]["tools"]
-                .as_object()
-                .into_iter()
-                .flatten();
-            let mut arguments =
-                tools.flat_map(|(_, tool)| tool["arguments"].as_object().into_iter().flatten());
-            arguments.any(|(_, argument)| argument["name"].is_string())
-        });
+        let renames = variants.values().any(renames_an_argument);
         let there = [
             ("a call", calls.iter().any(|it| it["finds"].is_object())),
             (
@@ -527,6 +525,16 @@ mod tests {
                 .map(|(what, _)| (*what).to_owned()),
         );
         lacking
+    }
+
+    fn renames_an_argument(variant: &Value) -> bool {
+        let tools = variant["overrides"]["tools"]
+            .as_object()
+            .into_iter()
+            .flatten();
+        let mut arguments =
+            tools.flat_map(|(_, tool)| tool["arguments"].as_object().into_iter().flatten());
+        arguments.any(|(_, argument)| argument["name"].is_string())
     }
 
     #[test]

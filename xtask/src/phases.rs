@@ -29,7 +29,7 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "layout",
-        about: "packages and folders use only what they may; no file contains a path of one machine",
+        about: "packages and folders use only what they may; no file or function is too long, or contains a path of one machine",
         run: layout::phase,
     },
     Phase {

@@ -1,8 +1,10 @@
-//! The layout's invariants: which packages and folders may use which, and what no source file contains.
+//! The layout's invariants: which packages and folders may use which, what no source file contains, and how long files
+//! and functions are.
 
 pub(crate) mod packages;
 
 mod folders;
+mod lengths;
 mod sources;
 
 use crate::outcome::Outcome;
@@ -21,6 +23,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("paths", sources::paths(workspace)),
         ("circles", folders::circles(workspace, &packages)),
         ("layers", folders::layers(workspace, &packages)),
+        ("lengths", lengths::lengths(workspace)),
     ])
 }
 

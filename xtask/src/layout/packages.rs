@@ -9,7 +9,47 @@ use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 use crate::{cargo, process};
 
-use super::sources::{CALM, PURE, QUIET};
+/// A library leaves the terminal, the process and the environment to the command line.
+const QUIET: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+];
+
+/// The protocol turns values into values.
+const PURE: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "SystemTime",
+    "Instant",
+];
+
+/// Values are turned into values; deadlines are arguments, or are inside a long computation.
+const CALM: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "tokio::",
+    "SystemTime",
+];
 
 /// What one crate is allowed to do. ARCHITECTURE.md gives the reasons.
 pub(super) struct Rule {

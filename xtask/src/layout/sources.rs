@@ -5,48 +5,6 @@ use crate::workspace::Workspace;
 
 use super::packages::RULES;
 
-/// A library leaves the terminal, the process and the environment to the command line.
-pub(super) const QUIET: &[&str] = &[
-    "println!(",
-    "eprintln!(",
-    "print!(",
-    "process::exit",
-    "std::env",
-    "env::var",
-];
-
-/// The protocol turns values into values.
-pub(super) const PURE: &[&str] = &[
-    "println!(",
-    "eprintln!(",
-    "print!(",
-    "process::exit",
-    "std::env",
-    "env::var",
-    "std::fs",
-    "std::net",
-    "std::process",
-    "std::thread",
-    "SystemTime",
-    "Instant",
-];
-
-/// Values are turned into values; deadlines are arguments, or are inside a long computation.
-pub(super) const CALM: &[&str] = &[
-    "println!(",
-    "eprintln!(",
-    "print!(",
-    "process::exit",
-    "std::env",
-    "env::var",
-    "std::fs",
-    "std::net",
-    "std::process",
-    "std::thread",
-    "tokio::",
-    "SystemTime",
-];
-
 /// Starts of paths that exist on one machine only.
 const PATHS: &[&str] = &[
     "/home/",

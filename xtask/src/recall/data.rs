@@ -7,7 +7,8 @@ use mcp_vary_view::derive::first_sentence;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::figures::Found;
+/// The names that each query of a data set found, best first.
+pub(super) type Found<'a> = Vec<Vec<&'a str>>;
 
 /// What a file contains.
 #[derive(Debug)]

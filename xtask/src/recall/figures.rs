@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::data::DataSet;
-
-/// The names that each query of a data set found, best first.
-pub(super) type Found<'a> = Vec<Vec<&'a str>>;
+use super::data::{DataSet, Found};
 
 /// The numbers of results that figures are given for.
 pub(super) const DEPTHS: [usize; 4] = [1, 3, 5, 10];

@@ -13,8 +13,8 @@ use mcp_vary_search::{Query, ToolIndex};
 
 use crate::workspace::Workspace;
 
-use data::DataSet;
-use figures::{DEPTHS, Found, any_hit, hits, task_recall};
+use data::{DataSet, Found};
+use figures::{DEPTHS, any_hit, hits, task_recall};
 use one_field::OneField;
 use paired::Comparison;
 
