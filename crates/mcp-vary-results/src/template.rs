@@ -62,16 +62,16 @@ impl Scope {
         let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| to_value(&it));
         let is_object = matches!(value, Json::Object(_));
         let value = to_value(value);
-        let mut own = vec![
+        let mut built_in = vec![
             ("value", value.clone()),
             ("text", Value::from(text)),
             ("arguments", arguments),
         ];
         let named = named.iter().map(|(name, what)| (*name, Value::from(*what)));
-        own.extend(named);
+        built_in.extend(named);
         let value = if is_object { value } else { Value::UNDEFINED };
         Self {
-            names: Value::from_object(Names { own, value }),
+            names: Value::from_object(Names { built_in, value }),
         }
     }
 }

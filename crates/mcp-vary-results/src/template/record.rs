@@ -40,17 +40,17 @@ impl Object for Record {
     }
 }
 
-/// The names of a template: its own, and the members of the value.
+/// The names that a template can use: the built-in ones, and the members of the value.
 #[derive(Debug)]
 pub(super) struct Names {
     /// They take precedence over members with the same name.
-    pub(super) own: Vec<(&'static str, Value)>,
+    pub(super) built_in: Vec<(&'static str, Value)>,
     pub(super) value: Value,
 }
 
 impl Names {
-    fn own(&self, name: &str) -> Option<&Value> {
-        let found = self.own.iter().find(|(own, _)| *own == name);
+    fn find_built_in(&self, name: &str) -> Option<&Value> {
+        let found = self.built_in.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value)
     }
 }
@@ -61,16 +61,19 @@ impl Object for Names {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        match self.own(key) {
-            Some(own) => Some(own.clone()),
+        match self.find_built_in(key) {
+            Some(value) => Some(value.clone()),
             None => self.value.as_object()?.get_value_by_str(key),
         }
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let own = self.own.iter().map(|(name, _)| Value::from(*name));
+        let built_in = self.built_in.iter().map(|(name, _)| Value::from(*name));
         let members = self.value.try_iter().into_iter().flatten();
-        let members = members.filter(|name| name.as_str().is_some_and(|it| self.own(it).is_none()));
-        Enumerator::Values(own.chain(members).collect())
+        let members = members.filter(|name| {
+            name.as_str()
+                .is_some_and(|it| self.find_built_in(it).is_none())
+        });
+        Enumerator::Values(built_in.chain(members).collect())
     }
 }
