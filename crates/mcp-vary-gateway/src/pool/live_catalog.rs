@@ -243,6 +243,13 @@ impl LiveCatalog {
             .collect()
     }
 
+    /// Whether clients are notified of changes that a server announced and that its lists do not show.
+    ///
+    /// Not with access rules: the change may be one of what they hide.
+    fn repeats_announcements(&self) -> bool {
+        self.layout.variants.access().is_none()
+    }
+
     fn publish_changes(&self, changed: &ChangedLists) {
         for (variant, kind) in changed {
             let id = self.layout.variants.id(*variant);
@@ -294,8 +301,10 @@ async fn merge(
     if !lists.is_empty() {
         join_all(living.iter().map(|catalog| catalog.rebuild(lists))).await;
     }
-    for catalog in living.iter().filter(|_| !changes.announced.is_empty()) {
-        observer.lists_changed(catalog, &catalog.all_of(&changes.announced));
+    if !changes.announced.is_empty() {
+        for catalog in living.iter().filter(|it| it.repeats_announcements()) {
+            observer.lists_changed(catalog, &catalog.all_of(&changes.announced));
+        }
     }
     observer.resources_changed(source.id, &changes.updates);
     source.send_requested();

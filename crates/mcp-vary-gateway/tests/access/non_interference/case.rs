@@ -1,0 +1,331 @@
+//! Generated catalogues, rules, principals and changes, and what the rules show by another implementation.
+
+use std::collections::BTreeMap;
+
+use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, Principal, When};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_view::Rule;
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::json;
+
+/// The names of items of each kind, of which a catalogue has some.
+pub(super) const NAMES: [&str; 3] = ["aa", "ab", "b"];
+
+/// The servers, in the order of configuration. Some cases have the first alone, whose names have no prefix then.
+pub(super) const SERVERS: [&str; 2] = ["one", "two"];
+
+/// The groups of which a principal is in some.
+const GROUPS: [&str; 2] = ["dev", "sre"];
+
+/// The variants in which the questions are asked.
+const VARIANTS: [&str; 4] = ["standard", "compact", "directory", "read-only"];
+
+/// Patterns that allow. A star is at the end only, so that what they match is plain.
+const ALLOWING: [&str; 19] = [
+    "*", "one_*", "two_t_*", "one_t_a*", "two_t_ab", "t_*", "t_a*", "t_b", "one_p_*", "two_p_a*",
+    "one_p_b", "p_a*", "one:*", "two:a*", "one:b", "one+*", "two+a*", "two+*", "nix",
+];
+
+/// Patterns that deny. None matches a [mark](Kind::Mark).
+const DENYING: [&str; 10] = [
+    "one_t_*", "two_t_a*", "t_b*", "p_*", "one_p_a*", "two:*", "one:a*", "one:b", "one+a*", "two+*",
+];
+
+/// The kind of an item.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Kind {
+    Tool,
+    Prompt,
+    Resource,
+    Template,
+    /// The resource by which a test knows that everything before it has arrived.
+    Mark,
+}
+
+impl Kind {
+    const LISTED: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template];
+
+    /// The list that the item is in, as notifications name it.
+    pub(super) const fn list(self) -> &'static str {
+        match self {
+            Self::Tool => "tools",
+            Self::Prompt => "prompts",
+            Self::Resource | Self::Template | Self::Mark => "resources",
+        }
+    }
+}
+
+/// An item of a server.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Item {
+    pub(super) server: usize,
+    pub(super) kind: Kind,
+    pub(super) name: &'static str,
+}
+
+impl Item {
+    /// The name, URI or template on its server.
+    pub(super) fn upstream_name(&self) -> String {
+        let (server, name) = (SERVERS[self.server], self.name);
+        match self.kind {
+            Kind::Tool => format!("t_{name}"),
+            Kind::Prompt => format!("p_{name}"),
+            Kind::Resource => format!("{server}:{name}"),
+            Kind::Template => format!("{server}+{name}:{{x}}"),
+            Kind::Mark => mark(self.server),
+        }
+    }
+
+    /// The same in the variant `standard` of a gateway with so many servers.
+    pub(super) fn id(&self, servers: usize) -> String {
+        match self.kind {
+            Kind::Tool | Kind::Prompt if servers > 1 => {
+                format!("{}_{}", SERVERS[self.server], self.upstream_name())
+            }
+            _ => self.upstream_name(),
+        }
+    }
+
+    /// What a client reads: the URI of a resource, or one that matches the template.
+    pub(super) fn uri(&self) -> String {
+        self.upstream_name().replace("{x}", "5")
+    }
+}
+
+/// The URI of the mark of a server.
+pub(super) fn mark(server: usize) -> String {
+    format!("end:{}", SERVERS[server])
+}
+
+/// The items that so many servers could have: with one that no catalogue has.
+pub(super) fn possible(servers: usize) -> impl Iterator<Item = Item> {
+    (0..servers).flat_map(|server| {
+        Kind::LISTED.into_iter().flat_map(move |kind| {
+            let names = NAMES.into_iter().chain(["nix"]);
+            names.map(move |name| Item { server, kind, name })
+        })
+    })
+}
+
+/// The items of a catalogue, with the number of times that each was described anew.
+pub(super) type Items = BTreeMap<Item, usize>;
+
+/// A pattern of a rule, for the items of a server or of all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    name: Option<&'static str>,
+    server: Option<usize>,
+}
+
+impl Named {
+    fn pattern(self) -> ItemPattern {
+        ItemPattern::any(Rule {
+            name: self.name.map(|name| name.parse().unwrap()),
+            server: self.server.map(|at| SERVERS[at].parse().unwrap()),
+            ..Rule::default()
+        })
+    }
+
+    fn matches(self, item: &Item, servers: usize, by_upstream_name: bool) -> bool {
+        let is = |name: &str| match self.name {
+            None => true,
+            Some(pattern) => match pattern.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => pattern == name,
+            },
+        };
+        let by_upstream_name = by_upstream_name || self.server.is_some();
+        self.server.is_none_or(|server| server == item.server)
+            && (is(&item.id(servers)) || by_upstream_name && is(&item.upstream_name()))
+    }
+}
+
+/// A rule for a group, or for anyone.
+#[derive(Clone, Debug)]
+pub(super) struct GroupRule {
+    group: Option<&'static str>,
+    allow: Vec<Named>,
+    deny: Vec<Named>,
+}
+
+/// Something that happens at a server.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// An item appears, or is gone.
+    Toggle(Item),
+    /// The description of an item changes.
+    Describe(Item),
+    /// A server announces that a list changed, and it is the same.
+    Announce(Item),
+    /// A resource changes, whether a server lists it or not.
+    Update(Item),
+}
+
+impl Step {
+    const fn item_mut(&mut self) -> &mut Item {
+        match self {
+            Self::Toggle(item)
+            | Self::Describe(item)
+            | Self::Announce(item)
+            | Self::Update(item) => item,
+        }
+    }
+
+    pub(super) const fn item(&self) -> &Item {
+        match self {
+            Self::Toggle(item)
+            | Self::Describe(item)
+            | Self::Announce(item)
+            | Self::Update(item) => item,
+        }
+    }
+}
+
+/// One case.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// The number of servers.
+    pub(super) servers: usize,
+    pub(super) items: Items,
+    rules: Vec<GroupRule>,
+    /// The groups of the principal.
+    groups: Vec<&'static str>,
+    pub(super) page: usize,
+    /// Whether the legacy client asks for the items with even numbers, and the modern one for the others.
+    pub(super) is_even_legacy: bool,
+    pub(super) variant: &'static str,
+    pub(super) server_era: Era,
+    /// What happens after the questions. Everybody sees the marks then.
+    pub(super) steps: Vec<Step>,
+}
+
+impl Case {
+    fn applying(&self) -> impl Iterator<Item = &GroupRule> {
+        let rules = self.rules.iter();
+        rules.filter(|rule| rule.group.is_none_or(|group| self.groups.contains(&group)))
+    }
+
+    /// Whether the rules show the item to the principal.
+    pub(super) fn shows(&self, item: &Item) -> bool {
+        if item.kind == Kind::Mark {
+            return !self.steps.is_empty();
+        }
+        let mut allowing = self.applying().flat_map(|rule| &rule.allow);
+        let mut denying = self.applying().flat_map(|rule| &rule.deny);
+        allowing.any(|named| named.matches(item, self.servers, false))
+            && !denying.any(|named| named.matches(item, self.servers, true))
+    }
+
+    /// Those of `items` that the rules show.
+    pub(super) fn visible(&self, items: &Items) -> Items {
+        let items = items.iter().filter(|(item, _)| self.shows(item));
+        items.map(|(item, described)| (*item, *described)).collect()
+    }
+
+    pub(super) fn policy(&self) -> AccessPolicy {
+        let patterns = |all: &[Named]| all.iter().map(|named| named.pattern()).collect::<Vec<_>>();
+        let rules = self.rules.iter().map(|rule| {
+            let when = match rule.group {
+                None => When::anyone(),
+                Some(group) => {
+                    let groups = Presence::of([group]).unwrap();
+                    When::new().with_claim("groups", groups).unwrap()
+                }
+            };
+            let allowed = AccessRule::new(when).with_allow(patterns(&rule.allow));
+            allowed.with_deny(patterns(&rule.deny))
+        });
+        let marks = Named {
+            name: Some("end:*"),
+            server: None,
+        };
+        let marks = AccessRule::new(When::anyone()).with_allow([marks.pattern()]);
+        AccessPolicy::new(rules.chain([marks])).unwrap()
+    }
+
+    pub(super) fn principal(&self) -> Principal {
+        let claims = json!({"groups": self.groups}).to_string();
+        Principal::stdio("ann", Claims::from_json(&claims).unwrap()).unwrap()
+    }
+
+    /// Its size: the smallest case that fails is the easiest one to read.
+    pub(super) fn size(&self) -> usize {
+        self.items.len() + self.steps.len() + self.rules.len()
+    }
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let servers = 0..SERVERS.len();
+    (servers, select(&Kind::LISTED[..]), select(&NAMES[..])).prop_map(|(server, kind, name)| Item {
+        server,
+        kind,
+        name,
+    })
+}
+
+fn named(names: &'static [&'static str]) -> impl Strategy<Value = Named> {
+    let server = option::weighted(0.3, 0..SERVERS.len());
+    (select(names), server).prop_map(|(name, server)| Named {
+        name: Some(name),
+        server,
+    })
+}
+
+fn rule() -> impl Strategy<Value = GroupRule> {
+    let allowing = prop_oneof![
+        5 => named(&ALLOWING),
+        1 => (0..SERVERS.len()).prop_map(|server| Named { name: None, server: Some(server) }),
+    ];
+    let group = option::weighted(0.6, select(&GROUPS[..]));
+    let rule = (group, vec(allowing, 0..4), vec(named(&DENYING), 0..2));
+    let does_something =
+        |(_, allow, deny): &(_, Vec<Named>, Vec<Named>)| !allow.is_empty() || !deny.is_empty();
+    let rule = rule.prop_filter("it does something", does_something);
+    rule.prop_map(|(group, allow, deny)| GroupRule { group, allow, deny })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => item().prop_map(Step::Toggle),
+        2 => item().prop_map(Step::Describe),
+        1 => item().prop_map(Step::Announce),
+        3 => item().prop_map(Step::Update),
+    ]
+}
+
+/// Cases, half of which have changes.
+pub(super) fn case() -> impl Strategy<Value = Case> {
+    let items = btree_set(item(), 0..18);
+    let groups = btree_set(select(&GROUPS[..]), 0..=GROUPS.len());
+    let steps = prop_oneof![Just(Vec::new()), vec(step(), 1..5)];
+    let servers = (1..=SERVERS.len(), select(&[Era::Legacy, Era::Modern][..]));
+    let client = (groups, 2_usize..6, any::<bool>(), select(&VARIANTS[..]));
+    let case = (items, vec(rule(), 1..4), client, servers, steps);
+    case.prop_map(|(items, rules, client, (servers, server_era), mut steps)| {
+        let items = items.into_iter().filter(|item| item.server < servers);
+        let mut items: Items = items.map(|item| (item, 0)).collect();
+        let marked = 0..if steps.is_empty() { 0 } else { servers };
+        items.extend(marked.map(|server| {
+            let (kind, name) = (Kind::Mark, "end");
+            (Item { server, kind, name }, 0)
+        }));
+        for item in steps.iter_mut().map(Step::item_mut) {
+            item.server %= servers;
+        }
+        let (groups, page, is_even_legacy, variant) = client;
+        Case {
+            servers,
+            items,
+            rules,
+            groups: groups.into_iter().collect(),
+            page,
+            is_even_legacy,
+            variant,
+            server_era,
+            steps,
+        }
+    })
+}

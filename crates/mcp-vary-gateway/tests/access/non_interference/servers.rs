@@ -1,0 +1,314 @@
+//! The servers of a case: two behind each gateway, which have all items or those that the rules show.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::{SUBSCRIPTION, introduced, notification};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::case::{Item, Items, Kind, SERVERS, mark};
+
+/// The header that says for which gateway a server is asked.
+pub(super) const GATEWAY: &str = "x-gateway";
+
+/// The header that says which server is asked.
+pub(super) const SERVER: &str = "x-server";
+
+/// The servers of all gateways of a case.
+#[derive(Clone)]
+pub(super) struct Servers {
+    era: Era,
+    /// The number of servers.
+    count: usize,
+    /// By gateway.
+    state: Arc<Mutex<BTreeMap<&'static str, State>>>,
+}
+
+/// The servers of one gateway.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) items: Items,
+    streams: Vec<Stream>,
+    subscribed: Vec<String>,
+    /// The lists that were announced as changed and not read since then.
+    announced: BTreeSet<(usize, &'static str)>,
+}
+
+struct Stream {
+    server: usize,
+    /// The id of the subscription; null for the stream of a `GET`.
+    id: Value,
+    filter: Value,
+    sender: UnboundedSender<Bytes>,
+}
+
+impl Servers {
+    pub(super) fn new((era, count): (Era, usize), gateways: [(&'static str, Items); 2]) -> Self {
+        let state = gateways.map(|(gateway, items)| {
+            let state = State {
+                items,
+                ..State::default()
+            };
+            (gateway, state)
+        });
+        Self {
+            era,
+            count,
+            state: Arc::new(Mutex::new(state.into())),
+        }
+    }
+
+    pub(super) async fn start(&self) -> ScriptedServer {
+        let servers = self.clone();
+        ScriptedServer::start(move |seen| servers.answer(seen)).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, State>> {
+        self.state.lock().unwrap()
+    }
+
+    /// Acts on the servers of a gateway.
+    pub(super) fn with<T>(&self, gateway: &str, act: impl FnOnce(&mut State) -> T) -> T {
+        act(self.lock().get_mut(gateway).unwrap())
+    }
+
+    /// Waits until the gateway will hear of all marks.
+    pub(super) async fn wait_until_subscribed(&self, gateway: &str) {
+        let era = self.era;
+        let is_subscribed = |state: &State, server: usize| {
+            let mark = mark(server);
+            let mut streams = state.streams.iter().filter(|it| it.server == server);
+            match era {
+                Era::Legacy => streams.next().is_some() && state.subscribed.contains(&mark),
+                Era::Modern => streams.any(|stream| {
+                    let uris = stream.filter["resourceSubscriptions"].as_array();
+                    uris.is_some_and(|uris| uris.contains(&json!(mark)))
+                }),
+            }
+        };
+        soon(async {
+            let all = |state: &mut State| (0..self.count).all(|at| is_subscribed(state, at));
+            while !self.with(gateway, all) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the gateway reads the lists that were announced. What servers send from then on comes after the
+    /// change, on whichever stream they send it.
+    pub(super) async fn wait_until_read(&self, gateway: &str) {
+        let is_read = |state: &mut State| state.announced.is_empty();
+        soon(async {
+            while !self.with(gateway, is_read) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+
+    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        let server = SERVERS
+            .iter()
+            .position(|name| seen.header(SERVER) == Some(name))?;
+        let mut gateways = self.lock();
+        let state = gateways.get_mut(seen.header(GATEWAY)?)?;
+        let params = &seen.body["params"];
+        let result = match (seen.method(), self.era) {
+            ("initialize", Era::Legacy) => {
+                let mut result = introduced(SERVERS[server], capabilities());
+                result["instructions"] = json!(format!("Use {}.", SERVERS[server]));
+                let reply = seen.answer(&result);
+                return Some(reply.with_header("mcp-session-id", SERVERS[server]));
+            }
+            ("server/discover", Era::Modern) => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": capabilities(), "instructions": format!("Use {}.", SERVERS[server]),
+            }),
+            ("GET", Era::Legacy) => return Some(state.listen(server, &Value::Null, &json!({}))),
+            ("subscriptions/listen", Era::Modern) => {
+                return Some(state.listen(server, seen.id(), &params["notifications"]));
+            }
+            ("resources/subscribe", Era::Legacy) => {
+                let uri = params["uri"].as_str().unwrap();
+                state.subscribed.push(uri.to_owned());
+                json!({})
+            }
+            ("resources/unsubscribe" | "logging/setLevel", Era::Legacy) => json!({}),
+            (method, _) => match state.listed(server, method) {
+                Some(result) => {
+                    state.announced.retain(|list| *list != (server, method));
+                    result
+                }
+                None => return state.used(server, seen),
+            },
+        };
+        Some(seen.answer(&result))
+    }
+}
+
+fn capabilities() -> Value {
+    json!({
+        "tools": {"listChanged": true}, "prompts": {"listChanged": true},
+        "resources": {"listChanged": true, "subscribe": true}, "completions": {}, "logging": {},
+    })
+}
+
+impl State {
+    fn of(&self, server: usize) -> impl Iterator<Item = (&Item, &usize)> {
+        self.items
+            .iter()
+            .filter(move |(item, _)| item.server == server)
+    }
+
+    /// The result of a method that lists.
+    fn listed(&self, server: usize, method: &str) -> Option<Value> {
+        let all = |is_listed: &dyn Fn(Kind) -> bool, list: fn(&Item, String) -> Value| {
+            let items = self.of(server).filter(|(item, _)| is_listed(item.kind));
+            let described = |count: &usize| format!("Does it {count} times. Well.");
+            let items = items.map(|(item, count)| list(item, described(count)));
+            items.collect::<Vec<_>>()
+        };
+        Some(match method {
+            "tools/list" => {
+                json!({"tools": all(&|kind| kind == Kind::Tool, |item, description| json!({
+                    "name": item.upstream_name(), "description": description,
+                    "inputSchema": {"type": "object"},
+                    "annotations": {"readOnlyHint": item.name.ends_with('a')},
+                }))})
+            }
+            "prompts/list" => {
+                json!({"prompts": all(&|kind| kind == Kind::Prompt, |item, description| {
+                    json!({"name": item.upstream_name(), "description": description})
+                })})
+            }
+            "resources/list" => {
+                let is_listed = |kind| matches!(kind, Kind::Resource | Kind::Mark);
+                json!({"resources": all(&is_listed, |item, description| {
+                    json!({"uri": item.upstream_name(), "name": "r", "description": description})
+                })})
+            }
+            "resources/templates/list" => {
+                let is_listed = |kind| kind == Kind::Template;
+                json!({"resourceTemplates": all(&is_listed, |item, description| {
+                    json!({"uriTemplate": item.upstream_name(), "name": "u", "description": description})
+                })})
+            }
+            _ => return None,
+        })
+    }
+
+    /// The reply to a request that uses an item. What the server does not have it refuses in its own words, so that a
+    /// request for what is hidden would be seen.
+    fn used(&self, server: usize, seen: &ReceivedRequest) -> Option<Reply> {
+        let params = &seen.body["params"];
+        let reference = &params["ref"];
+        let names = [
+            &params["name"],
+            &params["uri"],
+            &reference["name"],
+            &reference["uri"],
+        ];
+        let named = names.into_iter().find_map(Value::as_str)?;
+        let is_named = |item: &Item| item.upstream_name() == named || item.uri() == named;
+        if !self.of(server).any(|(item, _)| is_named(item)) {
+            return Some(seen.refuse(200, -32602, "the server does not have it"));
+        }
+        let said = format!("{} {named}", SERVERS[server]);
+        let result = match seen.method() {
+            "tools/call" => return Some(called(seen, &said)),
+            "prompts/get" => json!({"messages": [], "said": said}),
+            "resources/read" => json!({"contents": [], "said": said}),
+            "completion/complete" => json!({"completion": {"values": []}, "said": said}),
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    }
+
+    fn listen(&mut self, server: usize, id: &Value, filter: &Value) -> Reply {
+        let (sender, reply) = Reply::stream();
+        if !id.is_null() {
+            let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
+            let method = "notifications/subscriptions/acknowledged";
+            let _ = sender.send(event(&notification(method, params)).into());
+        }
+        let (id, filter) = (id.clone(), filter.clone());
+        self.streams.push(Stream {
+            server,
+            id,
+            filter,
+            sender,
+        });
+        reply
+    }
+
+    /// Announces that a list of a server changed.
+    pub(super) fn announce(&mut self, server: usize, list: &str) {
+        let lists: &[_] = match list {
+            "tools" => &["tools/list"],
+            "prompts" => &["prompts/list"],
+            _ => &["resources/list", "resources/templates/list"],
+        };
+        self.announced
+            .extend(lists.iter().map(|list| (server, *list)));
+        let key = format!("{list}ListChanged");
+        let method = format!("notifications/{list}/list_changed");
+        self.notify(server, &method, &json!({}), |filter| filter[&key] == true);
+    }
+
+    /// Notifies that a resource changed.
+    pub(super) fn update(&mut self, server: usize, uri: &str, step: usize) {
+        let params = json!({"uri": uri, "x-step": step});
+        let is_subscribed = |filter: &Value| {
+            let uris = filter["resourceSubscriptions"].as_array();
+            uris.is_some_and(|uris| uris.contains(&json!(uri)))
+        };
+        self.notify(
+            server,
+            "notifications/resources/updated",
+            &params,
+            is_subscribed,
+        );
+    }
+
+    fn notify(
+        &mut self,
+        server: usize,
+        method: &str,
+        params: &Value,
+        is_wanted: impl Fn(&Value) -> bool,
+    ) {
+        self.streams.retain(|stream| !stream.sender.is_closed());
+        for stream in self.streams.iter().filter(|it| it.server == server) {
+            let mut params = params.clone();
+            if !stream.id.is_null() {
+                if !is_wanted(&stream.filter) {
+                    continue;
+                }
+                params["_meta"][SUBSCRIPTION] = stream.id.clone();
+            }
+            let message = notification(method, params);
+            let _ = stream.sender.send(event(&message).into());
+        }
+    }
+}
+
+/// The progress, the log and the result of a call.
+fn called(seen: &ReceivedRequest, said: &str) -> Reply {
+    let token = &seen.body["params"]["_meta"]["progressToken"];
+    let progress = json!({"progressToken": token, "progress": 1, "message": said});
+    let log = json!({"level": "error", "data": said});
+    let result = json!({"content": [], "said": said});
+    let messages = [
+        notification("notifications/progress", progress),
+        notification("notifications/message", log),
+        seen.message(&result),
+    ];
+    Reply::events(messages.iter().map(event).collect::<String>())
+}
