@@ -32,6 +32,7 @@ pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Vec
             variants: 0,
             alike: variants,
             rules: None,
+            section: None,
         })?;
         let running = programs.proxy(subject, &upstream)?;
         changes.push(of(&running, variants, times).await?);

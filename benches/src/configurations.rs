@@ -74,7 +74,8 @@ pub(crate) fn variant_id(index: usize) -> String {
     format!("face-{index}")
 }
 
-fn entries(ways: &[ServerTarget]) -> Map<String, Value> {
+/// The entries of `servers`.
+pub(crate) fn entries(ways: &[ServerTarget]) -> Map<String, Value> {
     let entry = |way: &ServerTarget| match way {
         ServerTarget::Url(url) => json!({"type": "http", "url": url}),
         ServerTarget::Command(words) => json!({"command": words[0], "args": words[1..]}),

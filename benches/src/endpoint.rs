@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 pub(crate) struct Endpoint {
     pub(crate) address: SocketAddr,
     pub(crate) path: String,
+    /// More header lines of requests.
+    pub(crate) headers: String,
 }
 
 impl Endpoint {
@@ -19,6 +21,7 @@ impl Endpoint {
         Some(Self {
             address: SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)),
             path: format!("/{path}"),
+            headers: String::new(),
         })
     }
 }

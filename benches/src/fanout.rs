@@ -47,6 +47,7 @@ pub(crate) async fn measure(
             variants: 0,
             alike: 0,
             rules: None,
+            section: None,
         })?;
         let vary = programs.proxy(Subject::Vary, &upstream)?;
         fans.push(of(name, Subject::Vary, &vary, era, times).await?);
@@ -123,7 +124,7 @@ async fn listener(subject: Subject, era: Era, place: &Endpoint) -> io::Result<Co
 }
 
 /// A request for changes of the list of tools.
-fn listen(Endpoint { address, path }: &Endpoint) -> Vec<u8> {
+fn listen(Endpoint { address, path, .. }: &Endpoint) -> Vec<u8> {
     let body = json!({
         "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
         "params": {

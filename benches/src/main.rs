@@ -17,6 +17,7 @@ mod reload;
 mod report;
 mod rows;
 mod run;
+mod sections;
 mod servers;
 mod sessions;
 mod subject;

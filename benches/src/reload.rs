@@ -29,6 +29,7 @@ const BEHIND: UpstreamSpec = UpstreamSpec {
     variants: 20,
     alike: 0,
     rules: None,
+    section: None,
 };
 
 /// The time limit until the program serves a configuration.

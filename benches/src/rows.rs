@@ -1,6 +1,7 @@
 //! The rows of the measurement.
 
 use crate::load::{Arguments, Era, Form, Method};
+use crate::sections::Section;
 use crate::subject::{Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport};
 
@@ -83,6 +84,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(variants());
     rows.extend(form_rows());
     rows.extend(library());
+    rows.extend(sections());
     rows
 }
 
@@ -322,6 +324,23 @@ fn library() -> Vec<Row> {
     rows
 }
 
+/// Calls with a section of the configuration, and without it.
+fn sections() -> impl Iterator<Item = Row> {
+    let eras = [Era::Legacy, Era::Modern].into_iter();
+    let each = eras.flat_map(|era| Section::ALL.map(|section| (era, section)));
+    each.map(|(era, section)| {
+        let mut row = Row::call(era, Transport::Http, kind_of(era, Transport::Http));
+        row.name = row
+            .name
+            .replacen("call", &format!("call {}", section.name()), 1);
+        row.behind.section = Some(section);
+        row.subjects = vec![Subject::Without, Subject::Vary];
+        row.bar = None;
+        row.pairs = PAIRS;
+        row
+    })
+}
+
 /// The minimum number of rounds for a confidence interval.
 const PAIRS: usize = 10;
 
@@ -348,6 +367,7 @@ impl Row {
                 variants: 0,
                 alike: 0,
                 rules: None,
+                section: None,
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -450,6 +470,7 @@ impl Row {
             variants: 0,
             alike: 0,
             rules: None,
+            section: None,
         }
     }
 }

@@ -353,7 +353,10 @@ impl Row {
             }
             _ => tools::ECHO.to_owned(),
         };
-        let place = running.endpoint.clone();
+        let mut place = running.endpoint.clone();
+        if let (Subject::Vary, Some(section)) = (subject, self.behind.section) {
+            place.headers = section.headers();
+        }
         let crowd = Crowd {
             clients,
             selects: match (subject, self.behind.alike) {

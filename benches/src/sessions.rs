@@ -45,6 +45,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
         variants: 0,
         alike: 0,
         rules: None,
+        section: None,
     })?;
     let running = programs.proxy(subject, &upstream)?;
     // Memory that is allocated once, for the first clients, is not a cost of a session.

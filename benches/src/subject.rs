@@ -17,6 +17,7 @@ use crate::configurations::{
 };
 use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
+use crate::sections::Section;
 use crate::upstream;
 
 /// A program that is measured.
@@ -32,6 +33,8 @@ pub(crate) enum Subject {
     Alone,
     /// Vary with a client that negotiates nothing: the limit for a client that does.
     Unshaped,
+    /// Vary without the section of a configuration that the row measures.
+    Without,
     Vary,
     /// A proxy made of rmcp's server and client.
     Rmcp,
@@ -50,13 +53,22 @@ impl Subject {
     pub(crate) const fn is_limit(self) -> bool {
         matches!(
             self,
-            Self::Fixed | Self::Fan | Self::Forward | Self::Alone | Self::Unshaped | Self::Bare
+            Self::Fixed
+                | Self::Fan
+                | Self::Forward
+                | Self::Alone
+                | Self::Unshaped
+                | Self::Without
+                | Self::Bare
         )
     }
 
     /// Whether it is Vary, as a limit or not, with the same upstream servers.
     pub(crate) const fn is_vary(self) -> bool {
-        matches!(self, Self::Alone | Self::Unshaped | Self::Vary)
+        matches!(
+            self,
+            Self::Alone | Self::Unshaped | Self::Without | Self::Vary
+        )
     }
 
     /// Whether it could be used instead of Vary.
@@ -71,6 +83,7 @@ impl Subject {
             Self::Forward => "forwarding proxy",
             Self::Alone => "vary, 1 variant",
             Self::Unshaped => "vary, unshaped",
+            Self::Without => "vary, without it",
             Self::Vary => "vary",
             Self::Rmcp => "rmcp proxy",
             Self::McpProxy => "mcp-proxy",
@@ -102,6 +115,8 @@ pub(crate) struct UpstreamSpec {
     pub(crate) alike: usize,
     /// The rules for results, as in a configuration under `results`.
     pub(crate) rules: Option<&'static str>,
+    /// The section of the configuration that the row measures.
+    pub(crate) section: Option<Section>,
 }
 
 /// The paths of the programs.
@@ -208,7 +223,10 @@ impl Programs {
                 let config = with_variants(&ways, upstream.behind.variants);
                 self.vary_with("variants", &config)
             }
-            Subject::Unshaped | Subject::Vary => self.vary(&ways),
+            Subject::Vary if let Some(section) = upstream.behind.section => {
+                self.vary_with_section(section, &ways)
+            }
+            Subject::Unshaped | Subject::Without | Subject::Vary => self.vary(&ways),
             Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }
@@ -267,8 +285,20 @@ impl Programs {
         self.served(vec![file.display().to_string()])
     }
 
+    /// Starts Vary on a port that was free, since the configuration may have its URL.
+    fn vary_with_section(&self, section: Section, ways: &[ServerTarget]) -> io::Result<Running> {
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let file = self.scratch.join("section.json");
+        fs::write(&file, section.configuration(ways, address, &self.scratch)?)?;
+        self.served_at(address, vec![file.display().to_string()])
+    }
+
     fn served(&self, to: Vec<String>) -> io::Result<Running> {
-        let serve = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned);
+        self.served_at(([127, 0, 0, 1], 0).into(), to)
+    }
+
+    fn served_at(&self, address: SocketAddr, to: Vec<String>) -> io::Result<Running> {
+        let serve = ["serve", "--listen", &address.to_string()].map(str::to_owned);
         let words = [serve.to_vec(), to].concat();
         self.start(&self.vary, &words, self.cores.subject, AddressSource::Error)
     }
@@ -290,6 +320,7 @@ impl Programs {
         let place = Endpoint {
             address,
             path: "/".to_owned(),
+            headers: String::new(),
         };
         self.start(
             program,
@@ -333,6 +364,7 @@ impl Programs {
             endpoint: Endpoint {
                 address: SocketAddr::from(([127, 0, 0, 1], 0)),
                 path: String::new(),
+                headers: String::new(),
             },
             error_lines: None,
         };

@@ -78,11 +78,15 @@ impl Connection {
 
     /// Opens the standalone stream of the session, and keeps it open.
     pub(crate) async fn listen(&mut self, place: &Endpoint) -> io::Result<()> {
-        let Endpoint { address, path } = place;
+        let Endpoint {
+            address,
+            path,
+            headers,
+        } = place;
         let session = self.session();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\
-             MCP-Protocol-Version: 2025-11-25\r\n{session}\r\n"
+             MCP-Protocol-Version: 2025-11-25\r\n{headers}{session}\r\n"
         );
         self.subscribe(request.as_bytes()).await
     }
@@ -268,11 +272,15 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 
 /// A legacy request with `body`; `session` is a header line or empty.
 pub(crate) fn post(place: &Endpoint, session: &str, body: &str) -> Vec<u8> {
-    let Endpoint { address, path } = place;
+    let Endpoint {
+        address,
+        path,
+        headers,
+    } = place;
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
-         application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n{session}\
+         application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n{headers}{session}\
          Content-Length: {length}\r\n\r\n{body}"
     )
     .into_bytes()

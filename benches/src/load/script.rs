@@ -177,10 +177,14 @@ pub(crate) fn retry(request: &[u8], answer: &[u8]) -> Result<Vec<u8>, String> {
 
 impl Template {
     fn new(place: &Endpoint, headers: &str, body: &str) -> Self {
-        let Endpoint { address, path } = place;
+        let Endpoint {
+            address,
+            path,
+            headers: more,
+        } = place;
         let start = format!(
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
-             application/json, text/event-stream\r\n{headers}"
+             application/json, text/event-stream\r\n{headers}{more}"
         );
         let rest = format!("Content-Length: {}\r\n\r\n{body}", body.len());
         let slots = rest.match_indices(SLOT).map(|(at, _)| at).collect();

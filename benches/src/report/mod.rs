@@ -361,7 +361,7 @@ fn table(row: &Row, cells: &[Cell]) -> String {
     text
 }
 
-/// The overhead of the library over the bare handler.
+/// The overhead over the first program, in rows that report it.
 fn differences(row: &Row, cells: &[Cell]) -> String {
     let mut text = String::new();
     let Some(bare) = cells.first().filter(|_| row.pairs > 0) else {
@@ -399,7 +399,10 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
         let fine = cells.iter().filter(|cell| cell.fault().is_none());
         fine.filter(move |cell| wanted(cell.subject))
     };
-    for cell in cells.iter().filter(|_| row.pairs > 0) {
+    let is_of_library = cells
+        .first()
+        .is_some_and(|cell| cell.subject == Subject::Bare);
+    for cell in cells.iter().filter(|_| row.pairs > 0 && is_of_library) {
         if let Some((mean, _)) = cell
             .difference(&cells[0])
             .filter(|(mean, _)| *mean > LIBRARY)

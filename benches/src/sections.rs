@@ -1,0 +1,123 @@
+//! The sections of a configuration that a row adds, and the credentials that clients send then.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use crate::configurations::{ServerTarget, entries};
+
+/// What a configuration has in addition to its servers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Section {
+    /// `auth` with an API key, which clients send.
+    ApiKey,
+    /// `auth` with an issuer, whose token clients send.
+    Token,
+    /// `audit` into a file, with the digests of arguments.
+    Audit,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 3] = [Self::ApiKey, Self::Token, Self::Audit];
+
+    /// What is measured, after `call`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ApiKey => "with an API key",
+            Self::Token => "with an access token",
+            Self::Audit => "with the audit log",
+        }
+    }
+
+    /// The header lines of requests.
+    pub(crate) fn headers(self) -> String {
+        match self {
+            Self::ApiKey => format!("Authorization: Bearer {API_KEY}\r\n"),
+            Self::Token => format!("Authorization: Bearer {}\r\n", issued().token),
+            Self::Audit => String::new(),
+        }
+    }
+
+    /// A configuration with this section, for a gateway at `address`. Its other files are in `scratch`.
+    pub(crate) fn configuration(
+        self,
+        ways: &[ServerTarget],
+        address: SocketAddr,
+        scratch: &Path,
+    ) -> io::Result<String> {
+        let mut configuration = json!({"servers": entries(ways)});
+        match self {
+            Self::ApiKey => {
+                configuration["auth"] = json!({"keys": [{"name": "bench", "sha256": DIGEST}]});
+            }
+            Self::Token => {
+                let keys = scratch.join("jwks.json");
+                std::fs::write(&keys, issued().keys.to_string())?;
+                configuration["public-url"] = json!(format!("http://{address}"));
+                let issuer = json!({"issuer": ISSUER, "jwks": keys, "audiences": [AUDIENCE]});
+                configuration["auth"] = json!({"issuers": [issuer]});
+            }
+            Self::Audit => {
+                let file = scratch.join("audit.jsonl");
+                std::fs::write(&file, "")?;
+                configuration["audit"] = json!({"to": format!("file {}", file.display())});
+            }
+        }
+        Ok(configuration.to_string())
+    }
+}
+
+/// Made of 32 bytes 1.
+const API_KEY: &str = "vary_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE";
+const DIGEST: &str = "cc5ef2baf01a5ed39ba97ea303038b1e0307e17217dedc31afe78cb7bf0a1bf2";
+const AUDIENCE: &str = "vary-bench";
+const ISSUER: &str = "https://idp.example";
+
+/// A token, and the key set of its issuer.
+struct Issued {
+    token: String,
+    keys: Value,
+}
+
+/// The token of this run. It is good for a day, longer than any measurement.
+fn issued() -> &'static Issued {
+    static ISSUED: OnceLock<Issued> = OnceLock::new();
+    ISSUED.get_or_init(issue)
+}
+
+fn issue() -> Issued {
+    let random = SystemRandom::new();
+    let pair = Ed25519KeyPair::generate_pkcs8(&random).expect("random bytes");
+    let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).expect("the pair that was generated");
+    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let header = json!({"typ": "at+jwt", "alg": "EdDSA", "kid": "bench"});
+    let claims = json!({
+        "iss": ISSUER, "aud": AUDIENCE, "sub": "ann", "exp": now() + 86_400,
+        "client_id": "vary-bench", "scope": "mcp:read profile", "groups": ["dev", "ops"],
+    });
+    let parts = [header, claims].map(|part| encode(part.to_string().as_bytes()));
+    let message = parts.join(".");
+    let signature = encode(pair.sign(message.as_bytes()).as_ref());
+    let public = encode(pair.public_key().as_ref());
+    Issued {
+        token: format!("{message}.{signature}"),
+        keys: json!({"keys": [{"kid": "bench", "kty": "OKP", "crv": "Ed25519", "x": public}]}),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the gateway compares it with the real clock"
+)]
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
