@@ -78,9 +78,15 @@ pub(crate) async fn for_tool(
     Ok(meant.map(|meant| format!("there is no tool `{name}`; did you mean `{meant}`?")))
 }
 
-/// The problem with the variant `wanted`, which the JSON-RPC error `error` refuses, and what to write instead.
+/// The problem with the variant `wanted`, which the JSON-RPC error `error` refuses, and what to write instead if another
+/// was probably meant.
 pub(crate) fn for_variant(error: &str, wanted: &str) -> Option<String> {
     let available = available_variants(error);
+    if available.iter().any(|id| id == wanted) {
+        return Some(format!(
+            "the server offers the variant `{wanted}`, but refuses it"
+        ));
+    }
     let meant = nearest(wanted, available.iter().map(String::as_str))?;
     Some(format!(
         "there is no variant `{wanted}`; did you mean `{meant}`?"
@@ -181,6 +187,10 @@ mod tests {
             "there is no variant `agnet`; did you mean `agent`?"
         );
         assert_eq!(for_variant(error, "reviewer"), None);
+        assert_eq!(
+            for_variant(error, "agent").unwrap(),
+            "the server offers the variant `agent`, but refuses it"
+        );
         assert_eq!(
             unknown_variant(error, "reviewer").unwrap(),
             "there is no variant `reviewer`; choose one of `standard`, `agent`"

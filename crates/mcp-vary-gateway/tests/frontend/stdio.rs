@@ -151,6 +151,18 @@ async fn one_id_is_in_flight_once() {
     goes_on(&mut pipe, "an id twice").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_is_free_when_its_answer_is_there() {
+    let harness = Harness::start().await;
+    let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+    for (method, params) in [("ping", json!({})), ("tools/call", tool("greet"))] {
+        for _ in 0..200 {
+            let answer = pipe.ask(&request(json!(7), method, params.clone())).await;
+            assert_eq!(answer["error"], Value::Null, "{method}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_client_says_who_it_is_before_it_asks() {
     let harness = Harness::start().await;

@@ -1,7 +1,9 @@
 //! The schema says what the reader does.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::sync::LazyLock;
+use std::thread;
 
 use serde_json::{Map, Value, json};
 
@@ -483,32 +485,61 @@ fn is_left_to_the_reader(what: &str) -> bool {
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema = parsed();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    // What stands for a part of a value cannot be known.
-    let is_open = |value: &Value| ["x${V}", "$$${V}"].iter().any(|open| value == open);
-    let (mut taken, mut refusals, mut wrong) = (0, 0, Vec::new());
     let mut seen = BTreeSet::new();
+    let mut tried = Vec::new();
     for place in places() {
-        for (key, shape) in &settings_at(&schema, place) {
-            for value in values_for(shape, &mut seen) {
-                let file = file_with(place, key, &value);
-                let valid = validator.is_valid(&file);
-                let said = refused(&file);
-                if !valid && said.is_empty() {
-                    wrong.push(format!(
-                        "{place}/{key}: {value} is refused by the schema alone"
-                    ));
-                }
-                if valid && !is_open(&value) && !said.iter().all(|what| is_left_to_the_reader(what))
-                {
-                    wrong.push(format!("{place}/{key}: {value} is taken: {said:?}"));
-                }
-                taken += usize::from(said.is_empty());
-                refusals += usize::from(!valid);
-            }
+        for (key, shape) in settings_at(&schema, place) {
+            let values = values_for(&shape, &mut seen);
+            tried.extend(values.into_iter().map(|value| (place, key.clone(), value)));
         }
     }
+    // The reader takes its time: each core has a part.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let compared: Vec<Compared> = thread::scope(|scope| {
+        let parts = tried.chunks(tried.len().div_ceil(cores));
+        let parts: Vec<_> = parts
+            .map(|part| scope.spawn(|| compared(part, &validator)))
+            .collect();
+        parts.into_iter().map(|part| part.join().unwrap()).collect()
+    });
+    let wrong: Vec<_> = compared.iter().flat_map(|it| &it.wrong).cloned().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let taken: usize = compared.iter().map(|it| it.taken).sum();
+    let refusals: usize = compared.iter().map(|it| it.refusals).sum();
     assert!(taken > 500 && refusals > 500, "{taken} {refusals}");
+}
+
+/// What the reader and the schema say of some values.
+#[derive(Default)]
+struct Compared {
+    /// The values that the reader takes.
+    taken: usize,
+    /// The values that the schema refuses.
+    refusals: usize,
+    /// Where the two differ.
+    wrong: Vec<String>,
+}
+
+fn compared(tried: &[(&str, String, Value)], validator: &jsonschema::Validator) -> Compared {
+    // What stands for a part of a value cannot be known.
+    let is_open = |value: &Value| ["x${V}", "$$${V}"].iter().any(|open| value == open);
+    let mut found = Compared::default();
+    for (place, key, value) in tried {
+        let file = file_with(place, key, value);
+        let valid = validator.is_valid(&file);
+        let said = refused(&file);
+        if !valid && said.is_empty() {
+            let wrong = format!("{place}/{key}: {value} is refused by the schema alone");
+            found.wrong.push(wrong);
+        }
+        if valid && !is_open(value) && !said.iter().all(|what| is_left_to_the_reader(what)) {
+            let wrong = format!("{place}/{key}: {value} is taken: {said:?}");
+            found.wrong.push(wrong);
+        }
+        found.taken += usize::from(said.is_empty());
+        found.refusals += usize::from(!valid);
+    }
+    found
 }
 
 #[track_caller]

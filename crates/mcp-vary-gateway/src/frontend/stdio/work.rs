@@ -141,7 +141,11 @@ async fn run(
     // A request that its server works on no longer needs the configuration, which may be replaced.
     drop(gateway);
     let mut running = match outcome {
-        Dispatch::Done(reply) => return drop(lines.send(reply.body).await),
+        Dispatch::Done(reply) => {
+            // A client may use the id again as soon as it reads the answer.
+            drop(place);
+            return drop(lines.send(reply.body).await);
+        }
         Dispatch::InFlight(running) => running,
         Dispatch::Listen(listener) => {
             return receive_client_message(
@@ -156,7 +160,10 @@ async fn run(
     loop {
         match running.next().await {
             ResponseEvent::Message(message) => drop(lines.send(message).await),
-            ResponseEvent::Done(reply) => return drop(lines.send(reply.body).await),
+            ResponseEvent::Done(reply) => {
+                drop(running);
+                return drop(lines.send(reply.body).await);
+            }
             ResponseEvent::Cancelled => return,
         }
     }
