@@ -106,7 +106,7 @@ async fn a_process_that_asks_without_reading_loses_its_connection() {
         "{answer}"
     );
     let said = log.take().join("");
-    assert!(said.contains("has left 64 answers unread"), "{said}");
+    assert!(said.contains("has left 64 responses unread"), "{said}");
     let tasks = gateway.status().tasks;
     assert!(tasks < 200, "{tasks} tasks");
     // Another connection is made for the next call.

@@ -155,7 +155,7 @@ async fn one_id_is_in_flight_once() {
 async fn an_id_is_free_when_its_answer_is_there() {
     let harness = Harness::start().await;
     let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
-    for (method, params) in [("ping", json!({})), ("tools/call", tool("greet"))] {
+    for (method, params) in [("ping", json!({})), ("tools/call", tool("say"))] {
         for _ in 0..200 {
             let answer = pipe.ask(&request(json!(7), method, params.clone())).await;
             assert_eq!(answer["error"], Value::Null, "{method}");
