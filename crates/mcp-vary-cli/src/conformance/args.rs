@@ -9,7 +9,7 @@ use mcp_vary_conformance::Options;
 use crate::failure::Failure;
 use crate::target_args::TargetArgs;
 
-/// Check a server against the documents of the extensions
+/// Check a server or client against the documents of the extensions
 ///
 /// Sends requests to a server in any language, as several clients of 2025-11-25 and of 2026-07-28, and compares the answers
 /// with what content negotiation, server variants, the extension framework and the visibility of tool results require. Calls
