@@ -107,7 +107,8 @@ impl PendingRecord {
         reached
     }
 
-    /// The whole record, and the room for it. An error of a request that was refused is no error of the server.
+    /// The whole record, and the room for it. A refused request has the outcome of its refusal, even if its answer is an
+    /// error.
     #[must_use]
     pub fn finish(
         self,

@@ -25,7 +25,7 @@ impl ClientCommand {
     ///
     /// # Errors
     ///
-    /// If there is no program.
+    /// When the command is empty.
     pub fn http(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, InvalidClient> {
         let words: Vec<String> = words.into_iter().map(Into::into).collect();
         match words.first() {
@@ -42,7 +42,7 @@ impl ClientCommand {
     ///
     /// # Errors
     ///
-    /// If there is no program, or none in `relay`.
+    /// When the command or `relay` is empty.
     pub fn stdio(
         words: impl IntoIterator<Item = impl Into<String>>,
         relay: impl IntoIterator<Item = impl Into<String>>,

@@ -140,7 +140,7 @@ fn read_claims(payload: &str) -> Result<RegisteredClaims, TokenError> {
 /// A `NumericDate` (RFC 7519, section 2), without its fraction; `None` if it is absent.
 fn date(claims: &Object<'_>, name: &'static str) -> Result<Option<u64>, TokenError> {
     let spelling = match claims.get(name) {
-        // `null` is no date, and not absent either.
+        // A claim that is `null` is malformed. Only one that is not there is absent.
         None if claims.contains(name) => return Err(TokenError::Claim(name)),
         None => return Ok(None),
         Some(Json::Number(spelling)) => spelling,
