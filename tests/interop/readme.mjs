@@ -1,5 +1,5 @@
 // README.md and the tutorial: their commands work as printed, one after the other, in an empty directory. Recorded lists
-// play the servers that npx and uvx would download.
+// play the servers that npx and uvx would download, and the program that was built stands for `cargo run --`.
 
 import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -38,7 +38,8 @@ function steps(page) {
     if (language === "json") return text.includes("mcpServers") ? [{ file: ".mcp.json", text }] : [];
     if (language === "yaml") return [{ file: "vary.yaml", text }];
     const lines = text.split("\n").map((line) => line.replace(/\s+# .*/, "").trim());
-    return lines.filter((line) => line.startsWith("vary ")).map((command) => ({ command }));
+    const commands = lines.map((line) => line.replace(/^cargo run -- /, "vary "));
+    return commands.filter((line) => line.startsWith("vary ")).map((command) => ({ command }));
   });
 }
 
