@@ -74,8 +74,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     match ran(workspace, None, ("", LONG), true) {
         Ok(amplified) => Outcome {
             passed: amplified.passed,
-            failed: amplified.failed.len(),
-            report: amplified.failed.join("\n"),
+            failures: amplified.failed,
         },
         Err(error) => Outcome::failure(error),
     }

@@ -1,10 +1,9 @@
 //! The phases that are one cargo command.
 
+use std::fmt::Write as _;
 use std::fs;
-use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use crate::outcome::Outcome;
@@ -57,9 +56,9 @@ pub(crate) fn fuzz(workspace: &Workspace) -> Outcome {
         "target",
     ];
     let mut outcome = phase(workspace, "fuzz", &arguments, None);
-    if outcome.failed > 0 {
-        let why = format!("if the lock file is old: cargo check --manifest-path {manifest}");
-        outcome.report = format!("{}\n{why}", outcome.report.trim_end());
+    for failure in &mut outcome.failures {
+        let fix = format!("if the lock file is old: cargo check --manifest-path {manifest}");
+        *failure = format!("{}\n{fix}", failure.trim_end());
     }
     outcome
 }
@@ -78,7 +77,7 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome {
 pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
     let log = workspace.scratch("build.log")?;
     let arguments = ["build", "--workspace", "--all-targets"];
-    process::run(cargo(workspace).args(arguments), &log, LIMIT)
+    compiled(cargo(workspace).args(arguments), &log)
 }
 
 /// Compiles the binaries of one package.
@@ -89,25 +88,7 @@ pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
 pub(crate) fn compile_package(workspace: &Workspace, package: &str) -> Result<(), String> {
     let log = workspace.scratch(&format!("build-{package}.log"))?;
     let arguments = ["build", "--package", package, "--bins"];
-    process::run(cargo(workspace).args(arguments), &log, LIMIT)
-}
-
-/// Runs and counts all Rust tests.
-pub(crate) fn tests(workspace: &Workspace) -> Outcome {
-    // A failing test must not keep the other crates' tests from running.
-    let arguments = &["test", "--workspace", "--no-fail-fast"];
-    // Most tests wait for a server or a clock for most of their time.
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = (4 * cores).to_string();
-    let variable = Some(("RUST_TEST_THREADS", threads.as_str()));
-    let mut outcome = phase(workspace, "tests", arguments, variable);
-    let Ok(log) = workspace.scratch("tests.log") else {
-        return outcome;
-    };
-    let (passed, failed) = counted(&log);
-    outcome.passed = passed;
-    outcome.failed = failed.max(outcome.failed);
-    outcome
+    compiled(cargo(workspace).args(arguments), &log)
 }
 
 /// `cargo` in the workspace.
@@ -122,6 +103,15 @@ pub(crate) fn cargo(workspace: &Workspace) -> Command {
     command
 }
 
+/// Runs a command of cargo that compiles.
+///
+/// # Errors
+///
+/// When it fails; the message begins with the compiler's first errors and ends with cargo's last lines.
+pub(crate) fn compiled(command: &mut Command, log: &Path) -> Result<(), String> {
+    process::run(command, log, LIMIT).map_err(|error| with_first_errors(&error, log))
+}
+
 fn phase(
     workspace: &Workspace,
     name: &str,
@@ -131,41 +121,44 @@ fn phase(
     let result = workspace.scratch(&format!("{name}.log")).and_then(|log| {
         let mut command = cargo(workspace);
         command.args(arguments).envs(variable);
-        process::run(&mut command, &log, LIMIT)
+        compiled(&mut command, &log)
     });
     Outcome::of(result)
 }
 
-/// The sums over all `test result:` lines of a log.
-fn counted(log: &Path) -> (usize, usize) {
-    let text = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let mut sums = (0, 0);
-    for line in text.lines().filter(|line| line.starts_with("test result:")) {
-        sums.0 += number_before(line, " passed");
-        sums.1 += number_before(line, " failed");
+/// `error` behind the first errors of the compiler in `log`, which the end of a log may lack.
+fn with_first_errors(error: &str, log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut first = String::new();
+    let errors = lines.iter().enumerate();
+    let errors = errors.filter(|(_, line)| line.starts_with("error"));
+    for (at, error) in errors.take(FIRST_ERRORS) {
+        let place = lines.get(at + 1).copied().unwrap_or_default();
+        let place = place.trim_start().strip_prefix("--> ").unwrap_or_default();
+        let _ = writeln!(first, "{place} {error}");
     }
-    sums
+    format!("{}{error}", first.trim_start())
 }
 
-fn number_before(line: &str, word: &str) -> usize {
-    line.split(word)
-        .next()
-        .and_then(|start| start.rsplit(' ').next())
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(0)
-}
+/// As many as a screen shows together with the end of the log.
+const FIRST_ERRORS: usize = 5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn counts_stand_before_their_words() {
-        let line =
-            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!(number_before(line, " passed"), 12);
-        assert_eq!(number_before(line, " failed"), 3);
-        assert_eq!(number_before(line, " grilled"), 0);
+    fn the_first_errors_of_the_compiler_come_first() {
+        let log = std::env::temp_dir().join(format!("vary-errors-{}", std::process::id()));
+        let text = "   Compiling a\nerror[E0425]: no `x`\n  --> a.rs:3:1\n   |\nerror: it rains\n";
+        fs::write(&log, text).unwrap();
+        let error = with_first_errors("cargo build: exit status: 101", &log);
+        fs::remove_file(&log).unwrap();
+        assert_eq!(
+            error,
+            "a.rs:3:1 error[E0425]: no `x`\n error: it rains\ncargo build: exit status: 101"
+        );
     }
 }

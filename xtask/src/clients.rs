@@ -72,11 +72,9 @@ impl Table {
             for (client, era, _) in COLUMNS {
                 let column = ((*client).to_owned(), (*era).to_owned());
                 if !cells.contains_key(&column) {
-                    let _ = writeln!(
-                        outcome.report,
+                    outcome.fail(format!(
                         "{what}: nothing is said of {client} {era} and `{name}` with {server}"
-                    );
-                    outcome.failed += 1;
+                    ));
                 }
             }
         }
@@ -86,12 +84,10 @@ impl Table {
         if workspace.read(DOCUMENT)?.contains(text.trim()) {
             outcome.passed += 1;
         } else {
-            outcome.failed += 1;
-            let _ = writeln!(
-                outcome.report,
+            outcome.fail(format!(
                 "{DOCUMENT} does not hold what was found; it is in {}",
                 found.display()
-            );
+            ));
         }
         Ok(outcome)
     }

@@ -24,7 +24,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let checked = found(workspace).and_then(|found| {
         let mut outcome = found.outcome;
         let page = workspace.read(page::PAGE)?;
-        outcome.add(&Outcome::of(page::is_current(&page, &found.table)));
+        outcome.add(Outcome::of(page::is_current(&page, &found.table)));
         Ok(outcome)
     });
     checked.unwrap_or_else(Outcome::failure)
@@ -38,8 +38,8 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 pub(crate) fn conformance(workspace: &Workspace, write: bool) -> Result<(), String> {
     let Found { outcome, table } = found(workspace)?;
     println!("{table}");
-    if outcome.failed > 0 {
-        return Err(outcome.report);
+    if outcome.failed() > 0 {
+        return Err(outcome.report());
     }
     println!("{} checks, all as they should be", outcome.passed);
     if write {
@@ -64,7 +64,7 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
         let clients = scope.spawn(|| client::found(workspace, &programs));
         let proofs = scope.spawn(|| {
             let mut outcome = proof::careless(workspace, &programs)?;
-            outcome.add(&proof::declared(workspace, &programs)?);
+            outcome.add(proof::declared(workspace, &programs)?);
             Ok::<_, String>(outcome)
         });
         let servers = server_runs(workspace, &programs);
@@ -73,9 +73,9 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
     let mut outcome = proofs?;
     let mut pairs = Vec::new();
     let OfServers { direct, through } = servers?;
-    outcome.add(&judge::single(DIRECT, &direct));
+    outcome.add(judge::single(DIRECT, &direct));
     for (name, results) in through {
-        outcome.add(&proof::refuses_foreign_hosts(name, &results));
+        outcome.add(proof::refuses_foreign_hosts(name, &results));
         compare(
             &mut outcome,
             &mut pairs,
@@ -86,7 +86,7 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
     let clients = clients?;
     let by_way = |way| clients.get(&way).ok_or("no scenario of clients was run");
     let direct = by_way(Way::Direct)?;
-    outcome.add(&judge::single("client", direct));
+    outcome.add(judge::single("client", direct));
     for (name, way) in [(SCENARIOS, Way::Through), (MIXED, Way::Mixed)] {
         compare(
             &mut outcome,
@@ -112,7 +112,7 @@ fn compare(
     (name, direct, through): (&'static str, &Results, &Results),
 ) {
     let expected = judge::expected(entries, name);
-    outcome.add(&judge::compared(name, direct, through, &expected));
+    outcome.add(judge::compared(name, direct, through, &expected));
     pairs.extend(page::pairs(name, direct, through));
 }
 

@@ -172,7 +172,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
             checked.passed,
             calls.len()
         );
-        outcome.add(&checked);
+        outcome.add(checked);
     }
     outcome
 }

@@ -71,8 +71,8 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
         return Ok(());
     }
     let installed = install::all(workspace, &out, &names);
-    println!("{}", installed.report);
-    match installed.failed {
+    println!("{}", installed.report());
+    match installed.failed() {
         0 => Ok(()),
         failed => Err(format!("{failed} of the files do not work")),
     }
@@ -94,7 +94,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let mut outcome = check(workspace, &built, &directory).unwrap_or_else(Outcome::failure);
     if let Err(error) = fs::remove_dir_all(&directory) {
         let left = format!("cannot remove {}: {error}", directory.display());
-        outcome.add(&Outcome::failure(left));
+        outcome.fail(left);
     }
     outcome
 }
@@ -115,7 +115,7 @@ fn check(workspace: &Workspace, built: &Path, directory: &Path) -> Result<Outcom
         Compression::fast(),
     )?;
     let mut outcome = install::all(workspace, &out, &names);
-    outcome.add(&six_commands::check(workspace, &out, &names));
+    outcome.add(six_commands::check(workspace, &out, &names));
     Ok(outcome)
 }
 

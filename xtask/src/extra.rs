@@ -119,13 +119,15 @@ pub(crate) fn run(
         }
         println!("{}: {}", extra.name, extra.about);
         let outcome = (extra.run)(workspace, options);
-        let verdict = if outcome.failed == 0 { "ok" } else { "FAILED" };
-        let (passed, not) = (outcome.passed, outcome.failed);
+        let verdict = if outcome.failed() == 0 {
+            "ok"
+        } else {
+            "FAILED"
+        };
+        let (passed, not) = (outcome.passed, outcome.failed());
         println!("  {passed} passed, {not} failed: {verdict}");
-        if !outcome.report.is_empty() {
-            println!("{}", outcome.report.trim_end());
-        }
-        failed.extend((outcome.failed > 0).then_some(extra.name));
+        print!("{}", outcome.report());
+        failed.extend((outcome.failed() > 0).then_some(extra.name));
     }
     match failed.is_empty() {
         true => Ok(()),
@@ -155,7 +157,7 @@ fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
     let skipped = SLOW.iter().flat_map(|name| ["--skip", *name]);
     let quick = ["--", "--lib", "--tests", "--"].into_iter().chain(skipped);
     let quick = round(workspace, &scratch, &arguments, quick)?;
-    if quick.failed == 0 {
+    if quick.failed() == 0 {
         return Ok(quick);
     }
     let mut thorough = round(workspace, &scratch, &arguments, ["--iterate"])?;
@@ -208,12 +210,8 @@ fn round<'a>(
 /// Counts the mutants in the three lists, one per line. A mutant that times out counts as caught.
 fn judged(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
     let passed = caught.lines().count() + timeout.lines().count();
-    let failed = missed.lines().count();
-    (passed + failed > 0).then(|| Outcome {
-        passed,
-        failed,
-        report: missed.to_owned(),
-    })
+    let failures: Vec<String> = missed.lines().map(str::to_owned).collect();
+    (passed + failures.len() > 0).then_some(Outcome { passed, failures })
 }
 
 /// Compares the API of the libraries with their latest release. Succeeds if nothing is released yet.
@@ -278,8 +276,8 @@ mod tests {
     #[test]
     fn a_mutant_that_lives_is_a_failure() {
         let outcome = judged("a\nb\n", "c\n", "d\n").unwrap();
-        assert_eq!((outcome.passed, outcome.failed), (3, 1));
-        assert_eq!(outcome.report, "c\n");
+        assert_eq!((outcome.passed, outcome.failed()), (3, 1));
+        assert_eq!(outcome.report(), "c\n");
         assert_eq!(judged("", "", ""), None);
     }
 

@@ -10,7 +10,10 @@ use crate::workspace::Workspace;
 /// Every scenario with every kind of server.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     match ran(workspace, "", AT_ONCE) {
-        Ok(report) => outcome(&report),
+        Ok(report) => Outcome {
+            passed: report.passed,
+            failures: report.failed,
+        },
         Err(error) => Outcome::failure(error),
     }
 }
@@ -25,7 +28,7 @@ pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result
         return Err(format!("no scenario is called `{wanted}`"));
     }
     if !report.failed.is_empty() {
-        return Err(outcome(&report).report);
+        return Err(report.failed.join("\n"));
     }
     println!("{} cases, all as they should be", report.passed);
     if write {
@@ -41,14 +44,6 @@ fn ran(workspace: &Workspace, wanted: &str, at_once: usize) -> Result<Report, St
         scratch: workspace.scratch("faults/cases")?,
     };
     faults::run(&programs, wanted, at_once)
-}
-
-fn outcome(report: &Report) -> Outcome {
-    Outcome {
-        passed: report.passed,
-        failed: report.failed.len(),
-        report: report.failed.join("\n"),
-    }
 }
 
 /// Puts `table` between the marks of a page.

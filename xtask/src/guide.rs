@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_guide_says_what_is_true() {
         let outcome = phase(&Workspace::here());
-        assert_eq!(outcome.failed, 0, "{}", outcome.report);
+        assert_eq!(outcome.failed(), 0, "{}", outcome.report());
     }
 
     #[test]

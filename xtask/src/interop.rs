@@ -2,7 +2,6 @@
 //! configurations, and with a server that returns every kind of result.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -333,7 +332,7 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
                     let took = started.elapsed().as_secs_f64();
                     println!("  {took:>5.1} s  {}", row(&job.name, &done));
                     if let Ok(mut found) = found.lock() {
-                        found.0.add(&done);
+                        found.0.add(done);
                         for Check { name, server, came } in &checks {
                             found.1.note(&job.name, (name, server.as_deref()), came);
                         }
@@ -346,7 +345,7 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
         return Outcome::failure("a worker panicked, see above");
     };
     let documented = table.held_against_the_document(workspace);
-    outcome.add(&documented.unwrap_or_else(Outcome::failure));
+    outcome.add(documented.unwrap_or_else(Outcome::failure));
     outcome
 }
 
@@ -362,9 +361,9 @@ fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
 
 fn row(name: &str, done: &Outcome) -> String {
     let words: Vec<&str> = name.split(' ').collect();
-    let verdict = if done.failed == 0 { "ok" } else { "FAILED" };
+    let verdict = if done.failed() == 0 { "ok" } else { "FAILED" };
     let passed = done.passed;
-    let of = passed + done.failed;
+    let of = passed + done.failed();
     match words[..] {
         [server, way, client, era] => {
             format!(
@@ -388,19 +387,18 @@ fn run(workspace: &Workspace, job: &Job) -> (Outcome, Vec<Check>) {
         match &check.came {
             Came::To { ok: true, .. } => outcome.passed += 1,
             Came::To { ok: false, detail } => {
-                outcome.failed += 1;
                 let server = check.server.as_deref().unwrap_or("it");
                 let what = &check.name;
-                let _ = writeln!(outcome.report, "{name}: {what}, with {server}: {detail}");
+                outcome.fail(format!("{name}: {what}, with {server}: {detail}"));
             }
             Came::Lacks { .. } => {}
         }
     }
     if let Err(error) = end {
-        outcome.add(&Outcome::failure(format!("{name}: {error}")));
+        outcome.fail(format!("{name}: {error}"));
     }
-    if outcome.passed + outcome.failed == 0 {
-        outcome.add(&Outcome::failure(format!("{name}: not one check ran")));
+    if outcome.passed + outcome.failed() == 0 {
+        outcome.fail(format!("{name}: not one check ran"));
     }
     (outcome, checks)
 }

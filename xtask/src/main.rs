@@ -30,6 +30,7 @@ mod python;
 mod recall;
 mod requirements;
 mod rust;
+mod rust_tests;
 mod server;
 mod shaped;
 mod soak;

@@ -7,10 +7,8 @@ use std::fmt::Write as _;
 pub(crate) struct Outcome {
     /// The number of passed checks.
     pub(crate) passed: usize,
-    /// The number of failed checks.
-    pub(crate) failed: usize,
-    /// The text for the terminal, possibly empty.
-    pub(crate) report: String,
+    /// A text for each failed check, which starts with the check's name.
+    pub(crate) failures: Vec<String>,
 }
 
 impl Outcome {
@@ -28,9 +26,8 @@ impl Outcome {
     /// A phase that failed as a whole, because of `report`.
     pub(crate) fn failure(report: impl Into<String>) -> Self {
         Self {
-            failed: 1,
-            report: report.into(),
-            ..Self::default()
+            passed: 0,
+            failures: vec![report.into()],
         }
     }
 
@@ -40,22 +37,35 @@ impl Outcome {
         for (name, result) in checks {
             match result {
                 Ok(()) => outcome.passed += 1,
-                Err(error) => {
-                    outcome.failed += 1;
-                    let _ = writeln!(outcome.report, "{}: {error}", name.as_ref());
-                }
+                Err(error) => outcome.fail(format!("{}: {error}", name.as_ref())),
             }
         }
         outcome
     }
 
+    /// Adds a failed check.
+    pub(crate) fn fail(&mut self, failure: impl Into<String>) {
+        self.failures.push(failure.into());
+    }
+
     /// Adds the result of another part of the same phase.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
-        self.failed += other.failed;
-        if !other.report.is_empty() {
-            let _ = writeln!(self.report, "{}", other.report.trim_end());
+        self.failures.extend(other.failures);
+    }
+
+    /// The number of failed checks.
+    pub(crate) fn failed(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// The text for the terminal: all failures, each from the start of a line; empty if there are none.
+    pub(crate) fn report(&self) -> String {
+        let mut report = String::new();
+        for failure in &self.failures {
+            let _ = writeln!(report, "{}", failure.trim_end());
         }
+        report
     }
 }
 
@@ -75,7 +85,16 @@ mod tests {
     #[test]
     fn a_failed_check_of_many_is_named() {
         let outcome = Outcome::of_all(&[("a", Ok(())), ("b", Err("it rains".to_owned()))]);
-        assert_eq!((outcome.passed, outcome.failed), (1, 1));
-        assert_eq!(outcome.report, "b: it rains\n");
+        assert_eq!((outcome.passed, outcome.failed()), (1, 1));
+        assert_eq!(outcome.report(), "b: it rains\n");
+    }
+
+    #[test]
+    fn the_failures_of_both_parts_are_kept() {
+        let mut outcome = Outcome::failure("a");
+        outcome.add(Outcome::of(Ok(())));
+        outcome.add(Outcome::failure("b\n"));
+        assert_eq!((outcome.passed, outcome.failed()), (1, 2));
+        assert_eq!(outcome.report(), "a\nb\n");
     }
 }

@@ -1,16 +1,18 @@
 //! The phases of `cargo xtask test`, and the run over them.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
     amplify, auth, book, cargo, check, conformance, dist, faults, guide, interop, layout, library,
-    names, requirements, soak, tokens,
+    names, requirements, rust_tests, soak, tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -19,6 +21,9 @@ struct Phase {
     about: &'static str,
     run: fn(&Workspace) -> Outcome,
 }
+
+/// The phase that waits for timers for most of its time: those after it run beside it.
+const WAITING: &str = "soak";
 
 /// Every phase in order: fast ones first.
 const PHASES: &[Phase] = &[
@@ -60,7 +65,7 @@ const PHASES: &[Phase] = &[
     Phase {
         name: "tests",
         about: "all Rust tests and doctests, fuzz corpora replayed",
-        run: cargo::tests,
+        run: rust_tests::phase,
     },
     Phase {
         name: "clippy",
@@ -83,6 +88,11 @@ const PHASES: &[Phase] = &[
         run: |workspace| Outcome::of(tokens::tokens(workspace, true)),
     },
     Phase {
+        name: "soak",
+        about: "hundreds of clients that connect and disconnect leave nothing in the gateway",
+        run: |workspace| soak::phase(workspace, soak::SOME),
+    },
+    Phase {
         name: "faults",
         about: "clients receive the right errors when a server fails",
         run: faults::phase,
@@ -91,11 +101,6 @@ const PHASES: &[Phase] = &[
         name: "check",
         about: "`vary check` passes Vary and the library's examples, and finds each fault of other servers",
         run: check::phase,
-    },
-    Phase {
-        name: "soak",
-        about: "hundreds of clients that connect and disconnect leave nothing in the gateway",
-        run: |workspace| soak::phase(workspace, soak::SOME),
     },
     Phase {
         name: "amplify",
@@ -148,6 +153,8 @@ const NEED_PACKAGES: &[&str] = &[
 struct Row {
     name: &'static str,
     took: Duration,
+    /// The processor time of all its processes; unknown if another phase ran beside it.
+    cpu: Option<Duration>,
     outcome: Outcome,
 }
 
@@ -185,19 +192,42 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
         }
         all(workspace, &chosen)
     });
-    println!("\n{}", table(&rows, started.elapsed()));
-    if rows.iter().all(|row| row.outcome.failed == 0) {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    println!("\n{}", table(&rows, started.elapsed(), cpu(), cores));
+    if rows.iter().all(|row| row.outcome.failed() == 0) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
+/// Runs the phases one after the other, and [`WAITING`] beside those that follow it.
 fn all(workspace: &Workspace, phases: &[&Phase]) -> Vec<Row> {
-    let numbered = phases.iter().zip(1..);
-    numbered
-        .map(|(phase, number)| one(workspace, phase, number, phases.len()))
-        .collect()
+    let of = phases.len();
+    thread::scope(|scope| {
+        let mut rows = Vec::new();
+        let mut waiting: Option<(usize, ScopedJoinHandle<'_, Row>)> = None;
+        for (phase, number) in phases.iter().zip(1..) {
+            if phase.name == WAITING {
+                let running = scope.spawn(move || one(workspace, phase, number, of));
+                waiting = Some((rows.len(), running));
+                continue;
+            }
+            let is_alone = waiting.as_ref().is_none_or(|(_, it)| it.is_finished());
+            let before = cpu();
+            let mut row = one(workspace, phase, number, of);
+            if is_alone {
+                row.cpu = cpu().zip(before).map(|(after, before)| after - before);
+            }
+            rows.push(row);
+        }
+        if let Some((at, running)) = waiting
+            && let Ok(row) = running.join()
+        {
+            rows.insert(at, row);
+        }
+        rows
+    })
 }
 
 fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
@@ -206,71 +236,190 @@ fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| (phase.run)(workspace)))
         .unwrap_or_else(|_| Outcome::failure("the phase itself panicked, see above"));
     let took = started.elapsed();
-    if !outcome.report.is_empty() {
-        println!("{}", outcome.report.trim_end());
-    }
+    print!("{}", outcome.report());
     Row {
         name: phase.name,
         took,
+        cpu: None,
         outcome,
     }
 }
 
-/// A line for each phase, the total time, and the sums on the last line.
-fn table(rows: &[Row], took: Duration) -> String {
+/// The processor time of this process and of all that it started and that have ended, where the system is Linux.
+fn cpu() -> Option<Duration> {
+    cpu_of(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+/// The sum of the processor times in a line of `/proc/PID/stat`.
+fn cpu_of(stat: &str) -> Option<Duration> {
+    /// The times are in hundredths of a second on all architectures.
+    const TICK: Duration = Duration::from_millis(10);
+    // The second field, the name in parentheses, may have spaces. `utime` is the fourteenth, `cstime` the seventeenth.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let times = fields.split_ascii_whitespace().skip(11).take(4);
+    let ticks: Vec<u32> = times.map(str::parse).collect::<Result<_, _>>().ok()?;
+    (ticks.len() == 4).then(|| TICK * ticks.iter().sum())
+}
+
+/// A line for each phase with the share of all cores that it used, the total time, the first failures, and the sums on the last line.
+fn table(rows: &[Row], took: Duration, cpu: Option<Duration>, cores: usize) -> String {
     let mut table = String::new();
     for row in rows {
-        let verdict = if row.outcome.failed == 0 {
+        let verdict = if row.outcome.failed() == 0 {
             "ok"
         } else {
             "FAILED"
         };
+        let cpu = row.cpu.map(|cpu| share(cpu, row.took, cores));
         let _ = writeln!(
             table,
-            "{:<13} {:>7.1} s  {:>5} passed  {:>3} failed  {verdict}",
+            "{:<13} {:>7.1} s  {:>8}  {:>5} passed  {:>3} failed  {verdict}",
             row.name,
             row.took.as_secs_f64(),
+            cpu.unwrap_or_default(),
             row.outcome.passed,
-            row.outcome.failed,
+            row.outcome.failed(),
         );
     }
-    let _ = writeln!(table, "{:<13} {:>7.1} s\n", "in all", took.as_secs_f64());
+    let cpu = cpu.map(|cpu| share(cpu, took, cores)).unwrap_or_default();
+    let took = took.as_secs_f64();
+    let line = format!("{:<13} {took:>7.1} s  {cpu:>8}", "in all");
+    let _ = writeln!(table, "{}\n", line.trim_end());
+    table.push_str(&first_failures(rows));
     let passed: usize = rows.iter().map(|row| row.outcome.passed).sum();
-    let failed: usize = rows.iter().map(|row| row.outcome.failed).sum();
+    let failed: usize = rows.iter().map(|row| row.outcome.failed()).sum();
     let _ = write!(table, "{passed} passed, {failed} failed");
     table
 }
+
+/// The share of the cores' time that a part of the run used.
+fn share(cpu: Duration, took: Duration, cores: usize) -> String {
+    let all = took.as_secs_f64() * cores as f64;
+    format!("{:.0} % cpu", 100.0 * cpu.as_secs_f64() / all)
+}
+
+/// The first failures of each failed phase, shortened: of a long run, a reader may have the last lines only.
+fn first_failures(rows: &[Row]) -> String {
+    let shown = |per_phase: usize| -> usize {
+        let shown = rows.iter().map(|row| row.outcome.failed().min(per_phase));
+        shown.sum()
+    };
+    // No phase hides those of another one.
+    let mut numbers = (1..=MOST_FAILURES).rev();
+    let per_phase = numbers.find(|most| shown(*most) <= MOST_FAILURES);
+    let per_phase = per_phase.unwrap_or(1);
+    let mut text = String::new();
+    for Row { name, outcome, .. } in rows {
+        for failure in outcome.failures.iter().take(per_phase) {
+            let _ = writeln!(text, "{name}: {}", shortened(failure.trim_end()));
+        }
+        let more = outcome.failed().saturating_sub(per_phase);
+        if more > 0 {
+            let _ = writeln!(text, "{name}: and {more} more, see above");
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// The first characters of a failure.
+fn shortened(failure: &str) -> String {
+    match failure.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{} ...", failure[..end].trim_end()),
+        None => failure.to_owned(),
+    }
+}
+
+/// The number of failures under the table.
+const MOST_FAILURES: usize = 20;
+
+/// The characters of a failure under the table.
+const MOST_CHARACTERS: usize = 400;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(name: &'static str, passed: usize, failed: usize) -> Row {
+    fn row(name: &'static str, passed: usize, failures: &[&str]) -> Row {
         Row {
             name,
             took: Duration::from_millis(1500),
+            cpu: (name == "tests").then_some(Duration::from_millis(1200)),
             outcome: Outcome {
                 passed,
-                failed,
-                report: String::new(),
+                failures: failures.iter().map(|text| (*text).to_owned()).collect(),
             },
         }
     }
 
     #[test]
-    fn the_sums_stand_alone_on_the_last_line() {
-        let rows = [row("format", 1, 0), row("tests", 40, 2)];
-        let table = table(&rows, Duration::from_secs(3));
+    fn the_first_failures_follow_the_table_and_the_sums_are_the_last_line() {
+        let failures = ["a::b: it rains\n    and snows\n", "c: no ports\n"];
+        let rows = [row("format", 1, &[]), row("tests", 40, &failures)];
+        let table = table(
+            &rows,
+            Duration::from_secs(3),
+            Some(Duration::from_secs(3)),
+            2,
+        );
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(
             lines,
             [
-                "format            1.5 s      1 passed    0 failed  ok",
-                "tests             1.5 s     40 passed    2 failed  FAILED",
-                "in all            3.0 s",
+                "format            1.5 s                1 passed    0 failed  ok",
+                "tests             1.5 s  40 % cpu     40 passed    2 failed  FAILED",
+                "in all            3.0 s  50 % cpu",
+                "",
+                "tests: a::b: it rains",
+                "    and snows",
+                "tests: c: no ports",
                 "",
                 "41 passed, 2 failed",
             ]
         );
+    }
+
+    #[test]
+    fn without_failures_the_sums_follow_the_total_time() {
+        let table = table(&[row("format", 1, &[])], Duration::from_secs(3), None, 2);
+        assert!(table.ends_with("3.0 s\n\n1 passed, 0 failed"), "{table}");
+    }
+
+    #[test]
+    fn many_failures_of_one_phase_do_not_hide_those_of_another() {
+        let failures = vec!["it rains"; 100];
+        let rows = [
+            row("tests", 0, &failures),
+            row("check", 139, &["gateway: exit code 2", "peer: exit code 3"]),
+            row("auth", 0, &failures[..30]),
+        ];
+        let text = first_failures(&rows);
+        let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!(count("tests: it rains"), 9, "{text}");
+        assert_eq!(count("check: "), 2, "{text}");
+        assert_eq!(count("auth: it rains"), 9, "{text}");
+        assert!(text.contains("tests: and 91 more, see above\n"), "{text}");
+        assert!(text.contains("auth: and 21 more, see above\n"), "{text}");
+    }
+
+    #[test]
+    fn a_long_failure_is_shortened_between_characters() {
+        let whole = "ü".repeat(MOST_CHARACTERS);
+        assert_eq!(shortened(&whole), whole);
+        assert_eq!(shortened(&format!("{whole}ü")), format!("{whole} ..."));
+    }
+
+    #[test]
+    fn the_processor_time_is_that_of_the_process_and_of_its_children() {
+        let stat = "42 (a b) c) S 1 42 42 0 -1 4194304 9 9 0 0 100 20 3000 400 20 0 1 0";
+        assert_eq!(cpu_of(stat), Some(Duration::from_millis(35_200)));
+        assert_eq!(cpu_of("42 (a) S 1"), None);
+    }
+
+    #[test]
+    fn the_phase_that_waits_is_one_of_them() {
+        assert!(names().contains(&WAITING));
     }
 }

@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn the_file_says_what_is_true() {
         let outcome = phase(&Workspace::here());
-        assert_eq!(outcome.failed, 0, "{}", outcome.report);
+        assert_eq!(outcome.failed(), 0, "{}", outcome.report());
     }
 
     #[test]

@@ -44,8 +44,7 @@ pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
     match ran(workspace, &crowd) {
         Ok(soaked) => Outcome {
             passed: usize::from(soaked.failed.is_empty()),
-            failed: soaked.failed.len(),
-            report: soaked.failed.join("\n"),
+            failures: soaked.failed,
         },
         Err(error) => Outcome::failure(error),
     }

@@ -25,7 +25,7 @@ pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result
         let name = "careless-fixture";
         let (url, nothing) = (&server.url, Declares::Nothing);
         let results = suite.server_scenario(workspace, HOST.0, name, url, nothing)?;
-        outcome.add(&check(!judge::holds(&results, suite.name, HOST), || {
+        outcome.add(check(!judge::holds(&results, suite.name, HOST), || {
             format!(
                 "{name}: {}: the fixture checks `Host` with --any-host, too",
                 suite.name
@@ -39,7 +39,7 @@ pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result
 pub(super) fn refuses_foreign_hosts(name: &str, results: &Results) -> Outcome {
     let mut outcome = Outcome::default();
     for suite in SUITES {
-        outcome.add(&check(judge::holds(results, suite.name, HOST), || {
+        outcome.add(check(judge::holds(results, suite.name, HOST), || {
             format!("{name}: {}: Vary answers whatever `Host` says", suite.name)
         }));
     }
@@ -66,7 +66,7 @@ pub(super) fn declared(workspace: &Workspace, programs: &Programs<'_>) -> Result
         ] {
             let results = suite.server_scenario(workspace, ANY.0, name, &vary.url, declares)?;
             let is_answered = judge::holds(&results, suite.name, ANY);
-            outcome.add(&check(is_answered == (declares == Declares::Both), || {
+            outcome.add(check(is_answered == (declares == Declares::Both), || {
                 format!(
                     "{name}: {}: answered by a Vary that requires both extensions: {is_answered}",
                     suite.name

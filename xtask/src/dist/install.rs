@@ -264,11 +264,11 @@ mod tests {
         fs::remove_dir_all(&out).unwrap();
         assert_eq!(outcome.passed, 0);
         let expected = ".whl: no such file was packed\n";
-        assert!(outcome.report.contains(expected), "{}", outcome.report);
+        assert!(outcome.report().contains(expected), "{}", outcome.report());
         assert!(
-            outcome.report.contains("SHA256SUMS: "),
+            outcome.report().contains("SHA256SUMS: "),
             "{}",
-            outcome.report
+            outcome.report()
         );
     }
 

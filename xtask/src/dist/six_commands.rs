@@ -47,7 +47,7 @@ pub(super) fn check(workspace: &Workspace, out: &Path, names: &[String]) -> Outc
     for (tool, launcher) in LAUNCHERS {
         let tried = place(workspace, tool, out, names, &page)
             .and_then(|place| tried(workspace, launcher, place, &page));
-        outcome.add(&tried.unwrap_or_else(|error| Outcome::failure(format!("{tool}: {error}"))));
+        outcome.add(tried.unwrap_or_else(|error| Outcome::failure(format!("{tool}: {error}"))));
     }
     outcome
 }

@@ -34,6 +34,6 @@ mod tests {
     #[test]
     fn this_workspace_keeps_its_layout() {
         let outcome = phase(&Workspace::here());
-        assert_eq!(outcome.failed, 0, "{}", outcome.report);
+        assert_eq!(outcome.failed(), 0, "{}", outcome.report());
     }
 }

@@ -1,0 +1,300 @@
+//! The phase that runs all Rust tests: several test binaries at once, and the doctests beside them.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use crate::cargo::{cargo, compiled};
+use crate::outcome::Outcome;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Only for tests that hang: every test has its own limits.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// Runs and counts all Rust tests.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    match jobs(workspace) {
+        Ok(jobs) => run_all(workspace, jobs),
+        Err(error) => Outcome::failure(error),
+    }
+}
+
+/// What runs as one process.
+#[derive(Debug)]
+enum Job {
+    Binary(TestBinary),
+    Doctests,
+}
+
+/// A compiled file of tests, and the package in whose folder it runs.
+#[derive(Debug, Eq, PartialEq)]
+struct TestBinary {
+    /// The package and the target.
+    name: String,
+    program: PathBuf,
+    package: PathBuf,
+}
+
+impl Job {
+    fn name(&self) -> &str {
+        match self {
+            Self::Binary(binary) => &binary.name,
+            Self::Doctests => "doctests",
+        }
+    }
+
+    fn command(&self, workspace: &Workspace) -> Command {
+        match self {
+            Self::Binary(binary) => {
+                let mut command = process::command(&binary.program);
+                // As cargo sets them for tests.
+                command
+                    .current_dir(&binary.package)
+                    .env("CARGO", env!("CARGO"))
+                    .env("CARGO_MANIFEST_DIR", &binary.package);
+                command
+            }
+            Self::Doctests => {
+                let mut command = cargo(workspace);
+                command.args(["test", "--workspace", "--doc", "--no-fail-fast"]);
+                command
+            }
+        }
+    }
+}
+
+/// The doctests, which are compiled one package after another, then all test binaries, the largest first: it tends to
+/// take the longest.
+fn jobs(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
+    let compile = ["test", "--workspace", "--no-run"];
+    let log = workspace.scratch("tests-build.log")?;
+    compiled(cargo(workspace).args(compile), &log)?;
+    let mut list = cargo(workspace);
+    list.args(compile)
+        .args(["--message-format", "json"])
+        .stderr(Stdio::null());
+    let list = process::output(&mut list, LIMIT)?;
+    let mut binaries = binaries(&list);
+    let size = |binary: &TestBinary| fs::metadata(&binary.program).map_or(0, |found| found.len());
+    binaries.sort_by_key(|binary| std::cmp::Reverse(size(binary)));
+    let binaries = binaries.into_iter().map(Job::Binary);
+    Ok([Job::Doctests].into_iter().chain(binaries).collect())
+}
+
+/// The test binaries in cargo's messages.
+fn binaries(messages: &str) -> Vec<TestBinary> {
+    #[derive(Deserialize)]
+    struct Artifact {
+        manifest_path: PathBuf,
+        target: Target,
+        profile: Profile,
+        executable: Option<PathBuf>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct Profile {
+        test: bool,
+    }
+    let artifacts = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
+        .filter(|artifact| artifact.profile.test);
+    artifacts
+        .filter_map(|artifact| {
+            let package = artifact.manifest_path.parent()?;
+            let folder = package.file_name()?.to_string_lossy();
+            Some(TestBinary {
+                name: format!("{folder} {}", artifact.target.name),
+                program: artifact.executable?,
+                package: package.to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// Runs the jobs, several at once, and prints each when it is done.
+fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
+    let jobs = Mutex::new(jobs);
+    let next = || jobs.lock().ok()?.pop_front();
+    let found = Mutex::new(Outcome::default());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(job) = next() {
+                    let started = Instant::now();
+                    let outcome = run(workspace, &job);
+                    let outcome = outcome.unwrap_or_else(Outcome::failure);
+                    let verdict = if outcome.failed() == 0 {
+                        "ok"
+                    } else {
+                        "FAILED"
+                    };
+                    let took = started.elapsed().as_secs_f64();
+                    let (name, passed) = (job.name(), outcome.passed);
+                    println!("  {took:>5.1} s  {name}  {passed} passed  {verdict}");
+                    if let Ok(mut found) = found.lock() {
+                        found.add(outcome);
+                    }
+                }
+            });
+        }
+    });
+    let failed = |_| Outcome::failure("a worker panicked, see above");
+    found.into_inner().unwrap_or_else(failed)
+}
+
+/// Most tests wait for a server or a clock for most of their time, and every binary ends with a few long ones.
+const AT_ONCE: usize = 3;
+
+/// Runs one job; its checks are the tests in its output.
+fn run(workspace: &Workspace, job: &Job) -> Result<Outcome, String> {
+    let name = job.name();
+    let log = workspace.scratch(&format!("tests/{}.log", name.replace(' ', "-")))?;
+    let mut command = job.command(workspace);
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    command.env("RUST_TEST_THREADS", (4 * cores).to_string());
+    let status = process::status(&mut command, &log, LIMIT)?;
+    let text = fs::read(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let mut outcome = read_log(name, &String::from_utf8_lossy(&text));
+    if !status.success() && outcome.failed() == 0 {
+        outcome.fail(ended(name, &status.to_string(), &log));
+    }
+    Ok(outcome)
+}
+
+/// A process of tests that ended without naming a failed test.
+fn ended(name: &str, status: &str, log: &Path) -> String {
+    format!("{name}: {status}\n{}", process::tail(log))
+}
+
+/// The passed tests in the output of test binaries, and the output of each failed one.
+fn read_log(name: &str, log: &str) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut failure: Option<String> = None;
+    for line in log.lines() {
+        if let Some(test) = failed_test(line) {
+            outcome.failures.extend(failure.take());
+            failure = Some(format!("{name}: {test}: "));
+        } else if line == "failures:" {
+            outcome.failures.extend(failure.take());
+        } else if let Some(text) = failure.as_mut().filter(|_| !line.is_empty()) {
+            let _ = match text.ends_with(": ") {
+                true => write!(text, "{line}"),
+                false => write!(text, "\n    {line}"),
+            };
+        } else if line.starts_with("test result:") {
+            outcome.passed += number_before(line, " passed");
+        }
+    }
+    outcome.failures.extend(failure);
+    outcome
+}
+
+/// The test of a line such as `---- tests::it_holds stdout ----`.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+fn number_before(line: &str, word: &str) -> usize {
+    line.split(word)
+        .next()
+        .and_then(|start| start.rsplit(' ').next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "
+running 3 tests
+test a ... ok
+test b::c ... FAILED
+test d ... FAILED
+
+failures:
+
+---- b::c stdout ----
+
+thread 'b::c' (42) panicked at src/b.rs:3:5:
+it rains
+
+---- d stdout ----
+Error: \"no ports\"
+
+failures:
+    b::c
+    d
+
+test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out
+";
+
+    #[test]
+    fn passed_tests_are_counted_and_each_failed_one_has_its_output() {
+        let outcome = read_log("wire frames", LOG);
+        assert_eq!(outcome.passed, 1);
+        assert_eq!(
+            outcome.failures,
+            [
+                "wire frames: b::c: thread 'b::c' (42) panicked at src/b.rs:3:5:\n    it rains",
+                "wire frames: d: Error: \"no ports\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_results_of_all_doctests_are_added() {
+        let line = "test result: ok. 12 passed; 0 failed; 0 ignored\n";
+        assert_eq!(read_log("doctests", &line.repeat(2)).passed, 24);
+        assert_eq!(number_before(line, " grilled"), 0);
+    }
+
+    #[test]
+    fn only_test_binaries_of_cargos_messages_run() {
+        let message = |test: bool, executable: &str| {
+            format!(
+                r#"{{"reason": "compiler-artifact", "manifest_path": "/w/crates/a/Cargo.toml",
+                "target": {{"name": "b", "kind": ["test"]}}, "profile": {{"test": {test}}},
+                "executable": {executable}}}"#
+            )
+            .replace('\n', " ")
+        };
+        let messages = [
+            r#"{"reason": "build-finished", "success": true}"#,
+            &message(false, r#""/t/vary""#),
+            &message(false, "null"),
+            &message(true, r#""/t/deps/b-1""#),
+        ];
+        let expected = TestBinary {
+            name: "a b".to_owned(),
+            program: "/t/deps/b-1".into(),
+            package: "/w/crates/a".into(),
+        };
+        assert_eq!(binaries(&messages.join("\n")), [expected]);
+    }
+
+    #[test]
+    fn a_binary_that_dies_is_a_failure_with_the_end_of_its_log() {
+        let workspace = Workspace::here();
+        let binary = TestBinary {
+            name: "a dying binary".to_owned(),
+            program: "false".into(),
+            package: workspace.path(""),
+        };
+        let outcome = run(&workspace, &Job::Binary(binary)).unwrap();
+        assert_eq!(outcome.report(), "a dying binary: exit status: 1\n");
+    }
+}
