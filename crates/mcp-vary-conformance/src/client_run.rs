@@ -27,8 +27,12 @@ use crate::run::RunError;
 /// How many runs there are at the same time.
 const RUNS: usize = 4;
 
-/// How long one run may take in any case.
+/// How long one run may take in any case. A sixth of it is the limit of silence by default; it grows with that.
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// How long a client that is notified must stay until it must have reacted. It grows with the limit of silence, of which it
+/// is a fifth by default.
+const REACTION: Duration = Duration::from_secs(1);
 
 /// How often a run is looked at.
 const TICK: Duration = Duration::from_millis(20);
@@ -69,8 +73,12 @@ pub async fn run_client(command: &ClientCommand, options: &Options) -> Result<Re
                 let records = run.records(ordinary, *era, options).await;
                 let records = records.map_err(RunError::Transport)?;
                 let era = *era;
-                let records = &records;
-                judge(&Observation { era, records }, options, &mut report);
+                let observation = Observation {
+                    era,
+                    records: &records,
+                    reaction: REACTION.max(options.limits().request / 5),
+                };
+                judge(&observation, options, &mut report);
             }
         }
     }
@@ -270,6 +278,7 @@ impl RunningClient {
     /// Waits until the client has ended, or has been silent or there for too long.
     async fn wait(&mut self, server: &MockServer, limits: Limits, deadline: Deadline) -> End {
         let started = Instant::now();
+        let longest = LONGEST.max(limits.request * 6);
         loop {
             match self.group.child.try_wait() {
                 Ok(Some(status)) if status.success() => return End::Success,
@@ -284,7 +293,7 @@ impl RunningClient {
             if is_silent {
                 return End::Silence;
             }
-            if server.is_full() || started.elapsed() >= LONGEST || Deadline::now() >= deadline {
+            if server.is_full() || started.elapsed() >= longest || Deadline::now() >= deadline {
                 return End::Limit;
             }
             sleep(TICK).await;

@@ -196,6 +196,8 @@ impl Record {
 pub(crate) struct Observation<'a> {
     pub(crate) era: Era,
     pub(crate) records: &'a BTreeMap<Scenario, Record>,
+    /// How long a client that is notified must stay until it must have reacted.
+    pub(crate) reaction: Duration,
 }
 
 impl<'a> Observation<'a> {

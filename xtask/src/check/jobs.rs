@@ -31,8 +31,10 @@ pub(super) enum Expected {
     Passes(&'static [&'static str]),
     /// The check that has the job's name objects, and no other.
     Fault,
-    /// Whatever the report says, there is one within a minute, and the exit code is this.
+    /// Whatever the report says, the exit code is this.
     ExitCode(i32),
+    /// The same, within the time that `vary check` promises.
+    ExitCodeInTime(i32),
 }
 
 /// The programs that are started.
@@ -83,7 +85,7 @@ pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     Ok(jobs)
 }
 
-/// The fault server in each of its modes: there is a verdict in time.
+/// The fault server in each of its modes. If it does not serve, there is a verdict in time.
 fn failing_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     const MODES: [(&str, Start, i32); 5] = [
         ("silence", Start::Silence, 2),
@@ -105,12 +107,12 @@ fn failing_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
                 let directory = programs.log(&name)?.with_extension("directory");
                 write(&script, &directory)?;
                 let server = [&programs.fault_server, &*directory.display().to_string()];
-                jobs.push(command(
-                    &format!("{name} stdio"),
-                    &[],
-                    &server,
-                    Expected::ExitCode(code),
-                ));
+                let (options, expected): (&[&str], fn(i32) -> Expected) = match start {
+                    Start::Serve => (&["--time-limit", PATIENT], Expected::ExitCode),
+                    _ => (&[], Expected::ExitCodeInTime),
+                };
+                let stdio = format!("{name} stdio");
+                jobs.push(command(&stdio, options, &server, expected(code)));
                 // A server that ends by itself has no address to connect to.
                 if !is_stubborn && start != Start::Exit {
                     let name = format!("{name} http");
@@ -119,7 +121,7 @@ fn failing_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
                     // It has no process for the second era.
                     let is_gone = start == Start::Leave && era == Era::Legacy;
                     let code = if is_gone { 2 } else { code };
-                    jobs.push(url(&name, &[], server, Expected::ExitCode(code)));
+                    jobs.push(url(&name, options, server, expected(code)));
                 }
             }
         }

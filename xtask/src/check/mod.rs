@@ -66,7 +66,7 @@ fn one(programs: &Programs<'_>, job: &Job) -> Result<(), String> {
     let output = programs.log(&job.name)?;
     let started = Instant::now();
     let limit = match job.expected {
-        Expected::ExitCode(_) => PROMISED,
+        Expected::ExitCodeInTime(_) => PROMISED,
         _ => LIMIT,
     };
     let status = process::status(&mut command, &output, limit)?;
@@ -75,8 +75,12 @@ fn one(programs: &Programs<'_>, job: &Job) -> Result<(), String> {
     let text = std::fs::read_to_string(&output).map_err(|error| error.to_string())?;
     let described = || format!("exit code {code} after {:.1} s: {text}", took.as_secs_f64());
     match job.expected {
-        Expected::ExitCode(expected) if code == expected => Ok(()),
-        Expected::ExitCode(expected) => Err(format!("instead of {expected}, {}", described())),
+        Expected::ExitCode(expected) | Expected::ExitCodeInTime(expected) => {
+            match code == expected {
+                true => Ok(()),
+                false => Err(format!("instead of {expected}, {}", described())),
+            }
+        }
         Expected::Passes(known) if code <= 1 => Report::parse(&text)?.has_only(known),
         Expected::Passes(_) => Err(described()),
         Expected::Fault if code <= 1 => Report::parse(&text)?.is_found_by(&job.name),

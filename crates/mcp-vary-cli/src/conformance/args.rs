@@ -132,10 +132,13 @@ impl Checks {
             Revision::Stateless => conformance::Era::Modern,
         });
         options = options.run_limit(Duration::from_secs(self.time_limit));
-        if is_client {
-            // A longer run waits longer for a client that is silent: 5 s of 55.
-            options = options.request_limit(Duration::from_secs((self.time_limit / 11).max(5)));
-        }
+        // A longer run is for a slower machine, so that each response gets more time in proportion.
+        let in_proportion =
+            |of_55: u64| Duration::from_secs((self.time_limit * of_55 / 55).max(of_55));
+        let request = if is_client { 5 } else { 10 };
+        options = options
+            .request_limit(in_proportion(request))
+            .start_limit(in_proportion(20));
         Ok(match era {
             Some(era) => options.era(era),
             None => options,

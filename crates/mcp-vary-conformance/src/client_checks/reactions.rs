@@ -1,14 +1,13 @@
 //! How a client reacts to what a server declares, refuses and changes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::check::{BOTH, Check, ClientVerdict, LEGACY, Level, Scope, Test};
 use crate::json::text_at;
 use crate::mock_server::answers::{CONTENT_MARK, STRUCTURE_MARK};
-use crate::observation::{End, Event, Observation, Record, Scenario};
+use crate::observation::{End, Event, Observation, Scenario};
 
 use super::{not_applicable, source, violation, violation_of_run};
 
@@ -104,9 +103,6 @@ pub(crate) const CHECKS: &[Check] = &[
         test: Test::Client(Scenario::Ordinary, forwards_one_field),
     },
 ];
-
-/// How long a client that is notified must stay until it must have reacted.
-const REACTION: Duration = Duration::from_secs(1);
 
 /// Whether the client does before the server of `scenario` what it does before the ordinary one.
 pub(super) fn is_served(observed: &Observation<'_>, scenario: Scenario) -> ClientVerdict {
@@ -206,16 +202,18 @@ fn without_metadata(event: &Event) -> String {
 }
 
 fn lists_again(observed: &Observation<'_>) -> ClientVerdict {
-    let record = observed.of(Scenario::ChangedLists);
-    reacts(record, "notifications/tools/list_changed", |event, _| {
-        event.method() == "tools/list"
-    })
+    reacts(
+        observed,
+        Scenario::ChangedLists,
+        "notifications/tools/list_changed",
+        |event, _| event.method() == "tools/list",
+    )
 }
 
 fn lists_its_variant_again(observed: &Observation<'_>) -> ClientVerdict {
-    let record = observed.of(Scenario::ChangedVariant);
     reacts(
-        record,
+        observed,
+        Scenario::ChangedVariant,
         "notifications/tools/list_changed",
         |event, change| {
             let selected = event.selector().and_then(Value::as_str);
@@ -231,18 +229,21 @@ fn revalidates_subscriptions(observed: &Observation<'_>) -> ClientVerdict {
         return not_applicable("the client subscribes to nothing");
     }
     reacts(
-        record,
+        observed,
+        Scenario::ChangedLists,
         "notifications/resources/list_changed",
         |event, _| event.method() == "resources/list",
     )
 }
 
-/// Whether an event with `is_reaction` follows the notification `method`.
+/// Whether an event with `is_reaction` follows the notification `method` in `scenario`.
 fn reacts(
-    record: &Record,
+    observed: &Observation<'_>,
+    scenario: Scenario,
     method: &str,
     is_reaction: impl Fn(&Event, &Event) -> bool,
 ) -> ClientVerdict {
+    let record = observed.of(scenario);
     let is_change = |event: &&Event| {
         let notification = event.response.as_ref();
         event.message.is_none()
@@ -260,7 +261,7 @@ fn reacts(
         return Ok(());
     }
     let stayed = record.duration.saturating_sub(change.time);
-    if stayed < REACTION && record.end != End::Silence {
+    if stayed < observed.reaction && record.end != End::Silence {
         return not_applicable("the client ended before it could react to a change");
     }
     let seconds = stayed.as_secs_f32();
@@ -278,5 +279,54 @@ fn forwards_one_field(observed: &Observation<'_>) -> ClientVerdict {
         ),
         (false, false) => not_applicable("the client prints no result"),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use crate::check::{Era, Objection};
+    use crate::observation::Record;
+
+    use super::*;
+
+    /// What the check says of a client that ends two seconds after a notification, without a reaction.
+    fn stays_for_two_seconds(reaction: Duration) -> Objection {
+        let notification = json!({"method": "notifications/tools/list_changed"});
+        let change = Event {
+            message: None,
+            response: Some(notification),
+            time: Duration::from_secs(3),
+        };
+        let record = Record {
+            events: vec![change],
+            end: End::Success,
+            duration: Duration::from_secs(5),
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        let observation = Observation {
+            era: Era::Legacy,
+            records: &BTreeMap::from([(Scenario::ChangedLists, record)]),
+            reaction,
+        };
+        lists_again(&observation).unwrap_err().objection
+    }
+
+    #[test]
+    fn a_client_must_react_only_if_it_stays_for_the_time_of_a_reaction() {
+        let expected = "`notifications/tools/list_changed` was sent, and nothing was listed in the 2.0 s that the client stayed";
+        assert_eq!(
+            stays_for_two_seconds(Duration::from_secs(1)),
+            Objection::Violation(expected.to_owned())
+        );
+        let expected = "the client ended before it could react to a change";
+        assert_eq!(
+            stays_for_two_seconds(Duration::from_secs(4)),
+            Objection::NotApplicable(expected.to_owned())
+        );
     }
 }
