@@ -190,7 +190,7 @@ fn what_the_schema_does_not_take_stays_out_of_the_structure() {
     );
 }
 
-/// CN-10: prose is replaced by words and followed by hints; a value in it counts only where it is lifted.
+/// CN-10: prose is replaced by words and followed by hints.
 #[test]
 fn prose_is_told_in_other_prose() {
     let prose = r#"{"content":[{"type":"text","text":"It is 8 °C."},{"type":"image"}]}"#;
@@ -220,6 +220,12 @@ fn prose_is_told_in_other_prose() {
         &client(&["human"]),
         r#"{"content":[{"type":"text","text":"**8 °C**"},{"type":"image"}]}"#,
     );
+}
+
+/// CN-10: a value in prose is lifted, and then told in other words.
+#[test]
+fn a_value_in_prose_is_told_where_it_is_lifted() {
+    let told = weather();
     let document =
         r#"{"content":[{"type":"text","text":"{\"c\":8,\"log\":[]}"}],"structuredContent":null}"#;
     tells(

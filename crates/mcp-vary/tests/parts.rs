@@ -133,21 +133,7 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
                 rows.truncate(part.offset);
                 rows.extend(rest.as_array().unwrap().clone());
             }
-            LeftOutRule::Elements => {
-                for place in places(&short, &one.path) {
-                    let Some(Value::Array(kept)) = short.pointer(&place) else {
-                        continue;
-                    };
-                    let from = Part::at(place.as_str()).with_offset(kept.len());
-                    if let Err(error) = read(whole, &from) {
-                        assert!(matches!(error, PartError::PastEnd { .. }), "{error}");
-                        continue;
-                    }
-                    let rest = read_on(whole, &from);
-                    let kept = short.pointer_mut(&place).unwrap().as_array_mut().unwrap();
-                    kept.extend(rest.as_array().unwrap().clone());
-                }
-            }
+            LeftOutRule::Elements => add_elements(&mut short, one, whole),
             LeftOutRule::Empty => {
                 for place in places(&short, &one.path) {
                     let (parent, key) = place.rsplit_once('/').unwrap();
@@ -177,6 +163,23 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
         }
     }
     short
+}
+
+/// Adds the elements of arrays that `one` says are missing.
+fn add_elements(short: &mut Value, one: &LeftOut, whole: &Json<'_>) {
+    for place in places(short, &one.path) {
+        let Some(Value::Array(kept)) = short.pointer(&place) else {
+            continue;
+        };
+        let from = Part::at(place.as_str()).with_offset(kept.len());
+        if let Err(error) = read(whole, &from) {
+            assert!(matches!(error, PartError::PastEnd { .. }), "{error}");
+            continue;
+        }
+        let rest = read_on(whole, &from);
+        let kept = short.pointer_mut(&place).unwrap().as_array_mut().unwrap();
+        kept.extend(rest.as_array().unwrap().clone());
+    }
 }
 
 #[track_caller]
@@ -253,10 +256,8 @@ fn loses_nothing(result: &str, tags: &str, has_schema: bool) -> bool {
     assert_ne!(before["isError"], json!(true), "an error is never shaped");
     let others = |result: &Value| -> Vec<Value> {
         let blocks = result["content"].as_array().unwrap().iter();
-        blocks
-            .filter(|block| block["type"] != "text" && block["uri"] != uri)
-            .cloned()
-            .collect()
+        let others = blocks.filter(|block| block["type"] != "text" && block["uri"] != uri);
+        others.cloned().collect()
     };
     assert_eq!(others(&after), others(&before));
     assert!(after["_meta"][META_APPLIED].is_object());

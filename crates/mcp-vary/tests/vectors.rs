@@ -21,8 +21,8 @@ use mcp_vary::json::Json;
 use mcp_vary::predicate::{Alternatives, Predicate};
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weight, Weights, rank};
 use mcp_vary::render::{
-    Contract, Limits, Part, compact, compact_columns, compact_markdown, compact_structured,
-    compact_text, read,
+    Compact, Contract, Limits, Part, compact, compact_columns, compact_markdown,
+    compact_structured, compact_text, read,
 };
 use mcp_vary::shape::{
     Answer, Bounds, Compaction, Policy, PromptAlternative, Rendering, Report, Representation,
@@ -208,26 +208,7 @@ fn answers() {
 #[test]
 fn compaction() {
     holds("compaction.json", |input| {
-        let mut limits = match input["terse"] == json!(false) {
-            true => Limits::none(),
-            false => Limits::default(),
-        };
-        for (name, limit) in input["limits"].as_object().into_iter().flatten() {
-            let limit = usize::try_from(limit.as_u64().unwrap()).unwrap();
-            limits = match name.as_str() {
-                "rows" => limits.with_rows(limit),
-                "detailed" => limits.with_detailed(limit),
-                "elements" => limits.with_elements(limit),
-                "text" => limits.with_text(limit),
-                "detailed_bytes" => limits.with_detailed_bytes(limit),
-                "passage" => limits.with_passage(limit),
-                "prose" => limits.with_prose(limit),
-                "members" => limits.with_members(limit),
-                "depth" => limits.with_depth(limit),
-                "bytes" => limits.with_bytes(limit),
-                other => unreachable!("{other} is no limit"),
-            };
-        }
+        let limits = limits(input);
         if input["form"] == "result" {
             return compact_result(input, limits);
         }
@@ -256,20 +237,7 @@ fn compaction() {
         let short = match string(&input["form"]) {
             "same" => Some(compact(&value, &limits)),
             "columns" => Some(compact_columns(&value, &limits)),
-            "structured" => {
-                let schema = input.get("schema");
-                let checked = schema.filter(|_| input["validated"] == json!(true));
-                let validator = checked.map(|schema| jsonschema::validator_for(schema).unwrap());
-                let accepts = |value: &Value| validator.as_ref().unwrap().is_valid(value);
-                let contract = match schema {
-                    Some(schema) if validator.is_some() => {
-                        Contract::of(schema).accepted_by(&accepts)
-                    }
-                    Some(schema) => Contract::of(schema),
-                    None => Contract::default(),
-                };
-                compact_structured(&value, &contract, &limits, input["whole"].as_str())
-            }
+            "structured" => structured(input, &value, &limits),
             other => unreachable!("{other} is no form"),
         };
         let Some(short) = short else {
@@ -279,6 +247,45 @@ fn compaction() {
         let left_out: Value = short.left_out.iter().map(ToString::to_string).collect();
         json!({"value": value, "left_out": left_out})
     });
+}
+
+/// The limits that a vector names; the default ones otherwise.
+fn limits(input: &Value) -> Limits {
+    let mut limits = match input["terse"] == json!(false) {
+        true => Limits::none(),
+        false => Limits::default(),
+    };
+    for (name, limit) in input["limits"].as_object().into_iter().flatten() {
+        let limit = usize::try_from(limit.as_u64().unwrap()).unwrap();
+        limits = match name.as_str() {
+            "rows" => limits.with_rows(limit),
+            "detailed" => limits.with_detailed(limit),
+            "elements" => limits.with_elements(limit),
+            "text" => limits.with_text(limit),
+            "detailed_bytes" => limits.with_detailed_bytes(limit),
+            "passage" => limits.with_passage(limit),
+            "prose" => limits.with_prose(limit),
+            "members" => limits.with_members(limit),
+            "depth" => limits.with_depth(limit),
+            "bytes" => limits.with_bytes(limit),
+            other => unreachable!("{other} is no limit"),
+        };
+    }
+    limits
+}
+
+/// The value in the form of its output schema.
+fn structured<'a>(input: &Value, value: &Json<'a>, limits: &Limits) -> Option<Compact<'a>> {
+    let schema = input.get("schema");
+    let checked = schema.filter(|_| input["validated"] == json!(true));
+    let validator = checked.map(|schema| jsonschema::validator_for(schema).unwrap());
+    let accepts = |value: &Value| validator.as_ref().unwrap().is_valid(value);
+    let contract = match schema {
+        Some(schema) if validator.is_some() => Contract::of(schema).accepted_by(&accepts),
+        Some(schema) => Contract::of(schema),
+        None => Contract::default(),
+    };
+    compact_structured(value, &contract, limits, input["whole"].as_str())
 }
 
 fn compact_result(input: &Value, limits: Limits) -> Value {

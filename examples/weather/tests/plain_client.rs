@@ -180,23 +180,12 @@ async fn everything(client: &Client) -> String {
         writeln!(seen, "{heading}\n{value}\n").expect("a string takes everything");
     };
     show("server", json(client.peer_info().as_deref()));
-    show(
-        "tools/list",
-        json(client.list_tools(None).await.expect("the server answers")),
-    );
+    show("tools/list", answered(client.list_tools(None).await));
     show(
         "resources/list",
-        json(
-            client
-                .list_resources(None)
-                .await
-                .expect("the server answers"),
-        ),
+        answered(client.list_resources(None).await),
     );
-    show(
-        "prompts/list",
-        json(client.list_prompts(None).await.expect("the server answers")),
-    );
+    show("prompts/list", answered(client.list_prompts(None).await));
     for tool in ["get_weather", "get_forecast"] {
         let arguments = json!({ "location": "Bern" });
         show(tool, call(client, tool, arguments).await);
@@ -204,12 +193,7 @@ async fn everything(client: &Client) -> String {
     let valley = ReadResourceRequestParams::new("map://features/alpine-valley-1");
     show(
         "resources/read",
-        json(
-            client
-                .read_resource(valley)
-                .await
-                .expect("the server answers"),
-        ),
+        answered(client.read_resource(valley).await),
     );
     let prompt = GetPromptRequestParams::new("weather_check").with_arguments(
         json!({ "location": "Bern" })
@@ -217,24 +201,20 @@ async fn everything(client: &Client) -> String {
             .expect("an object")
             .clone(),
     );
-    show(
-        "prompts/get",
-        json(client.get_prompt(prompt).await.expect("the server answers")),
-    );
+    show("prompts/get", answered(client.get_prompt(prompt).await));
     let beginning = CompleteRequestParams::new(
         rmcp::model::Reference::for_prompt("weather_check"),
         rmcp::model::ArgumentInfo::new("location", "b"),
     );
     show(
         "completion/complete",
-        json(
-            client
-                .complete(beginning)
-                .await
-                .expect("the server answers"),
-        ),
+        answered(client.complete(beginning).await),
     );
     seen
+}
+
+fn answered<T: Serialize>(result: Result<T, ServiceError>) -> Value {
+    json(result.expect("the server answers"))
 }
 
 fn json(value: impl Serialize) -> Value {

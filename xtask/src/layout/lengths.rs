@@ -4,23 +4,15 @@ use crate::outcome::no_findings;
 use crate::rust::{Token, after_brackets, text_at, tokens};
 use crate::workspace::Workspace;
 
-/// The most lines of functions and files.
-struct Most {
-    /// From the line with `fn` to the line with the last brace.
-    function: usize,
-    file: usize,
-}
+/// The most lines of a function, from the line with `fn` to the line with the last brace. Many cases of a test are a
+/// constant.
+const FUNCTION: usize = 60;
 
-const PRODUCTION: Most = Most {
-    function: 60,
-    file: 500,
-};
+/// The most lines of a file without its tests.
+const PRODUCTION: usize = 500;
 
-/// Tests are long where they list many cases.
-const TESTS: Most = Most {
-    function: 80,
-    file: 800,
-};
+/// The most lines of a file of tests.
+const TESTS: usize = 800;
 
 /// No function is longer than a screen, and no file is longer than its topic needs.
 pub(super) fn lengths(workspace: &Workspace) -> Result<(), String> {
@@ -34,22 +26,15 @@ pub(super) fn lengths(workspace: &Workspace) -> Result<(), String> {
 
 fn long_functions(file: &str, text: &str) -> Vec<String> {
     let tokens = tokens(text);
-    let production = production_lines(file, text);
     let mut findings = Vec::new();
     for index in 0..tokens.len() {
-        let line = tokens[index].line;
-        let most = if line <= production {
-            PRODUCTION
-        } else {
-            TESTS
-        };
-        let most = most.function;
-        let Some(lines) = function_lines(&tokens, index).filter(|lines| *lines > most) else {
+        let lines = function_lines(&tokens, index);
+        let Some(lines) = lines.filter(|lines| *lines > FUNCTION) else {
             continue;
         };
-        let name = tokens[index + 1].text;
+        let (line, name) = (tokens[index].line, tokens[index + 1].text);
         findings.push(format!(
-            "{file}:{line}: `{name}` has {lines} lines; at most {most}: give a part of it a name"
+            "{file}:{line}: `{name}` has {lines} lines; at most {FUNCTION}: give a part of it a name"
         ));
     }
     findings
@@ -84,8 +69,8 @@ fn function_lines(tokens: &[Token<'_>], index: usize) -> Option<usize> {
 
 fn long_file(file: &str, text: &str) -> Option<String> {
     let (lines, most) = match is_test_file(file) {
-        true => (text.lines().count(), TESTS.file),
-        false => (production_lines(file, text), PRODUCTION.file),
+        true => (text.lines().count(), TESTS),
+        false => (production_lines(file, text), PRODUCTION),
     };
     (lines > most)
         .then(|| format!("{file}: has {lines} lines; at most {most}: give a topic of it a file"))
@@ -120,8 +105,8 @@ mod tests {
     #[test]
     fn functions_in_functions_and_tests_are_counted() {
         let tests = |lines| format!("#[cfg(test)]\nmod tests {{\n{}}}\n", function(lines));
-        assert_eq!(long_functions("a.rs", &tests(80)), [""; 0]);
-        assert_eq!(long_functions("a.rs", &tests(81)).len(), 1);
+        assert_eq!(long_functions("a.rs", &tests(60)), [""; 0]);
+        assert_eq!(long_functions("a.rs", &tests(61)).len(), 1);
         let text = format!("fn g() {{\n{}}}\n", function(61));
         assert_eq!(long_functions("a.rs", &text).len(), 2);
     }

@@ -209,6 +209,10 @@ fn a_check_can_be_read_by_programs() {
             .contains(&collision),
         "{checked:#}"
     );
+}
+
+#[test]
+fn a_check_without_the_servers_can_be_read_by_programs() {
     let path = configuration("check-json-offline.yaml", "never", &["sky"]);
     let checked = checks(&["--json", "--offline"], &path, 0);
     let checked: Value = serde_json::from_str(&checked).unwrap();

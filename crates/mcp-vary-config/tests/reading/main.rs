@@ -380,10 +380,8 @@ fn no_mistake_shows_a_secret() {
     );
 }
 
-/// Each form of a variable stands for the text in the place of every text, number, switch and choice.
-#[test]
-fn a_variable_can_stand_in_every_value() {
-    let plain = "
+/// A value for most keys.
+const EVERY_VALUE: &str = "
 naming: never
 listen: 8801
 variant: compact
@@ -427,7 +425,11 @@ variants:
       tools: {t: {name: n, title: t, description: d, annotations: {a: v}, arguments: {q: {name: p, hidden: on, fixed: [f]}}}}
   other: {from: compact, status: deprecated, deprecation: {message: m, replacement: compact, removal-date: 2027-01-31}}
 ";
-    let expected = read("vary.yaml", plain);
+
+/// Each form of a variable stands for the text in the place of every text, number, switch and choice.
+#[test]
+fn a_variable_can_stand_in_every_value() {
+    let expected = read("vary.yaml", EVERY_VALUE);
     let shown = |file: &File| {
         let config = format!("{file:?}");
         // The places are those of the text.
@@ -439,7 +441,7 @@ variants:
         (config.split("places: ").next().unwrap().to_owned(), servers)
     };
     for form in ["${V_%}", "${env:V_%}", "${NONE:-%}", "${env:NONE:-%}"] {
-        let (text, values) = with_variables(plain, form);
+        let (text, values) = with_variables(EVERY_VALUE, form);
         assert!(values.len() > 50, "{values:?}");
         let variable = |name: &str| {
             values

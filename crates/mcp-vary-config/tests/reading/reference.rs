@@ -133,26 +133,6 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "argument" => format!(
             "servers: {{{server}}}}}\nvariants: {{standard: {{overrides: {{tools: {{t: {{arguments: {{a: {{{key}: {default}}}}}}}}}}}}}}}"
         ),
-        "access" => format!(
-            "servers: {{{server}}}}}\naccess: [{{when: {{anyone: on}}, allow: [x], {key}: {default}}}]"
-        ),
-        "pattern" => format!(
-            "servers: {{{server}}}}}\naccess: [{{when: {{anyone: on}}, allow: [{{{key}: {default}}}]}}]"
-        ),
-        "auth" => format!("servers: {{{server}}}}}\nauth: {{anonymous: on, {key}: {default}}}"),
-        "key" => format!(
-            "servers: {{{server}}}}}\nauth: {{keys: [{{name: a, sha256: {}, {key}: {default}}}]}}",
-            "0".repeat(64)
-        ),
-        "issuer" => format!(
-            "servers: {{{server}}}}}\npublic-url: https://a.example\nauth: {{issuers: [{{issuer: https://b.example, {key}: {default}}}]}}"
-        ),
-        "tls" => {
-            format!("servers: {{{server}}}}}\ntls: {{certificate: a, key: b, {key}: {default}}}")
-        }
-        "stdio" => {
-            format!("servers: {{{server}}}}}\nstdio-principal: {{name: a, {key}: {default}}}")
-        }
         "experiment" => format!(
             "servers: {{{server}}}}}\nexperiments: [{{name: a, arms: {{standard: 1, compact: 1}}, {key}: {default}}}]"
         ),
@@ -162,7 +142,34 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "passthrough" => {
             format!("servers: {{{server}, passthrough: {{{key}: {default}}}}}}}")
         }
+        "access" | "pattern" | "auth" | "key" | "issuer" | "tls" | "stdio" => {
+            let section = section_on_clients(place, key, default);
+            format!("servers: {{{server}}}}}\n{section}")
+        }
         _ => format!("servers: {{{server}, {key}: {default}}}}}"),
+    }
+}
+
+/// The section of a file that decides who may do what, with the key.
+fn section_on_clients(place: &str, key: &str, default: &str) -> String {
+    match place {
+        "access" => format!("access: [{{when: {{anyone: on}}, allow: [x], {key}: {default}}}]"),
+        "pattern" => format!("access: [{{when: {{anyone: on}}, allow: [{{{key}: {default}}}]}}]"),
+        "auth" => format!("auth: {{anonymous: on, {key}: {default}}}"),
+        "key" => format!(
+            "auth: {{keys: [{{name: a, sha256: {}, {key}: {default}}}]}}",
+            "0".repeat(64)
+        ),
+        "issuer" => format!(
+            "public-url: https://a.example\nauth: {{issuers: [{{issuer: https://b.example, {key}: {default}}}]}}"
+        ),
+        "tls" => {
+            format!("tls: {{certificate: a, key: b, {key}: {default}}}")
+        }
+        "stdio" => {
+            format!("stdio-principal: {{name: a, {key}: {default}}}")
+        }
+        other => unreachable!("{other}"),
     }
 }
 

@@ -101,22 +101,7 @@ impl Peer {
                 false => Err(self.unknown_variant(asked, selector, &ids)),
             };
         };
-        let is_broken = match (asked.method, id) {
-            ("tools/list", "old") => {
-                self.has("SV-8/tools-in-every-variant") && asked.params.get("cursor").is_none()
-            }
-            ("resources/list", "old") => self.has("SV-8/resources-in-every-variant"),
-            ("prompts/list", "old") => self.has("SV-8/prompts-in-every-variant"),
-            ("tools/call", "standard") => self.has("SV-8/calls-take-a-selector"),
-            ("resources/read", "standard") => self.has("SV-8/reads-take-a-selector"),
-            ("prompts/get", "standard") => self.has("SV-8/prompts-take-a-selector"),
-            ("tools/list", "standard") => {
-                let was_unknown = before.is_some_and(|before| before.starts_with("mcp-vary"));
-                self.has("SV-9/connection-survives") && was_unknown
-            }
-            _ => false,
-        };
-        if is_broken {
+        if self.is_broken(asked, id, before.as_deref()) {
             return Err(Refusal(-32603, "Internal error".to_owned(), Value::Null));
         }
         if ids.contains(&id) || (id == "preview" && self.has("SV-1/ids-are-text")) {
@@ -135,6 +120,25 @@ impl Peer {
         match self.has(ignoring) {
             true => Ok(default),
             false => Err(self.unknown_variant(asked, selector, &ids)),
+        }
+    }
+
+    /// Whether a fault fails this request in the variant `id`, after one that selected `before`.
+    fn is_broken(&self, asked: &IncomingRequest<'_>, id: &str, before: Option<&str>) -> bool {
+        match (asked.method, id) {
+            ("tools/list", "old") => {
+                self.has("SV-8/tools-in-every-variant") && asked.params.get("cursor").is_none()
+            }
+            ("resources/list", "old") => self.has("SV-8/resources-in-every-variant"),
+            ("prompts/list", "old") => self.has("SV-8/prompts-in-every-variant"),
+            ("tools/call", "standard") => self.has("SV-8/calls-take-a-selector"),
+            ("resources/read", "standard") => self.has("SV-8/reads-take-a-selector"),
+            ("prompts/get", "standard") => self.has("SV-8/prompts-take-a-selector"),
+            ("tools/list", "standard") => {
+                let was_unknown = before.is_some_and(|before| before.starts_with("mcp-vary"));
+                self.has("SV-9/connection-survives") && was_unknown
+            }
+            _ => false,
         }
     }
 

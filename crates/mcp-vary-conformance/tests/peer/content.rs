@@ -47,15 +47,7 @@ impl Peer {
     fn weather(&self, asked: &IncomingRequest<'_>) -> Value {
         assert_eq!(asked.params["arguments"], json!({"city": "test"}));
         let structure = json!({"location": "Bern", "temperature": 8});
-        let mut default =
-            json!({"content": [text(&structure.to_string())], "structuredContent": structure});
-        match self.fault {
-            "TR-3/structure-comes-with-content" => default["content"] = json!([]),
-            "TR-2/text-does-not-contradict" => {
-                default["content"] = json!([text(r#"{"temperature":9}"#)])
-            }
-            _ => {}
-        }
+        let default = self.for_anyone(&structure);
         let markdown = json!({"content": [text("**Bern**: 8")]});
         let declared = asked.settings(NEGOTIATION);
         let declares_nothing = declared.is_some_and(|settings| settings["features"] == json!([]));
@@ -107,6 +99,16 @@ impl Peer {
             return markdown;
         }
         default
+    }
+
+    /// What clients get that declare nothing.
+    fn for_anyone(&self, structure: &Value) -> Value {
+        let content = match self.fault {
+            "TR-3/structure-comes-with-content" => json!([]),
+            "TR-2/text-does-not-contradict" => json!([text(r#"{"temperature":9}"#)]),
+            _ => json!([text(&structure.to_string())]),
+        };
+        json!({"content": content, "structuredContent": structure})
     }
 
     fn for_agents(&self, structure: &Value) -> Value {

@@ -52,6 +52,17 @@ async fn logged_until(stream: &mut RawHttp, last: &str) -> Vec<Value> {
     logged
 }
 
+/// Logs `data` on all streams of the server.
+fn log(streams: &Streams, data: &str) {
+    let params = json!({"level": "error", "data": data});
+    let message = notification("notifications/message", params);
+    let streams = streams.lock().unwrap();
+    assert!(!streams.is_empty(), "the gateway reads the server's stream");
+    for stream in &*streams {
+        let _ = stream.send(event(&message).into());
+    }
+}
+
 async fn reach_who_may_use_the_server(isolation: Isolation) {
     let streams = Streams::default();
     let server = {
@@ -81,17 +92,7 @@ async fn reach_who_may_use_the_server(isolation: Isolation) {
         let post = HttpRequest::of(&id, message).with("Authorization", bearer_of(group));
         http.ask(&post).await.json()
     };
-    let log = |data: &str| {
-        let message = notification(
-            "notifications/message",
-            json!({"level": "error", "data": data}),
-        );
-        let streams = streams.lock().unwrap();
-        assert!(!streams.is_empty(), "the gateway reads the server's stream");
-        for stream in &*streams {
-            let _ = stream.send(event(&message).into());
-        }
-    };
+    let log = |data: &str| log(&streams, data);
 
     let called = ask(
         "sre",

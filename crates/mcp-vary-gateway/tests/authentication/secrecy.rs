@@ -225,7 +225,12 @@ async fn secrets_occur_nowhere() {
     }
     outputs.add_text(&log.join("\n"));
     outputs.have_none_of(&credentials.secrets());
-    // A server gets the secret that the configuration has for it, and nothing of its clients.
+    server_received_no_secret_of_clients(&harness, &credentials);
+}
+
+/// A server gets the secret that the configuration has for it, and nothing of its clients.
+#[track_caller]
+fn server_received_no_secret_of_clients(harness: &Harness, credentials: &Credentials) {
     let mut received = Outputs::default();
     for request in harness.peer.received() {
         assert_eq!(request.header("x-api-key"), Some(CLIENT_SECRET));

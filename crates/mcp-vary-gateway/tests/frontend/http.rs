@@ -391,46 +391,24 @@ async fn headers_must_say_what_the_body_says() {
     let harness = Harness::start().await;
     let mut http = harness.connect().await;
     let call = modern(json!("é"), "tools/call", tool("odd"), &json!({}));
-    let post = HttpRequest::modern(&call);
-    let read = modern(
-        json!("é"),
-        "resources/read",
-        json!({"uri": "place:bern"}),
-        &json!({}),
-    );
+    let bern = json!({"uri": "place:bern"});
+    let read = modern(json!("é"), "resources/read", bern, &json!({}));
+    let without = |name: &str| HttpRequest::modern(&call).without(name);
+    let method = |value: &str| HttpRequest::modern(&call).with("Mcp-Method", value);
+    let name = |value: &str| HttpRequest::modern(&call).with("Mcp-Name", value);
+    let version = |value: &str| HttpRequest::modern(&call).with("MCP-Protocol-Version", value);
     for (what, sent) in [
-        ("no method", post.clone().without("Mcp-Method")),
-        (
-            "another method",
-            post.clone().with("Mcp-Method", "tools/list"),
-        ),
-        (
-            "a method in capitals",
-            post.clone().with("Mcp-Method", "TOOLS/CALL"),
-        ),
-        ("no name", post.clone().without("Mcp-Name")),
-        ("another name", post.clone().with("Mcp-Name", "say")),
-        (
-            "a name in bad base64",
-            post.clone().with("Mcp-Name", "=?base64?%%?="),
-        ),
-        (
-            "a name that is no UTF-8",
-            post.clone().with("Mcp-Name", "=?base64?/w==?="),
-        ),
-        (
-            "another name in base64",
-            post.clone().with("Mcp-Name", "=?base64?c2F5?="),
-        ),
-        ("no version", post.clone().without("MCP-Protocol-Version")),
-        (
-            "another version",
-            post.clone().with("MCP-Protocol-Version", "2025-11-25"),
-        ),
-        (
-            "an unknown version",
-            post.clone().with("MCP-Protocol-Version", "2099-01-01"),
-        ),
+        ("no method", without("Mcp-Method")),
+        ("another method", method("tools/list")),
+        ("a method in capitals", method("TOOLS/CALL")),
+        ("no name", without("Mcp-Name")),
+        ("another name", name("say")),
+        ("a name in bad base64", name("=?base64?%%?=")),
+        ("a name that is no UTF-8", name("=?base64?/w==?=")),
+        ("another name in base64", name("=?base64?c2F5?=")),
+        ("no version", without("MCP-Protocol-Version")),
+        ("another version", version("2025-11-25")),
+        ("an unknown version", version("2099-01-01")),
         ("no uri", HttpRequest::modern(&read).without("Mcp-Name")),
         (
             "another uri",

@@ -408,63 +408,65 @@ async fn a_lookalike_in_a_batch_is_refused() {
     assert_eq!(count(&harness, LOOKALIKES), 2);
 }
 
+/// Requests with a key that is given twice: the method, the parameters and the variant.
+const GIVEN_TWICE: [(&str, &str, &str); 10] = [
+    (
+        "tools/call",
+        r#""name":"delete_all","name":"search""#,
+        "only",
+    ),
+    (
+        "tools/call",
+        r#""name":"delete_all","\u006eame":"search""#,
+        "only",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","task":{"ttl":1,"ttl":2}"#,
+        "only",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"secret","name":"greet"},"argument":{"name":"to","value":""}"#,
+        "only",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/resource","uri":"log:{day}","u\u0072i":"doc:{name}"},"argument":{"name":"name","value":""}"#,
+        "only",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"x","name":"to","value":""}"#,
+        "only",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{},"arguments":{}}"#,
+        "only",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{"to":"a","to":"b"}}"#,
+        "bound",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","arguments":{"query":"a","\u0071uery":"b"}"#,
+        "bound",
+    ),
+    (
+        "prompts/get",
+        r#""name":"greet","arguments":{"to":"a","to":"b"}"#,
+        "bound",
+    ),
+];
+
 /// SV-12: readers that take the first of two equal keys would see what was not checked.
 #[tokio::test]
 async fn a_key_that_is_given_twice_in_an_object_that_is_checked_is_refused() {
     let harness = harness(Era::Legacy).await;
-    let cases = [
-        (
-            "tools/call",
-            r#""name":"delete_all","name":"search""#,
-            "only",
-        ),
-        (
-            "tools/call",
-            r#""name":"delete_all","\u006eame":"search""#,
-            "only",
-        ),
-        (
-            "tools/call",
-            r#""name":"search","task":{"ttl":1,"ttl":2}"#,
-            "only",
-        ),
-        (
-            "completion/complete",
-            r#""ref":{"type":"ref/prompt","name":"secret","name":"greet"},"argument":{"name":"to","value":""}"#,
-            "only",
-        ),
-        (
-            "completion/complete",
-            r#""ref":{"type":"ref/resource","uri":"log:{day}","u\u0072i":"doc:{name}"},"argument":{"name":"name","value":""}"#,
-            "only",
-        ),
-        (
-            "completion/complete",
-            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"x","name":"to","value":""}"#,
-            "only",
-        ),
-        (
-            "completion/complete",
-            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{},"arguments":{}}"#,
-            "only",
-        ),
-        (
-            "completion/complete",
-            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{"to":"a","to":"b"}}"#,
-            "bound",
-        ),
-        (
-            "tools/call",
-            r#""name":"search","arguments":{"query":"a","\u0071uery":"b"}"#,
-            "bound",
-        ),
-        (
-            "prompts/get",
-            r#""name":"greet","arguments":{"to":"a","to":"b"}"#,
-            "bound",
-        ),
-    ];
-    for (index, (method, params, variant)) in cases.into_iter().enumerate() {
+    for (index, (method, params, variant)) in GIVEN_TWICE.into_iter().enumerate() {
         let raw = Raw::new(method, params).under(variant);
         is_refused(&harness, &raw, -32602, &["is given twice"]).await;
         assert_eq!(
@@ -491,39 +493,29 @@ async fn an_argument_that_imitates_a_bound_one_is_refused() {
             (r#"{"Unlisted":1}"#, "\"unlisted\""),
         ] {
             let call = format!(r#""name":"search","arguments":{arguments}"#);
-            is_refused(
-                &harness,
-                &Raw::new("tools/call", call).under("bound"),
-                -32602,
-                &[known],
-            )
-            .await;
+            let raw = Raw::new("tools/call", call).under("bound");
+            is_refused(&harness, &raw, -32602, &[known]).await;
         }
-        let get = r#""name":"greet","arguments":{"Tone":"rude"}"#;
-        is_refused(
-            &harness,
-            &Raw::new("prompts/get", get).under("bound"),
-            -32602,
-            &["\"tone\""],
-        )
-        .await;
-        let complete = r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{"Tone":"rude"}}"#;
-        is_refused(
-            &harness,
-            &Raw::new("completion/complete", complete).under("bound"),
-            -32602,
-            &["\"tone\""],
-        )
-        .await;
-        let complete =
-            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"Tone","value":""}"#;
-        is_refused(
-            &harness,
-            &Raw::new("completion/complete", complete).under("bound"),
-            -32602,
-            &["argument"],
-        )
-        .await;
+        for (method, params, known) in [
+            (
+                "prompts/get",
+                r#""name":"greet","arguments":{"Tone":"rude"}"#,
+                "\"tone\"",
+            ),
+            (
+                "completion/complete",
+                r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{"Tone":"rude"}}"#,
+                "\"tone\"",
+            ),
+            (
+                "completion/complete",
+                r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"Tone","value":""}"#,
+                "argument",
+            ),
+        ] {
+            let raw = Raw::new(method, params).under("bound");
+            is_refused(&harness, &raw, -32602, &[known]).await;
+        }
         // Both spellings are in the server's schema, so that both mean what they say.
         for way in ClientKind::ALL {
             let call =
@@ -556,11 +548,17 @@ async fn arguments_that_nobody_binds_arrive_byte_for_byte() {
     assert_eq!(harness.gateway.status().counters.len(), 0);
 }
 
+/// A request to complete an argument of this reference, in the variant that has few of them.
+fn completion(reference: &str) -> Raw<'static> {
+    let argument = r#""argument":{"name":"day","value":""}"#;
+    let params = format!(r#""ref":{reference},{argument}"#);
+    Raw::new("completion/complete", params).under("only")
+}
+
 /// SV-12: a reference goes by its `type`, as it does at the server.
 #[tokio::test]
 async fn a_completion_goes_by_the_type_of_its_reference() {
     let harness = harness(Era::Legacy).await;
-    let argument = r#""argument":{"name":"day","value":""}"#;
     for (reference, word) in [
         (
             r#"{"type":"ref/resource","name":"greet","uri":"log:{day}"}"#,
@@ -586,21 +584,13 @@ async fn a_completion_goes_by_the_type_of_its_reference() {
             "\"Type\"",
         ),
     ] {
-        let raw = Raw::new(
-            "completion/complete",
-            format!(r#""ref":{reference},{argument}"#),
-        );
-        is_refused(&harness, &raw.under("only"), -32602, &[word]).await;
+        is_refused(&harness, &completion(reference), -32602, &[word]).await;
     }
     for reference in [
         r#"{"type":"ref/prompt","name":"secret"}"#,
         r#"{"type":"ref/resource","uri":"log:{day}"}"#,
     ] {
-        let raw = Raw::new(
-            "completion/complete",
-            format!(r#""ref":{reference},{argument}"#),
-        )
-        .under("only");
+        let raw = completion(reference);
         for way in ClientKind::ALL {
             let answer = raw.ask(&harness, way).await;
             let code = answer["error"]["code"].as_i64();
@@ -612,11 +602,7 @@ async fn a_completion_goes_by_the_type_of_its_reference() {
         r#"{"type":"ref/prompt","name":"greet","title":"Greet"}"#,
         r#"{"type":"ref/resource","uri":"doc:{name}"}"#,
     ] {
-        let raw = Raw::new(
-            "completion/complete",
-            format!(r#""ref":{reference},{argument}"#),
-        )
-        .under("only");
+        let raw = completion(reference);
         for way in ClientKind::ALL {
             let answer = raw.ask(&harness, way).await;
             let said = &answer["result"]["said"]["ref"];

@@ -19,18 +19,9 @@ async fn goes_on(pipe: &mut StdioPipe, after: &str) {
     );
 }
 
-#[tokio::test]
-async fn a_bad_line_has_an_error_and_the_next_is_fine() {
-    let harness = Harness::start().await;
-    let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
-    let deep = format!(r#"{{"id":1,"a":{}}}"#, "[".repeat(10_000));
-    for (line, code, id) in [
-        ("garbage", -32700, Value::Null),
-        (r#"{"jsonrpc":"2.0","id":1,"#, -32700, Value::Null),
-        (deep.as_str(), -32700, Value::Null),
-        ("7", -32600, Value::Null),
-        (r#"{"id":1,"method":"ping"}"#, -32600, json!(1)),
-        (r#"{"jsonrpc":"2.0","id":1}"#, -32600, json!(1)),
+/// Messages that are refused, the codes, and the ids of the answers.
+fn refused_messages() -> [(&'static str, i64, Value); 7] {
+    [
         (
             r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
             -32600,
@@ -66,7 +57,25 @@ async fn a_bad_line_has_an_error_and_the_next_is_fine() {
             -32601,
             json!(1),
         ),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn a_bad_line_has_an_error_and_the_next_is_fine() {
+    let harness = Harness::start().await;
+    let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+    let deep = format!(r#"{{"id":1,"a":{}}}"#, "[".repeat(10_000));
+    for (line, code, id) in [
+        ("garbage", -32700, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":1,"#, -32700, Value::Null),
+        (deep.as_str(), -32700, Value::Null),
+        ("7", -32600, Value::Null),
+        (r#"{"id":1,"method":"ping"}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":"2.0","id":1}"#, -32600, json!(1)),
+    ]
+    .into_iter()
+    .chain(refused_messages())
+    {
         pipe.send(line).await;
         let answer = pipe.receive().await;
         assert_eq!(

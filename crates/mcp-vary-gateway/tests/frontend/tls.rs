@@ -285,17 +285,19 @@ async fn files_that_cannot_be_used_end_the_start_with_their_names() {
             key: key.clone(),
             client_ca,
         };
-        let harness = Harness::start().await;
-        let mut config = config(Target::http(harness.peer.url.clone()));
-        config.listener.tls = Some(tls);
-        let gateway = Gateway::start(config).await.unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let error = gateway
-            .serve_http(listener, std::future::pending())
-            .await
-            .unwrap_err();
-        let said = error.to_string();
+        let said = refused(tls).await;
         assert!(said.contains(expected), "{said}");
         assert!(!said.contains("PRIVATE"), "{said}");
     }
+}
+
+/// The error with which a gateway with these settings ends.
+async fn refused(tls: TlsConfig) -> String {
+    let harness = Harness::start().await;
+    let mut config = config(Target::http(harness.peer.url.clone()));
+    config.listener.tls = Some(tls);
+    let gateway = Gateway::start(config).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let serving = gateway.serve_http(listener, std::future::pending());
+    serving.await.unwrap_err().to_string()
 }

@@ -12,38 +12,41 @@ use crate::support::Harness;
 
 const NEGOTIATED: &str = "mcp_vary_results::negotiation_log";
 
+/// A method, the kind of content, what the client declares, and the chosen representation.
+const CASES: [(&str, &str, &str, &str); 4] = [
+    (
+        "tools/call",
+        "result",
+        "human,x-a=1",
+        r#"format="markdown"; variant="standard"; "#,
+    ),
+    (
+        "tools/call",
+        "result",
+        "agent,verbosity=standard",
+        r#"format="json"; verbosity="standard"; variant="standard"; "#,
+    ),
+    (
+        "resources/read",
+        "resource",
+        "format=markdown",
+        r#"format="markdown"; variant="standard"; "#,
+    ),
+    (
+        "prompts/get",
+        "prompt",
+        "human,interactive",
+        r#"variant="standard"; "#,
+    ),
+];
+
 /// CN-21: which tags there were, which were ignored and why, and what was chosen, of every kind of content.
 #[tokio::test]
 async fn negotiation_is_logged() {
     let harness = operated().await;
     let mut count = 0;
     for way in ClientKind::ALL {
-        for (method, what, tags, said) in [
-            (
-                "tools/call",
-                "result",
-                "human,x-a=1",
-                r#"format="markdown"; variant="standard"; "#,
-            ),
-            (
-                "tools/call",
-                "result",
-                "agent,verbosity=standard",
-                r#"format="json"; verbosity="standard"; variant="standard"; "#,
-            ),
-            (
-                "resources/read",
-                "resource",
-                "format=markdown",
-                r#"format="markdown"; variant="standard"; "#,
-            ),
-            (
-                "prompts/get",
-                "prompt",
-                "human,interactive",
-                r#"variant="standard"; "#,
-            ),
-        ] {
+        for (method, what, tags, said) in CASES {
             // Told apart from what another way and method declared, which is remembered.
             let unknown = format!("{way:?}={method}=");
             let mut declared: Vec<&str> = tags.split(',').collect();

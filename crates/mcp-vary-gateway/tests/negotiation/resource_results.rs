@@ -127,33 +127,36 @@ async fn a_resource_is_told_in_the_operators_words() {
     assert_eq!(harness.gateway.failed_results(), 2);
 }
 
+const JSON_TEXT: &str = r#"{"id": 12345678901234567890, "open": true, "note": null, "tags": ["a|b", ""], "rate": 1.50}"#;
+
+/// A server with JSON under several media types, and a resource that is not JSON.
+fn answer_with_json(seen: &ReceivedRequest) -> Option<Reply> {
+    let uri = seen.body["params"]["uri"].as_str().unwrap_or_default();
+    let (media_type, text) = match uri {
+        "data:vendor" => ("application/vnd.acme+json; charset=utf-8", JSON_TEXT),
+        "data:broken" => ("application/json", "{not json"),
+        "data:plain" => ("text/plain", JSON_TEXT),
+        _ => ("application/json", JSON_TEXT),
+    };
+    let result = match seen.method() {
+        "initialize" => introduced("trips", json!({"resources": {}})),
+        "resources/list" => json!({"resources": [
+            {"uri": "data:all", "name": "a"}, {"uri": "data:vendor", "name": "b"},
+            {"uri": "data:broken", "name": "c"}, {"uri": "data:plain", "name": "d"},
+        ]}),
+        "resources/read" => {
+            json!({"contents": [{"uri": uri, "mimeType": media_type, "text": text, "x": 1}]})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
 /// CN-15: without rules, JSON is rendered for people; whoever asks for JSON or declares nothing gets the server's bytes,
 /// and what is not JSON stays.
 #[tokio::test]
 async fn json_is_rendered_for_people_without_a_rule() {
-    let json_text = r#"{"id": 12345678901234567890, "open": true, "note": null, "tags": ["a|b", ""], "rate": 1.50}"#;
-    let answer = move |seen: &ReceivedRequest| {
-        let uri = seen.body["params"]["uri"].as_str().unwrap_or_default();
-        let (media_type, text) = match uri {
-            "data:vendor" => ("application/vnd.acme+json; charset=utf-8", json_text),
-            "data:broken" => ("application/json", "{not json"),
-            "data:plain" => ("text/plain", json_text),
-            _ => ("application/json", json_text),
-        };
-        let result = match seen.method() {
-            "initialize" => introduced("trips", json!({"resources": {}})),
-            "resources/list" => json!({"resources": [
-                {"uri": "data:all", "name": "a"}, {"uri": "data:vendor", "name": "b"},
-                {"uri": "data:broken", "name": "c"}, {"uri": "data:plain", "name": "d"},
-            ]}),
-            "resources/read" => {
-                json!({"contents": [{"uri": uri, "mimeType": media_type, "text": text, "x": 1}]})
-            }
-            _ => return None,
-        };
-        Some(seen.answer(&result))
-    };
-    let peer = ScriptedServer::start(answer).await;
+    let peer = ScriptedServer::start(answer_with_json).await;
     let harness = Harness::behind_one(peer, |config| config).await;
     let read = async |way, tags: &[&str], uri: &str| {
         let read = ask(&harness, way, tags, "resources/read", json!({"uri": uri})).await;
@@ -186,7 +189,7 @@ async fn json_is_rendered_for_people_without_a_rule() {
         ] {
             assert_eq!(
                 read(way, tags, "data:all").await["text"],
-                json_text,
+                JSON_TEXT,
                 "{tags:?}"
             );
         }
@@ -199,7 +202,7 @@ async fn json_is_rendered_for_people_without_a_rule() {
     let way = ClientKind::HttpModern;
     let nothing = way.ask(&harness, &json!({}), "resources/read", all).await;
     let text = &nothing["result"]["contents"][0]["text"];
-    assert_eq!(text, json_text, "CN-7");
+    assert_eq!(text, JSON_TEXT, "CN-7");
 }
 
 /// CN-15: a rule for a resource is the only one about it, so that `served` leaves JSON as it is.

@@ -294,8 +294,14 @@ struct Scenario {
     finds: [Value; 3],
 }
 
-fn scenarios() -> [Scenario; 3] {
-    let full = [
+/// The capabilities of a client that negotiates with these tags.
+fn negotiating(tags: &[&str]) -> Value {
+    json!({"extensions": {EXTENSION: {"version": "1.0", "features": tags}}})
+}
+
+/// What the agent declares.
+fn full_capabilities() -> Value {
+    let mut capabilities = negotiating(&[
         "agent",
         "mcp-capable",
         "sampling",
@@ -304,7 +310,19 @@ fn scenarios() -> [Scenario; 3] {
         "tasks",
         "verbosity=compact",
         "format=json",
-    ];
+    ]);
+    for (name, value) in [
+        ("sampling", json!({})),
+        ("elicitation", json!({"form": {}, "url": {}})),
+        ("roots", json!({"listChanged": true})),
+        ("tasks", json!({})),
+    ] {
+        capabilities[name] = value;
+    }
+    capabilities
+}
+
+fn scenarios() -> [Scenario; 3] {
     let chat = [
         "human",
         "!mcp-capable",
@@ -312,23 +330,12 @@ fn scenarios() -> [Scenario; 3] {
         "verbosity=standard",
         "format=markdown",
     ];
-    let negotiating =
-        |tags: &[&str]| json!({"extensions": {EXTENSION: {"version": "1.0", "features": tags}}});
-    let mut agents = negotiating(&full);
-    for (name, value) in [
-        ("sampling", json!({})),
-        ("elicitation", json!({"form": {}, "url": {}})),
-        ("roots", json!({"listChanged": true})),
-        ("tasks", json!({})),
-    ] {
-        agents[name] = value;
-    }
     let plan = |text: &str| json!({"/messages/0/content/text": text});
     [
         Scenario {
             name: "Scenario 1: AI Agent with Full Capabilities",
             client: "Claude Agent",
-            capabilities: agents,
+            capabilities: full_capabilities(),
             finds: [
                 json!({
                     "/content": [],

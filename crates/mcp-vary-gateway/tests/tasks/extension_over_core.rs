@@ -593,7 +593,14 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
         }
     };
     assert_eq!(task["result"]["content"], json!([]), "{task}");
+}
 
+/// SEP-2663: a client that listens to a task is notified when it is cancelled.
+#[tokio::test]
+async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let cancelled = client.made().await;
     let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;
     client

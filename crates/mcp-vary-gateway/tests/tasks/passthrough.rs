@@ -556,22 +556,17 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     call["task"] = json!({});
     call["_meta"]["progressToken"] = json!("p");
     let made = client.ask("tools/call", call).await.json();
-    let id = made["result"]["task"]["taskId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = made["result"]["task"]["taskId"].as_str().unwrap();
     let token = harness.peer.of("tools/call")[0].body["params"]["_meta"]["progressToken"].clone();
 
     let mut result = harness.connect().await;
-    let asked = json!({"taskId": id, "_meta": related(&id)});
+    let asked = json!({"taskId": id, "_meta": related(id)});
     let asked = client.post(&request(json!(9), "tasks/result", asked));
     result.send(&asked.bytes()).await;
     harness.peer.wait_for("tasks/result", 1).await;
     let (seen, server) = slot.lock().unwrap().take().unwrap();
-    assert_eq!(
-        seen.body["params"]["_meta"][RELATED],
-        json!({"taskId": "t-7"})
-    );
+    let received = &seen.body["params"]["_meta"][RELATED];
+    assert_eq!(*received, json!({"taskId": "t-7"}));
     let say = |message: &Value| server.send(event(message).into()).unwrap();
     let log = json!({"level": "info", "data": 1.0, "_meta": related("t-7")});
     say(&notification("notifications/message", log));
@@ -583,12 +578,10 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
 
     assert_eq!(result.head().await.status, 200);
     let mut hear = async || soon(result.event()).await.unwrap();
-    let ours = related(&id);
+    let ours = related(id);
     let log = hear().await;
-    assert_eq!(
-        log["params"],
-        json!({"level": "info", "data": 1.0, "_meta": ours})
-    );
+    let expected = json!({"level": "info", "data": 1.0, "_meta": ours});
+    assert_eq!(log["params"], expected);
     // > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
     let progress = hear().await;
     assert_eq!(
@@ -605,19 +598,24 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     let answer = json!({"action": "accept", "content": {}, "_meta": ours});
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
     assert_eq!(client.http.ask(&client.post(&answer)).await.status, 202);
-    let answered = soon(async {
+    let answer = message_with_id(&harness, 5).await;
+    assert_eq!(answer.body["result"]["_meta"], related("t-7"));
+    say(&seen.message(&json!({"content": [], "_meta": related("t-7")})));
+    assert_eq!(hear().await["result"]["_meta"], ours);
+}
+
+/// The message with this id, once the server has received it.
+async fn message_with_id(harness: &Harness, id: i64) -> ReceivedRequest {
+    soon(async {
         loop {
-            let seen = harness.peer.received().into_iter();
-            let mut answers = seen.filter(|seen| *seen.id() == 5);
-            match answers.next() {
-                Some(answer) => return answer,
+            let mut seen = harness.peer.received().into_iter();
+            match seen.find(|seen| *seen.id() == id) {
+                Some(message) => return message,
                 None => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
-    });
-    assert_eq!(answered.await.body["result"]["_meta"], related("t-7"));
-    say(&seen.message(&json!({"content": [], "_meta": related("t-7")})));
-    assert_eq!(hear().await["result"]["_meta"], ours);
+    })
+    .await
 }
 
 /// What a client is told of the task `id` by each method: code and message.

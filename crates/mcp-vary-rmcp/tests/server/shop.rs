@@ -180,11 +180,7 @@ impl ServerHandler for Shop {
                 None => return Ok(InputRequiredResult::from_request_state("our own").into()),
             },
             "put_progress" => {
-                let token = context.meta.get_progress_token().unwrap();
-                for step in [1.0, 2.0, 3.0] {
-                    let progress = ProgressNotificationParam::new(token.clone(), step);
-                    context.peer.notify_progress(progress).await.unwrap();
-                }
+                report_progress(&context).await;
                 Value::Null
             }
             "put_wait" => {
@@ -353,4 +349,13 @@ async fn ask(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
     let answer = context.peer.send_request(question).await;
     let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     Ok(serde_json::to_value(answer).unwrap())
+}
+
+/// Three steps of progress of the request.
+async fn report_progress(context: &RequestContext<RoleServer>) {
+    let token = context.meta.get_progress_token().unwrap();
+    for step in [1.0, 2.0, 3.0] {
+        let progress = ProgressNotificationParam::new(token.clone(), step);
+        context.peer.notify_progress(progress).await.unwrap();
+    }
 }

@@ -383,36 +383,16 @@ async fn a_permission_holds_in_every_variant() {
         admin.call("rich", "put_tools", json!({})).await;
         guest.call("small", "who", json!({})).await;
         let unread = if era == Era::Legacy { -32002 } else { -32602 };
+        let (tool, prompt) = (json!({"name": "put_tools"}), json!({"name": "rich"}));
+        let (call, get, read) = (CALL, "prompts/get", "resources/read");
+        let resource = json!({"uri": "shop:///rich"});
         for (variant, method, params, code, message) in [
-            (
-                "rich",
-                CALL,
-                json!({"name": "put_tools"}),
-                -32602,
-                "Unknown tool: put_tools",
-            ),
-            (
-                "small",
-                CALL,
-                json!({"name": "put_tools"}),
-                -32602,
-                "Unknown tool: put_tools",
-            ),
-            (
-                "rich",
-                "prompts/get",
-                json!({"name": "rich"}),
-                -32602,
-                "Unknown prompt: rich",
-            ),
-            (
-                "rich",
-                "resources/read",
-                json!({"uri": "shop:///rich"}),
-                unread,
-                "Resource not found",
-            ),
+            ("rich", call, &tool, -32602, "Unknown tool: put_tools"),
+            ("small", call, &tool, -32602, "Unknown tool: put_tools"),
+            ("rich", get, &prompt, -32602, "Unknown prompt: rich"),
+            ("rich", read, &resource, unread, "Resource not found"),
         ] {
+            let params = params.clone();
             let error = guest.under(variant, method, params).await.unwrap_err();
             let data = data_of(error, code, message);
             assert_eq!(data["activeVariant"], variant, "{era:?} {method}");

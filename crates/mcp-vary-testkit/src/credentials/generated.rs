@@ -42,21 +42,23 @@ impl Change {
     }
 }
 
-fn change() -> impl Strategy<Value = Change> {
-    let times = || (-130_i64..130).prop_map(|offset| json!(NOW as i64 + offset));
-    let values = || {
-        select(vec![
-            json!(null),
-            json!(""),
-            json!("x"),
-            json!(0),
-            json!([]),
-            json!({}),
-            json!(1.5),
-            json!(true),
-        ])
-    };
-    let audiences = select(vec![
+/// Values that a claim may have, most of the wrong type.
+fn values() -> impl Strategy<Value = Value> {
+    select(vec![
+        json!(null),
+        json!(""),
+        json!("x"),
+        json!(0),
+        json!([]),
+        json!({}),
+        json!(1.5),
+        json!(true),
+    ])
+}
+
+/// Audiences, right and wrong.
+fn audiences() -> impl Strategy<Value = Value> {
+    select(vec![
         json!(format!("{PUBLIC}/mcp")),
         json!(format!("{PUBLIC}/mcp/v/a")),
         json!("api://vary"),
@@ -66,30 +68,15 @@ fn change() -> impl Strategy<Value = Change> {
         json!(format!("{PUBLIC}/mcp/")),
         json!([format!("{PUBLIC}/mcp/v/a"), format!("{PUBLIC}/mcp/v/b")]),
         json!([format!("{PUBLIC}/mcp"), 1]),
-    ]);
-    let kinds = select(vec![
-        json!("JWT"),
-        json!("AT+jwt"),
-        json!("application/at+jwt"),
-        json!("id"),
-        json!("jwt "),
-    ]);
-    let ids = select(vec![
-        json!("rsa"),
-        json!("p256"),
-        json!("p384"),
-        json!("ed25519"),
-        json!("nobody"),
-    ]);
-    let names = select(vec![
-        json!("RS256"),
-        json!("PS256"),
-        json!("ES256"),
-        json!("ES384"),
-        json!("EdDSA"),
-        json!("none"),
-        json!("HS256"),
-    ]);
+    ])
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let times = || (-130_i64..130).prop_map(|offset| json!(NOW as i64 + offset));
+    let texts = |texts: &[&str]| select(texts.iter().map(|text| json!(text)).collect::<Vec<_>>());
+    let kinds = texts(&["JWT", "AT+jwt", "application/at+jwt", "id", "jwt "]);
+    let ids = texts(&["rsa", "p256", "p384", "ed25519", "nobody"]);
+    let names = texts(&["RS256", "PS256", "ES256", "ES384", "EdDSA", "none", "HS256"]);
     let scopes = select(vec![
         json!("mcp:read"),
         json!("a mcp:read"),
@@ -102,7 +89,7 @@ fn change() -> impl Strategy<Value = Change> {
             .prop_flat_map(move |name| times().prop_map(move |at| Change::Claim(name, at))),
         select(vec!["exp", "nbf", "iat", "aud", "iss", "sub"])
             .prop_flat_map(move |name| values().prop_map(move |value| Change::Claim(name, value))),
-        audiences.prop_map(|value| Change::Claim("aud", value)),
+        audiences().prop_map(|value| Change::Claim("aud", value)),
         select(vec![
             json!(ISSUER),
             json!(OTHER_ISSUER),

@@ -144,8 +144,34 @@ async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
 /// What a session's calls change, a server may tell of on the connection of those calls alone.
 #[tokio::test]
 async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
+    let harness = Harness::behind_one(subscribed_on_one_session().await, |config| config).await;
+    let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
+    let subscribed = client
+        .legacy
+        .ask("resources/subscribe", json!({"uri": "a:1"}));
+    assert_eq!(subscribed.await.json()["result"], json!({}));
+    let told = async {
+        loop {
+            client.called(tool("x")).await;
+            let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
+            if let Ok(told) = told.await {
+                return told;
+            }
+        }
+    };
+    let told = soon(told).await;
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], "a:1");
+    let asked = harness.peer.of("resources/subscribe");
+    let sessions = asked.iter().map(|seen| seen.header("mcp-session-id"));
+    let sessions: Vec<_> = sessions.collect();
+    assert_eq!(sessions, [Some("s-2")], "nowhere else");
+}
+
+/// A server whose session `s-2`, of a client that can be asked, is told of an update by each call.
+async fn subscribed_on_one_session() -> ScriptedServer {
     let own = Mutex::new(None::<UnboundedSender<Bytes>>);
-    let peer = ScriptedServer::start(move |seen| {
+    ScriptedServer::start(move |seen| {
         let is_own = seen.header("mcp-session-id") == Some("s-2");
         match seen.method() {
             "initialize" => {
@@ -186,29 +212,7 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
             _ => None,
         }
     })
-    .await;
-    let harness = Harness::behind_one(peer, |config| config).await;
-    let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
-    let subscribed = client
-        .legacy
-        .ask("resources/subscribe", json!({"uri": "a:1"}));
-    assert_eq!(subscribed.await.json()["result"], json!({}));
-    let told = async {
-        loop {
-            client.called(tool("x")).await;
-            let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
-            if let Ok(told) = told.await {
-                return told;
-            }
-        }
-    };
-    let told = soon(told).await;
-    assert_eq!(told["method"], "notifications/resources/updated");
-    assert_eq!(told["params"]["uri"], "a:1");
-    let asked = harness.peer.of("resources/subscribe");
-    let sessions = asked.iter().map(|seen| seen.header("mcp-session-id"));
-    let sessions: Vec<_> = sessions.collect();
-    assert_eq!(sessions, [Some("s-2")], "nowhere else");
+    .await
 }
 
 /// > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).

@@ -43,14 +43,7 @@ async fn no_call_is_lost_or_run_twice_under_load() {
         called.extend(client.unwrap());
     }
     assert!(called.len() > RELOADS, "{}", called.len());
-    let mut ran = BTreeMap::new();
-    for line in diary.lines() {
-        let mut words = line.split(' ');
-        let (server, what, number) = (words.next(), words.nth(1), words.next());
-        if let (Some(server), Some("call"), Some(number)) = (server, what, number) {
-            *ran.entry(format!("{server} {number}")).or_insert(0) += 1;
-        }
-    }
+    let ran = runs_of_calls(&diary);
     for (server, number) in &called {
         assert_eq!(
             ran.get(&format!("{server} {number}")),
@@ -68,6 +61,19 @@ async fn no_call_is_lost_or_run_twice_under_load() {
     diary.runs(1).await;
     harness.gateway.close().await;
     diary.runs(0).await;
+}
+
+/// How often each call ran, by its server and number.
+fn runs_of_calls(diary: &Diary) -> BTreeMap<String, usize> {
+    let mut ran = BTreeMap::new();
+    for line in diary.lines() {
+        let mut words = line.split(' ');
+        let (server, what, number) = (words.next(), words.nth(1), words.next());
+        if let (Some(server), Some("call"), Some(number)) = (server, what, number) {
+            *ran.entry(format!("{server} {number}")).or_insert(0) += 1;
+        }
+    }
+    ran
 }
 
 /// Calls one server after the other until it is enough; what was called.
