@@ -1,14 +1,13 @@
 //! `describe_tools` and `search_tools`: the tools of a view whose schemas are on demand.
 
-use mcp_vary_search::{Query, Tool as SearchedTool, ToolIndex, argument_names};
-use mcp_vary_view::derive::first_sentence;
+use mcp_vary_search::Query;
 use mcp_vary_view::{
     describe_named_tools, describe_tools, escape_invisible, search_arguments, search_tools,
 };
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::list_result::{ListResult, list_all};
 use super::selected_handler::SelectedHandler;
@@ -80,7 +79,7 @@ impl SelectedHandler<'_> {
         let answer = if request.name == free_name(DESCRIBE, &tools) {
             describe(view, &tools, &arguments)
         } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, &tools) {
-            search(&tools, &self.handler.server_name, &arguments)
+            search(view, &tools, &self.handler.server_name, &arguments)
         } else {
             return Ok(None);
         };
@@ -125,34 +124,19 @@ fn describe(view: &View, tools: &[SeenTool], arguments: &str) -> Result<String, 
 }
 
 /// The best tools for a query as JSON: names and first sentences.
-fn search(tools: &[SeenTool], server: &str, arguments: &str) -> Result<String, String> {
+fn search(
+    view: &View,
+    tools: &[SeenTool],
+    server: &str,
+    arguments: &str,
+) -> Result<String, String> {
     let arguments = search_arguments(arguments)?;
     let query = Query::new(&arguments.query).map_err(|error| error.to_string())?;
-    let mut index = ToolIndex::new();
-    for SeenTool { shown, .. } in tools {
-        let description = shown.description.as_deref().unwrap_or_default();
-        let schema = Value::Object((*shown.input_schema).clone());
-        let summary = first_sentence(description);
-        let tool = SearchedTool::new(&shown.name, server)
-            .title(shown.title.as_deref().unwrap_or_default())
-            .summary(&summary)
-            .description(description)
-            .arguments(argument_names(&schema));
-        if index.push(&tool).is_none() {
-            break;
-        }
-    }
-    let found = index.search(&query, arguments.limit).into_iter();
-    let found = found.filter_map(|found| tools.get(found.position));
-    let found = found.map(|SeenTool { shown, .. }| {
-        let description = shown.description.as_deref().map(first_sentence);
-        match description {
-            Some(description) => json!({"name": shown.name, "description": description}),
-            None => json!({"name": shown.name}),
-        }
-    });
-    let found = json!({"tools": found.collect::<Vec<_>>()});
-    Ok(escape_invisible(&found.to_string()))
+    let tools: Vec<&Tool> = tools.iter().map(|tool| &tool.shown).collect();
+    let found = view
+        .tool_search()
+        .find(&tools, server, &query, arguments.limit);
+    Ok(escape_invisible(&json!({"tools": found}).to_string()))
 }
 
 /// The name of the added tool `name` beside `tools`: `vary_` before it, then a number after it, if one

@@ -62,6 +62,7 @@ mod selection;
 mod session;
 mod subscriptions;
 mod tagging_peer;
+mod tool_search;
 mod tool_style;
 mod variant_handler;
 mod variant_set;

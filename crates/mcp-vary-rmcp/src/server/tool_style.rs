@@ -11,6 +11,7 @@ use mcp_vary_view::{
 use rmcp::model::{JsonObject, Tool};
 use serde_json::json;
 
+use super::tool_search::ToolSearch;
 use super::view::View;
 
 /// How much of its tools a view lists, and how it checks their calls.
@@ -21,8 +22,9 @@ pub(super) struct ToolStyle {
     retained_schemas: Vec<String>,
     /// The number of tools above which the view has a search; `None` for the default.
     search_above: Option<usize>,
-    /// Tools that were prepared, by their names in the view. Clones of the view share them.
+    /// Tools that were prepared, by their names in the view. Clones of the view with the same style share them.
     prepared: Arc<Mutex<BTreeMap<String, Prepared>>>,
+    search: ToolSearch,
 }
 
 /// A tool that was prepared.
@@ -56,7 +58,7 @@ impl View {
     /// ```
     #[must_use]
     pub fn with_schemas(mut self, schemas: SchemaStyle) -> Self {
-        let style = &mut self.tool_style.style;
+        let style = self.tool_style.style_mut();
         style.schema = schemas;
         (style.description, style.check) = match schemas.is_on_demand() {
             true => (Description::FirstSentence, ArgumentCheck::On),
@@ -70,7 +72,7 @@ impl View {
     /// [`with_schemas`](Self::with_schemas).
     #[must_use]
     pub fn with_descriptions(mut self, descriptions: Description) -> Self {
-        self.tool_style.style.description = descriptions;
+        self.tool_style.style_mut().description = descriptions;
         self
     }
 
@@ -78,7 +80,7 @@ impl View {
     /// [`with_schemas`](Self::with_schemas).
     #[must_use]
     pub fn with_argument_check(mut self, check: ArgumentCheck) -> Self {
-        self.tool_style.style.check = check;
+        self.tool_style.style_mut().check = check;
         self
     }
 
@@ -89,7 +91,9 @@ impl View {
         mut self,
         names: impl IntoIterator<Item = N>,
     ) -> Self {
-        self.tool_style
+        let style = &mut self.tool_style;
+        style.prepared = Arc::default();
+        style
             .retained_schemas
             .extend(names.into_iter().map(Into::into));
         self
@@ -107,6 +111,11 @@ impl View {
     pub(super) fn has_search(&self, tools: usize) -> bool {
         let above = self.tool_style.search_above;
         self.is_on_demand() && tools > above.unwrap_or(DEFAULT_SEARCH_ABOVE)
+    }
+
+    /// The search over the tools that clients see.
+    pub(super) fn tool_search(&self) -> &ToolSearch {
+        &self.tool_style.search
     }
 
     /// Whether clients get schemas on demand.
@@ -189,6 +198,12 @@ impl View {
 }
 
 impl ToolStyle {
+    /// The style, to be changed. Tools that clones of the view prepared in another style are not used.
+    fn style_mut(&mut self) -> &mut Style {
+        self.prepared = Arc::default();
+        &mut self.style
+    }
+
     /// The style in which the handler's tool `name` is listed.
     fn of(&self, name: &str) -> Style {
         let mut style = self.style;

@@ -1,6 +1,7 @@
 //! Views whose schemas are on demand: what is listed and described, and how calls are checked.
 
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
 
 use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
 use mcp_vary_rmcp::server::{ToolView, VariantHandler, VaryServer, View};
@@ -18,7 +19,13 @@ use crate::variants::{said, variant};
 
 /// Returns the arguments that it received.
 #[derive(Clone)]
-struct Notes(Vec<Tool>);
+struct Notes(Arc<Mutex<Vec<Tool>>>);
+
+impl Notes {
+    fn new(tools: Vec<Tool>) -> Self {
+        Self(Arc::new(Mutex::new(tools)))
+    }
+}
 
 fn tool(definition: Value) -> Tool {
     serde_json::from_value(definition).unwrap()
@@ -50,7 +57,7 @@ fn notes() -> Notes {
         "description": "Finds notes. Best first.",
         "inputSchema": {"type": "object", "properties": {"q": {"type": "string", "minLength": 2}}},
     });
-    Notes([write, wipe, find].map(tool).into())
+    Notes::new([write, wipe, find].map(tool).into())
 }
 
 impl ServerHandler for Notes {
@@ -59,7 +66,9 @@ impl ServerHandler for Notes {
         _params: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.0.clone()))
+        Ok(ListToolsResult::with_all_items(
+            self.0.lock().unwrap().clone(),
+        ))
     }
 
     async fn call_tool(
@@ -281,6 +290,75 @@ async fn a_long_list_has_a_search() {
     }
 }
 
+/// SV-11: a search finds what the handler lists at that moment.
+#[tokio::test]
+async fn a_search_follows_the_handlers_list() {
+    let notes = notes();
+    let view = View::new()
+        .with_schemas(SchemaStyle::OnDemand)
+        .with_search_above(2);
+    let directory = VariantHandler::new(notes.clone()).with_view(view);
+    let server = VaryServer::builder()
+        .with_variant(variant("directory"), directory)
+        .build()
+        .unwrap();
+    let client = connect(&server, WAYS[2]).await;
+    let found = async |query: &str| {
+        let query = json!({"query": query});
+        let found = client.call("directory", "search_tools", query).await;
+        said(&found)["tools"].clone()
+    };
+    let finds = json!([{"name": "find", "description": "Finds notes."}]);
+    assert_eq!(found("find").await, finds);
+    assert_eq!(found("pictures").await, json!([]));
+
+    let find =
+        json!({"name": "find", "description": "Finds pictures. Best first.", "inputSchema": {}});
+    let copy = json!({"name": "copy", "description": "Copies pictures.", "inputSchema": {}});
+    {
+        let mut tools = notes.0.lock().unwrap();
+        tools.retain(|tool| tool.name != "wipe");
+        tools[1] = tool(find);
+        tools.push(tool(copy));
+    }
+    let mut pictures = found("pictures").await;
+    let pictures = pictures.as_array_mut().unwrap();
+    pictures.sort_by_key(|tool| tool["name"].to_string());
+    assert_eq!(
+        *pictures,
+        [
+            json!({"name": "copy", "description": "Copies pictures."}),
+            json!({"name": "find", "description": "Finds pictures."}),
+        ]
+    );
+    assert_eq!(found("delete").await, json!([]));
+}
+
+/// SV-11: a clone of a view lists in its own style, whichever is listed first.
+#[tokio::test]
+async fn a_cloned_view_has_its_own_style() {
+    let handler = VariantHandler::new(notes());
+    let directory = View::new().with_schemas(SchemaStyle::OnDemand);
+    let compact = directory.clone().with_schemas(SchemaStyle::Compact);
+    let keeping = directory.clone().with_kept_schemas(["find"]);
+    let server = VaryServer::builder()
+        .with_variant(variant("directory"), handler.clone().with_view(directory))
+        .with_variant(variant("compact"), handler.clone().with_view(compact))
+        .with_variant(variant("keeping"), handler.with_view(keeping))
+        .build()
+        .unwrap();
+    let client = connect(&server, WAYS[2]).await;
+    for (selected, length) in [
+        ("directory", Value::Null),
+        ("compact", json!(2)),
+        ("keeping", json!(2)),
+    ] {
+        let list = client.under(selected, "tools/list", json!({})).await;
+        let find = &list.unwrap()["tools"][2]["inputSchema"]["properties"]["q"];
+        assert_eq!(find["minLength"], length, "{selected}");
+    }
+}
+
 /// SV-11: hidden tools are neither listed nor described, and wrong arguments reveal none.
 #[tokio::test]
 async fn a_hidden_tool_is_not_described() {
@@ -315,8 +393,8 @@ async fn a_hidden_tool_is_not_described() {
 /// SV-11: a tool of the handler keeps the name `describe_tools`; pages end with the added one.
 #[tokio::test]
 async fn the_added_tool_gives_way() {
-    let mut tools = notes();
-    tools.0.push(tool(
+    let tools = notes();
+    tools.0.lock().unwrap().push(tool(
         json!({"name": "describe_tools", "inputSchema": {"type": "object"}}),
     ));
     let view = View::new().with_schemas(SchemaStyle::OnDemand);
