@@ -187,7 +187,7 @@ mod tests {
     fn an_index_follows_changed_added_and_removed_tools() {
         let mut list = IndexedList::default();
         let (read, draw) = (tool("read", "Reads text."), tool("draw", "Draws pictures."));
-        searched(&mut list, &[read.clone(), draw.clone()], "text");
+        searched(&mut list, &[read, draw.clone()], "text");
         let changed = [tool("read", "Reads pictures."), draw.clone()];
         assert_eq!(searched(&mut list, &changed, "text"), (1, Vec::new()));
         assert_eq!(searched(&mut list, &changed, "pictures").1.len(), 2);
