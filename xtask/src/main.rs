@@ -126,6 +126,9 @@ enum Task {
         /// Change nothing; fail if the page is not up to date
         #[arg(long)]
         check: bool,
+        /// Print the cost of other tools instead: those in a file for `cargo xtask recall --data`
+        #[arg(long, value_name = "FILE", conflicts_with = "check")]
+        data: Option<std::path::PathBuf>,
     },
 }
 
@@ -156,7 +159,10 @@ fn main() -> ExitCode {
         } => exit_code(amplify::amplify(&workspace, vary, &only, write)),
         Task::TestExtra { phases, options } => exit_code(extra::run(&workspace, &phases, &options)),
         Task::Recall(options) => exit_code(recall::recall(&workspace, &options)),
-        Task::Tokens { check } => exit_code(tokens::tokens(&workspace, check)),
+        Task::Tokens {
+            data: Some(data), ..
+        } => exit_code(tokens::tokens_of(&data)),
+        Task::Tokens { check, .. } => exit_code(tokens::tokens(&workspace, check)),
     }
 }
 

@@ -6,15 +6,12 @@ use mcp_vary::json::{Json, JsonError, Members, elements};
 use mcp_vary_view::derive::{compact_tool, is_read_only};
 use mcp_vary_view::{describe_tools, directory_tool};
 
-use super::{names, percent};
+use super::{count_list, names, percent};
 use crate::workspace::Workspace;
 
 /// A row for each list, the sum of all of them, and a row for one gateway in front of all of their servers.
 pub(super) fn table(workspace: &Workspace) -> Result<String, String> {
-    let mut table = String::from(
-        "| list | server | tools | `standard` | `compact` | | `directory` | | a tool | `read-only` tools | tokens | |\n\
-         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
+    let mut table = String::from(HEAD);
     let costs = costs(workspace)?;
     for (name, server, cost) in &costs {
         let _ = writeln!(table, "{}", cost.row(name, server));
@@ -30,40 +27,62 @@ pub(super) fn table(workspace: &Workspace) -> Result<String, String> {
 
 /// The cost of the tools of all lists in one list, which has `describe_tools` once.
 fn together(workspace: &Workspace) -> Result<Cost, String> {
-    let mut all = Vec::new();
-    for name in names(workspace, LISTS)? {
-        let text = workspace.read(&format!("{LISTS}/{name}.json"))?;
-        let (_, tools) = read(&text).map_err(|error| format!("{LISTS}/{name}.json: {error}"))?;
-        all.extend(tools);
-    }
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let lists = read_all(workspace)?.into_iter();
+    let all: Vec<String> = lists.flat_map(|list| list.tools).collect();
     Cost::of(&all).map_err(|error| error.to_string())
 }
 
-/// The server of the recorded list `text`, and its tools.
-fn read(text: &str) -> Result<(String, Vec<String>), JsonError> {
-    let list = Json::parse(text)?.to_json();
-    let list = Members::parse(&list)?;
-    let tools = elements(list.get("tools").unwrap_or_default())?;
-    Ok((
-        server(&list),
-        tools.into_iter().map(str::to_owned).collect(),
-    ))
+/// A list of tools.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) name: String,
+    /// The server's name and version.
+    pub(super) server: String,
+    /// As JSON without spaces.
+    pub(super) tools: Vec<String>,
+}
+
+impl List {
+    /// The recorded list `text`.
+    fn parse(name: String, text: &str) -> Result<Self, JsonError> {
+        let list = Json::parse(text)?.to_json();
+        let list = Members::parse(&list)?;
+        let tools = elements(list.get("tools").unwrap_or_default())?;
+        Ok(Self {
+            name,
+            server: server(&list),
+            tools: tools.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    /// The tools of a data set of `cargo xtask recall`.
+    pub(super) fn of_data(text: &str) -> Result<Self, JsonError> {
+        let mut list = Self::parse("all, in one list".to_owned(), text)?;
+        for tool in &mut list.tools {
+            let mut members = Members::parse(tool)?;
+            members.remove("server");
+            *tool = members.to_json();
+        }
+        Ok(list)
+    }
+}
+
+/// All recorded lists, by name.
+pub(super) fn read_all(workspace: &Workspace) -> Result<Vec<List>, String> {
+    let names = names(workspace, LISTS)?.into_iter();
+    let lists = names.map(|name| {
+        let file = format!("{LISTS}/{name}.json");
+        List::parse(name, &workspace.read(&file)?).map_err(|error| format!("{file}: {error}"))
+    });
+    lists.collect()
 }
 
 /// The cost of every recorded list: its name, its server, and its tokens.
 pub(super) fn costs(workspace: &Workspace) -> Result<Vec<(String, String, Cost)>, String> {
-    let names = names(workspace, LISTS)?.into_iter();
-    let costs = names.map(|name| {
-        let text = workspace.read(&format!("{LISTS}/{name}.json"))?;
-        let cost = || {
-            let (server, tools) = read(&text)?;
-            let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
-            Ok((server, Cost::of(&tools)?))
-        };
-        let (server, cost) =
-            cost().map_err(|error: JsonError| format!("{LISTS}/{name}.json: {error}"))?;
-        Ok((name, server, cost))
+    let costs = read_all(workspace)?.into_iter().map(|list| {
+        let cost = Cost::of(&list.tools);
+        let cost = cost.map_err(|error| format!("{LISTS}/{}.json: {error}", list.name))?;
+        Ok((list.name, list.server, cost))
     });
     costs.collect()
 }
@@ -98,7 +117,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// The cost of a list of these tools.
-    fn of(standard: &[&str]) -> Result<Self, JsonError> {
+    pub(super) fn of(standard: &[String]) -> Result<Self, JsonError> {
         let compact: Result<Vec<String>, _> =
             standard.iter().map(|tool| compact_tool(tool)).collect();
         let directory: Result<Vec<String>, _> =
@@ -113,16 +132,16 @@ impl Cost {
         read_only.retain(|tool| is_read_only(tool));
         Ok(Self {
             tools: standard.len(),
-            standard: count(standard),
-            compact: count(&compact?),
-            directory: count(&directory),
-            unannotated: count(&unannotated?),
+            standard: count_list(standard),
+            compact: count_list(&compact?),
+            directory: count_list(&directory),
+            unannotated: count_list(&unannotated?),
             read_only_tools: read_only.len(),
-            read_only: count(&read_only),
+            read_only: count_list(&read_only),
         })
     }
 
-    fn row(&self, name: &str, server: &str) -> String {
+    pub(super) fn row(&self, name: &str, server: &str) -> String {
         format!(
             "| {name} | {server} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             self.tools,
@@ -156,12 +175,10 @@ fn server(list: &Members<'_>) -> String {
     format!("{name} {version}")
 }
 
-/// The tokens of the tools as one array.
-fn count<T: AsRef<str>>(tools: &[T]) -> usize {
-    let tools: Vec<&str> = tools.iter().map(AsRef::as_ref).collect();
-    super::count(&format!("[{}]", tools.join(",")))
-}
-
+pub(super) const HEAD: &str = "\
+| list | server | tools | `standard` | `compact` | | `directory` | | a tool | `read-only` tools | tokens | |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+";
 pub(super) const LISTS: &str = "crates/mcp-vary-view/tests/fixtures/tool-lists";
 
 #[cfg(test)]

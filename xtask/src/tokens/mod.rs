@@ -1,9 +1,11 @@
 //! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/reference/tokens.md`.
 
+mod directory;
 mod lists;
 mod results;
 
 use std::fs;
+use std::path::Path;
 
 use crate::workspace::Workspace;
 
@@ -13,6 +15,7 @@ pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
     let rows = results::rows(workspace)?;
     let tables = [
         ("lists", lists::table(workspace)?),
+        ("directories", directory::table(workspace)?),
         ("rows", results::table(&rows)),
         ("results", results::table(&results::recorded(workspace)?)),
     ];
@@ -30,6 +33,12 @@ pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
         return Err(format!("{PAGE} is not current; run `cargo xtask tokens`"));
     }
     results::saves_enough(&rows)
+}
+
+/// Prints what the tools of a data set of `cargo xtask recall` cost.
+pub(crate) fn tokens_of(data: &Path) -> Result<(), String> {
+    println!("{}", directory::tables_of(data)?);
+    Ok(())
 }
 
 /// The page with `table` between the marks of this name.
@@ -52,6 +61,12 @@ fn names(workspace: &Workspace, folder: &str) -> Result<Vec<String>, String> {
         .collect();
     names.sort();
     Ok(names)
+}
+
+/// The tokens of the tools as one array.
+fn count_list<T: AsRef<str>>(tools: &[T]) -> usize {
+    let tools: Vec<&str> = tools.iter().map(AsRef::as_ref).collect();
+    count(&format!("[{}]", tools.join(",")))
 }
 
 /// The tokens of `text`, counted in pieces, because the encoding's pattern fails on very long texts.

@@ -89,6 +89,9 @@ fn compact_in_place(schema: &mut Json<'_>, prose: Prose<'_>) -> Option<()> {
             .iter()
             .for_each(|keyword| retain_definitions(schema, keyword, is_used));
         simplify::inline_definitions(schema);
+        // What was moved may be a branch of a choice now.
+        let references = self::references(schema)?;
+        simplify::remove_repetitions(schema, &references, dialect == DRAFT_4);
     }
     if PORTABLE_DIALECTS.contains(&dialect) && is_portable(schema, true) {
         retain(schema, |keyword, _| keyword != "$schema");

@@ -100,7 +100,8 @@ fn lone_reference(schema: &Json<'_>) -> Option<Name> {
 }
 
 /// Removes what has no effect: empty `required` and `properties`. Unless a reference counts the branches of an `anyOf`,
-/// equal ones become one, and so do those that only name types.
+/// equal ones become one, and so do those that only name types. The branches of an `anyOf` in an `anyOf` move out, and a
+/// choice between values and `null` is a list of values.
 ///
 /// The root keeps its `properties`: clients expect them there. Draft 4 has no empty `required`.
 pub(super) fn remove_repetitions(
@@ -135,11 +136,13 @@ impl Removal {
             ("properties", Json::Object(named)) => is_root || !named.is_empty(),
             _ => true,
         });
+        // From the inside: a branch may name only a type after something was removed from it.
+        for (keyword, value) in members.iter_mut() {
+            subschemas(keyword, value).for_each(|(_, inner)| self.remove(inner, false));
+        }
         if self.branches {
             merge_branches(members);
-        }
-        for (keyword, value) in members {
-            subschemas(keyword, value).for_each(|(_, inner)| self.remove(inner, false));
+            merge_null(members);
         }
     }
 }
@@ -155,6 +158,8 @@ fn merge_branches(members: &mut Vec<Member<'_>>) {
     let Json::Array(branches) = &mut member.1 else {
         return;
     };
+    let nested = std::mem::take(branches).into_iter();
+    branches.extend(nested.flat_map(inner_branches));
     let mut known = BTreeSet::new();
     branches.retain(|branch| known.insert(branch.to_json()));
     let named: Vec<&[Json<'_>]> = branches.iter().filter_map(lone_type).collect();
@@ -180,6 +185,62 @@ fn merge_branches(members: &mut Vec<Member<'_>>) {
     }
 }
 
+/// The branches of a schema that is an `anyOf` and nothing else, or the schema itself.
+fn inner_branches(branch: Json<'_>) -> Vec<Json<'_>> {
+    match branch {
+        Json::Object(members) => match <[Member<'_>; 1]>::try_from(members) {
+            Ok([(keyword, Json::Array(inner))]) if keyword == "anyOf" && !inner.is_empty() => inner,
+            Ok(member) => vec![Json::Object(member.into())],
+            Err(members) => vec![Json::Object(members)],
+        },
+        other => vec![other],
+    }
+}
+
+/// Makes a choice between an `enum` of a type and `null` one `enum` of two types.
+fn merge_null(members: &mut Vec<Member<'_>>) {
+    let repeats = |(keyword, _): &Member<'_>| keyword == "type" || keyword == "enum";
+    if members.iter().any(repeats) {
+        return;
+    }
+    let Some(at) = members.iter().position(|(keyword, _)| keyword == "anyOf") else {
+        return;
+    };
+    let Some(merged) = members
+        .get(at)
+        .and_then(|(_, branches)| values_or_null(branches))
+    else {
+        return;
+    };
+    members.splice(at..=at, merged);
+}
+
+/// The `type` and the `enum` that accept what these two branches do.
+fn values_or_null<'a>(branches: &Json<'a>) -> Option<[Member<'a>; 2]> {
+    let [one, other] = branches.as_array()? else {
+        return None;
+    };
+    let is_null = |branch: &Json<'_>| lone_type(branch).is_some_and(|names| names == [NULL_TYPE]);
+    let listed = match (is_null(one), is_null(other)) {
+        (false, true) => one,
+        (true, false) => other,
+        _ => return None,
+    };
+    let kind = listed.get("type")?;
+    let mut values = listed.get("enum")?.as_array()?.to_vec();
+    if listed.as_object()?.len() != 2 || kind.as_str().is_none() {
+        return None;
+    }
+    if !values.contains(&Json::Null) {
+        values.push(Json::Null);
+    }
+    let types = Json::Array(vec![kind.clone(), NULL_TYPE]);
+    Some([
+        (Cow::Borrowed("type"), types),
+        (Cow::Borrowed("enum"), Json::Array(values)),
+    ])
+}
+
 /// The names of types in a schema that has nothing else. Others are left as they are.
 fn lone_type<'s, 'a>(schema: &'s Json<'a>) -> Option<&'s [Json<'a>]> {
     let [(keyword, value)] = schema.as_object()? else {
@@ -190,5 +251,6 @@ fn lone_type<'s, 'a>(schema: &'s Json<'a>) -> Option<&'s [Json<'a>]> {
     (is_type && names.iter().all(|name| name.as_str().is_some())).then_some(names)
 }
 
+const NULL_TYPE: Json<'_> = Json::String(Cow::Borrowed("null"));
 /// Schemas within one another, after definitions were moved.
 const MAX_DEPTH: usize = 32;

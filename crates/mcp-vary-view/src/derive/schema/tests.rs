@@ -227,6 +227,10 @@ fn what_is_there_twice_or_empty_goes_and_choices_of_types_are_lists() {
             r#"{"type":"string","anyOf":[{"type":["string","null"]}]}"#,
         ),
         (
+            r#"{"anyOf": [{"type": "object", "properties": {}}, {"type": "string"}]}"#,
+            r#"{"type":["object","string"]}"#,
+        ),
+        (
             r#"{"properties": {}, "required": [], "items": {"properties": {}, "required": []}}"#,
             r#"{"properties":{},"items":{}}"#,
         ),
@@ -239,5 +243,45 @@ fn what_is_there_twice_or_empty_goes_and_choices_of_types_are_lists() {
         r#"{"properties":{"anyOf":{"type":"array"}},"enum":[{"anyOf":[{"type":"null"},{"type":"string"}]}]}"#,
         r#"{"$schema":"http://json-schema.org/draft-04/schema#","required":[]}"#,
         r#"{"properties":{"required":{"properties":{"a":{}}}},"default":{"properties":{}}}"#,
+    ]);
+}
+
+#[test]
+fn a_choice_in_a_choice_is_one_choice() {
+    compacts(&[
+        (
+            r#"{"anyOf": [{"anyOf": [{"minimum": 1}, {"type": "null"}]}, {"type": "string"}, {"minimum": 1}]}"#,
+            r#"{"anyOf":[{"minimum":1},{"type":["null","string"]}]}"#,
+        ),
+        (
+            r##"{"anyOf": [{"$ref": "#/$defs/a"}, {"maximum": 9}], "$defs": {"a": {"anyOf": [{"minimum": 1}, {"minLength": 1}]}}}"##,
+            r#"{"anyOf":[{"minimum":1},{"minLength":1},{"maximum":9}]}"#,
+        ),
+    ]);
+    stays(&[
+        r#"{"anyOf":[{"anyOf":[{"minimum":1},{"minLength":1}],"maximum":9},{"maxLength":1}]}"#,
+        r#"{"anyOf":[{"oneOf":[{"minimum":1},{"minLength":1}]},{"anyOf":[]},{"maxLength":1}]}"#,
+    ]);
+}
+
+#[test]
+fn a_choice_between_values_and_null_is_a_list_of_values() {
+    compacts(&[
+        (
+            r#"{"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}], "default": null}"#,
+            r#"{"type":["string","null"],"enum":["a","b",null],"default":null}"#,
+        ),
+        (
+            r#"{"anyOf": [{"type": "null"}, {"enum": [1, null], "type": "integer"}]}"#,
+            r#"{"type":["integer","null"],"enum":[1,null]}"#,
+        ),
+    ]);
+    stays(&[
+        r#"{"anyOf":[{"enum":["a"]},{"type":"null"}]}"#,
+        r#"{"anyOf":[{"type":"string","enum":["a"],"minLength":1},{"type":"null"}]}"#,
+        r#"{"anyOf":[{"type":"string","enum":["a"]},{"type":"integer"}]}"#,
+        r#"{"type":"string","anyOf":[{"type":"string","enum":["a"]},{"type":"null"}]}"#,
+        r#"{"anyOf":[{"type":"string","enum":["a"]},{"type":"null"},{"minimum":1}]}"#,
+        r#"{"oneOf":[{"type":"string","enum":["a"]},{"type":"null"}]}"#,
     ]);
 }
