@@ -268,7 +268,17 @@ impl Arguments {
         back: Option<&ArgumentDecoder>,
         fill: bool,
     ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
-        let given = Members::parse(arguments).map_err(|error| vec![unreadable(&error)])?;
+        self.members_to_upstream(arguments, &read_members(arguments)?, back, fill)
+    }
+
+    /// Like [`to_upstream`](Self::to_upstream), for arguments that were read already.
+    pub(super) fn members_to_upstream<'t>(
+        &self,
+        arguments: &'t str,
+        given: &Members<'t>,
+        back: Option<&ArgumentDecoder>,
+        fill: bool,
+    ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
         let (mut taken, mut there) = (Vec::new(), BTreeSet::new());
         let (mut faults, mut changed) = (Vec::new(), false);
         for (name, value) in given.iter() {
@@ -330,12 +340,9 @@ impl Arguments {
     /// One error for each given argument that has no name in `known`, the server's names.
     pub(super) fn unnamed_arguments(
         &self,
-        given: &str,
+        given: &Members<'_>,
         known: &BTreeSet<String>,
     ) -> Vec<ArgumentError> {
-        let Ok(given) = Members::parse(given) else {
-            return Vec::new();
-        };
         let unnamed = given.iter().filter(|(name, _)| {
             let upstream_name = self.upstream_name(name);
             upstream_name.is_some_and(|own| !known.contains(own))
@@ -416,6 +423,11 @@ impl Arguments {
             actual: given,
         }
     }
+}
+
+/// The arguments of a call by name.
+pub(super) fn read_members(arguments: &str) -> Result<Members<'_>, Vec<ArgumentError>> {
+    Members::parse(arguments).map_err(|error| vec![unreadable(&error)])
 }
 
 /// Why the arguments cannot be read.

@@ -40,7 +40,7 @@ impl CallCheck {
     pub(super) fn errors(
         &self,
         arguments: &Arguments,
-        given: &str,
+        given: &Members<'_>,
         upstream: &str,
     ) -> Vec<ArgumentError> {
         let names = self.names.as_ref();

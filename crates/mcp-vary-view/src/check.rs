@@ -92,8 +92,9 @@ impl SchemaCheck {
         text_for_scalars: bool,
         describe: impl Fn(&ValidationError<'_>) -> Option<ArgumentError>,
     ) -> Vec<ArgumentError> {
-        let values = json::count_values(arguments);
-        if values > MAX_CHECKED_VALUES {
+        // Every value has a byte.
+        let is_long = arguments.len() > MAX_CHECKED_VALUES;
+        if is_long && json::count_values(arguments) > MAX_CHECKED_VALUES {
             return Vec::new();
         }
         // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
@@ -107,7 +108,7 @@ impl SchemaCheck {
             return Vec::new();
         }
         // Each schema that rejects a value may create an error with a copy of it.
-        let copied = arguments.len() + VALUE_BYTES * values;
+        let copied = arguments.len() + VALUE_BYTES * json::count_values(arguments);
         let errors = usize::try_from(*effort).unwrap_or(usize::MAX);
         if errors.saturating_mul(copied) > MAX_COPIED_BYTES {
             return vec![ArgumentError::InvalidValue {

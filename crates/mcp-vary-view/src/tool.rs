@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, count_values, elements, string};
 
-use super::arguments::{ArgumentOverride, Arguments};
+use super::arguments::{ArgumentOverride, Arguments, read_members};
 use super::call_check::{CallCheck, erroneous_part, escape_invisible};
 use super::check::{MAX_CHECKED_VALUES, SchemaCheck};
 use super::derive;
@@ -174,11 +174,13 @@ impl PreparedTool {
                 limit: MAX_CHECKED_VALUES,
             }]);
         }
+        let members = read_members(given)?;
+        let decoder = self.decoder.as_ref();
         let arguments = self
             .arguments
-            .to_upstream(given, self.decoder.as_ref(), true)?;
+            .members_to_upstream(given, &members, decoder, true)?;
         let faults = match self.check() {
-            Some(Ok(check)) => check.errors(&self.arguments, given, &arguments),
+            Some(Ok(check)) => check.errors(&self.arguments, &members, &arguments),
             _ => Vec::new(),
         };
         match faults.is_empty() {
