@@ -28,6 +28,8 @@ use super::request_record::{Subject, conclude, conclude_call};
 use super::subscriptions::merge_filters;
 use super::vary_server::{Handlers, VaryServer};
 
+/// The futures of requests are boxed: rmcp spawns a task for each request and moves its future several times, and the
+/// future has room for the largest method.
 impl ServerHandler for VaryServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = self
@@ -48,21 +50,27 @@ impl ServerHandler for VaryServer {
         request: InitializeRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let subject = || Subject::handshake(request.client_info.clone());
-        let record = self
-            .begin_record("initialize", subject, &mut context)
-            .await?;
-        conclude(record, self.initialize_handlers(request, context).await)
+        Box::pin(async move {
+            let subject = || Subject::handshake(request.client_info.clone());
+            let record = self
+                .begin_record("initialize", subject, &mut context)
+                .await?;
+            conclude(record, self.initialize_handlers(request, context).await)
+        })
+        .await
     }
 
     async fn discover(
         &self,
         mut context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
-        let record = self
-            .begin_record("server/discover", Subject::default, &mut context)
-            .await?;
-        conclude(record, self.discover_handlers(context).await)
+        Box::pin(async move {
+            let record = self
+                .begin_record("server/discover", Subject::default, &mut context)
+                .await?;
+            conclude(record, self.discover_handlers(context).await)
+        })
+        .await
     }
 
     async fn list_tools(
@@ -70,10 +78,13 @@ impl ServerHandler for VaryServer {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let record = self
-            .begin_record("tools/list", Subject::default, &mut context)
-            .await?;
-        conclude(record, self.list_tools_in_variant(params, context).await)
+        Box::pin(async move {
+            let record = self
+                .begin_record("tools/list", Subject::default, &mut context)
+                .await?;
+            conclude(record, self.list_tools_in_variant(params, context).await)
+        })
+        .await
     }
 
     async fn list_prompts(
@@ -81,10 +92,13 @@ impl ServerHandler for VaryServer {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let record = self
-            .begin_record("prompts/list", Subject::default, &mut context)
-            .await?;
-        conclude(record, self.list_in_variant(params, context).await)
+        Box::pin(async move {
+            let record = self
+                .begin_record("prompts/list", Subject::default, &mut context)
+                .await?;
+            conclude(record, self.list_in_variant(params, context).await)
+        })
+        .await
     }
 
     async fn list_resources(
@@ -92,10 +106,13 @@ impl ServerHandler for VaryServer {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let record = self
-            .begin_record("resources/list", Subject::default, &mut context)
-            .await?;
-        conclude(record, self.list_in_variant(params, context).await)
+        Box::pin(async move {
+            let record = self
+                .begin_record("resources/list", Subject::default, &mut context)
+                .await?;
+            conclude(record, self.list_in_variant(params, context).await)
+        })
+        .await
     }
 
     async fn list_resource_templates(
@@ -103,10 +120,13 @@ impl ServerHandler for VaryServer {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let record = self
-            .begin_record("resources/templates/list", Subject::default, &mut context)
-            .await?;
-        conclude(record, self.list_in_variant(params, context).await)
+        Box::pin(async move {
+            let record = self
+                .begin_record("resources/templates/list", Subject::default, &mut context)
+                .await?;
+            conclude(record, self.list_in_variant(params, context).await)
+        })
+        .await
     }
 
     async fn call_tool(
@@ -114,11 +134,15 @@ impl ServerHandler for VaryServer {
         request: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let subject = || Subject::call(TargetKind::Tool, &request.name, request.arguments.as_ref());
-        let record = self
-            .begin_record("tools/call", subject, &mut context)
-            .await?;
-        conclude_call(record, self.call_in_variant(request, context).await)
+        Box::pin(async move {
+            let subject =
+                || Subject::call(TargetKind::Tool, &request.name, request.arguments.as_ref());
+            let record = self
+                .begin_record("tools/call", subject, &mut context)
+                .await?;
+            conclude_call(record, self.call_in_variant(request, context).await)
+        })
+        .await
     }
 
     async fn get_prompt(
@@ -126,17 +150,20 @@ impl ServerHandler for VaryServer {
         request: GetPromptRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let subject = || {
-            Subject::call(
-                TargetKind::Prompt,
-                &request.name,
-                request.arguments.as_ref(),
-            )
-        };
-        let record = self
-            .begin_record("prompts/get", subject, &mut context)
-            .await?;
-        conclude(record, self.prompt_in_variant(request, context).await)
+        Box::pin(async move {
+            let subject = || {
+                Subject::call(
+                    TargetKind::Prompt,
+                    &request.name,
+                    request.arguments.as_ref(),
+                )
+            };
+            let record = self
+                .begin_record("prompts/get", subject, &mut context)
+                .await?;
+            conclude(record, self.prompt_in_variant(request, context).await)
+        })
+        .await
     }
 
     async fn read_resource(
@@ -144,11 +171,14 @@ impl ServerHandler for VaryServer {
         request: ReadResourceRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let subject = || Subject::of(TargetKind::Resource, &request.uri);
-        let record = self
-            .begin_record("resources/read", subject, &mut context)
-            .await?;
-        conclude(record, self.read_in_variant(request, context).await)
+        Box::pin(async move {
+            let subject = || Subject::of(TargetKind::Resource, &request.uri);
+            let record = self
+                .begin_record("resources/read", subject, &mut context)
+                .await?;
+            conclude(record, self.read_in_variant(request, context).await)
+        })
+        .await
     }
 
     async fn complete(
@@ -156,11 +186,14 @@ impl ServerHandler for VaryServer {
         request: CompleteRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let subject = || Subject::reference(&request.r#ref);
-        let record = self
-            .begin_record("completion/complete", subject, &mut context)
-            .await?;
-        conclude(record, self.complete_in_variant(request, context).await)
+        Box::pin(async move {
+            let subject = || Subject::reference(&request.r#ref);
+            let record = self
+                .begin_record("completion/complete", subject, &mut context)
+                .await?;
+            conclude(record, self.complete_in_variant(request, context).await)
+        })
+        .await
     }
 
     async fn subscribe(
@@ -168,11 +201,14 @@ impl ServerHandler for VaryServer {
         request: SubscribeRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = || Subject::of(TargetKind::Resource, &request.uri);
-        let record = self
-            .begin_record("resources/subscribe", subject, &mut context)
-            .await?;
-        conclude(record, self.subscribe_in_variant(request, context).await)
+        Box::pin(async move {
+            let subject = || Subject::of(TargetKind::Resource, &request.uri);
+            let record = self
+                .begin_record("resources/subscribe", subject, &mut context)
+                .await?;
+            conclude(record, self.subscribe_in_variant(request, context).await)
+        })
+        .await
     }
 
     async fn unsubscribe(
@@ -180,15 +216,18 @@ impl ServerHandler for VaryServer {
         request: UnsubscribeRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = || Subject::of(TargetKind::Resource, &request.uri);
-        let record = self
-            .begin_record("resources/unsubscribe", subject, &mut context)
-            .await?;
-        conclude(record, self.unsubscribe_in_variant(request, context).await)
+        Box::pin(async move {
+            let subject = || Subject::of(TargetKind::Resource, &request.uri);
+            let record = self
+                .begin_record("resources/unsubscribe", subject, &mut context)
+                .await?;
+            conclude(record, self.unsubscribe_in_variant(request, context).await)
+        })
+        .await
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.listen_in_variant(context).await
+        Box::pin(async move { self.listen_in_variant(context).await }).await
     }
 
     fn accepted_subscription_filter(
@@ -229,11 +268,14 @@ impl ServerHandler for VaryServer {
         request: SetLevelRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = Subject::default;
-        let record = self
-            .begin_record("logging/setLevel", subject, &mut context)
-            .await?;
-        conclude(record, self.set_level_of_handlers(request, context).await)
+        Box::pin(async move {
+            let subject = Subject::default;
+            let record = self
+                .begin_record("logging/setLevel", subject, &mut context)
+                .await?;
+            conclude(record, self.set_level_of_handlers(request, context).await)
+        })
+        .await
     }
 
     async fn on_custom_request(
@@ -241,20 +283,23 @@ impl ServerHandler for VaryServer {
         request: CustomRequest,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let record = self
-            .begin_record(&request.method, Subject::default, &mut context)
-            .await?;
-        let request = ClientRequest::CustomRequest(request);
-        let answer = self
-            .request_any(request, context, ErrorCode::METHOD_NOT_FOUND)
-            .await;
-        conclude(
-            record,
-            answer.and_then(|result| match result {
-                ServerResult::CustomResult(result) => Ok(result),
-                _ => Err(mismatched_result()),
-            }),
-        )
+        Box::pin(async move {
+            let record = self
+                .begin_record(&request.method, Subject::default, &mut context)
+                .await?;
+            let request = ClientRequest::CustomRequest(request);
+            let answer = self
+                .request_any(request, context, ErrorCode::METHOD_NOT_FOUND)
+                .await;
+            conclude(
+                record,
+                answer.and_then(|result| match result {
+                    ServerResult::CustomResult(result) => Ok(result),
+                    _ => Err(mismatched_result()),
+                }),
+            )
+        })
+        .await
     }
 
     async fn get_task(
@@ -262,21 +307,24 @@ impl ServerHandler for VaryServer {
         request: GetTaskParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let subject = || Subject::of(TargetKind::Task, &request.task_id);
-        let record = self
-            .begin_record("tasks/get", subject, &mut context)
-            .await?;
-        let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(request));
-        let answer = self
-            .request_any(request, context, ErrorCode::INVALID_PARAMS)
-            .await;
-        conclude(
-            record,
-            answer.and_then(|result| match result {
-                ServerResult::GetTaskResult(result) => Ok(result),
-                _ => Err(mismatched_result()),
-            }),
-        )
+        Box::pin(async move {
+            let subject = || Subject::of(TargetKind::Task, &request.task_id);
+            let record = self
+                .begin_record("tasks/get", subject, &mut context)
+                .await?;
+            let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(request));
+            let answer = self
+                .request_any(request, context, ErrorCode::INVALID_PARAMS)
+                .await;
+            conclude(
+                record,
+                answer.and_then(|result| match result {
+                    ServerResult::GetTaskResult(result) => Ok(result),
+                    _ => Err(mismatched_result()),
+                }),
+            )
+        })
+        .await
     }
 
     async fn update_task(
@@ -284,15 +332,18 @@ impl ServerHandler for VaryServer {
         request: UpdateTaskParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = || Subject::of(TargetKind::Task, &request.task_id);
-        let record = self
-            .begin_record("tasks/update", subject, &mut context)
-            .await?;
-        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(request));
-        let answer = self
-            .request_any(request, context, ErrorCode::INVALID_PARAMS)
-            .await;
-        conclude(record, answer.map(drop))
+        Box::pin(async move {
+            let subject = || Subject::of(TargetKind::Task, &request.task_id);
+            let record = self
+                .begin_record("tasks/update", subject, &mut context)
+                .await?;
+            let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(request));
+            let answer = self
+                .request_any(request, context, ErrorCode::INVALID_PARAMS)
+                .await;
+            conclude(record, answer.map(drop))
+        })
+        .await
     }
 
     async fn cancel_task(
@@ -300,15 +351,18 @@ impl ServerHandler for VaryServer {
         request: CancelTaskParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = || Subject::of(TargetKind::Task, &request.task_id);
-        let record = self
-            .begin_record("tasks/cancel", subject, &mut context)
-            .await?;
-        let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(request));
-        let answer = self
-            .request_any(request, context, ErrorCode::INVALID_PARAMS)
-            .await;
-        conclude(record, answer.map(drop))
+        Box::pin(async move {
+            let subject = || Subject::of(TargetKind::Task, &request.task_id);
+            let record = self
+                .begin_record("tasks/cancel", subject, &mut context)
+                .await?;
+            let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(request));
+            let answer = self
+                .request_any(request, context, ErrorCode::INVALID_PARAMS)
+                .await;
+            conclude(record, answer.map(drop))
+        })
+        .await
     }
 
     async fn on_cancelled(

@@ -10,6 +10,7 @@ mod cursors;
 mod declarations;
 mod desk;
 mod directory;
+mod future_size;
 mod handlers;
 mod logging;
 mod negotiation;
