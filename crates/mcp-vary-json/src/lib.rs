@@ -151,10 +151,7 @@ impl<'a> Members<'a> {
     fn read_plain(reader: &mut ObjectReader<'a>, inner: Option<&str>) -> Option<(Self, Self)> {
         let mut members = Vec::with_capacity(TYPICAL_MEMBERS);
         let mut nested = Self::default();
-        while let Some(key) = reader.key().ok()? {
-            if key.contains('\\') {
-                return None;
-            }
+        while let Some(key) = reader.plain_key().ok()? {
             let value = if Some(key) == inner {
                 let (text, (inside, _)) = reader.object(|object| Self::read_plain(object, None))?;
                 nested = inside;

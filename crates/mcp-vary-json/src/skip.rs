@@ -1,6 +1,6 @@
 //! Finds the end of values in one pass, without allocation.
 
-use super::strings::string_end;
+use super::strings::{plain_string_end, string_end};
 
 /// The end of the value at `at` in `text`, after optional white space; `None` if it is invalid or nests deeper than
 /// `depth`.
@@ -90,7 +90,7 @@ impl<'a> ObjectReader<'a> {
     /// When no valid key is next; do not continue then.
     #[inline]
     pub fn key(&mut self) -> Result<Option<&'a str>, Invalid> {
-        self.next_key().ok_or(Invalid)
+        self.next_key(string_end).ok_or(Invalid)
     }
 
     /// The value of the [`key`](Self::key) that was read last, as written.
@@ -124,7 +124,17 @@ impl<'a> ObjectReader<'a> {
         (bytes[inside.at - 1] == b'}').then(|| (&self.text[start..inside.at], found))
     }
 
-    fn next_key(&mut self) -> Option<Option<&'a str>> {
+    /// Like [`key`](Self::key), and an error for a key with an escape.
+    #[inline]
+    pub(super) fn plain_key(&mut self) -> Result<Option<&'a str>, Invalid> {
+        self.next_key(plain_string_end).ok_or(Invalid)
+    }
+
+    #[inline]
+    fn next_key(
+        &mut self,
+        string_end: impl FnOnce(&[u8], usize) -> Option<usize>,
+    ) -> Option<Option<&'a str>> {
         let bytes = self.text.as_bytes();
         let at = space(bytes, self.at);
         let at = match (*bytes.get(at)?, self.is_first) {
@@ -137,7 +147,10 @@ impl<'a> ObjectReader<'a> {
             _ => return None,
         };
         self.is_first = false;
-        let end = quoted(bytes, at)?;
+        if bytes.get(at) != Some(&b'"') {
+            return None;
+        }
+        let end = string_end(bytes, at + 1)?;
         self.at = space(bytes, colon(bytes, end)?);
         Some(Some(&self.text[at + 1..end - 1]))
     }
@@ -311,8 +324,17 @@ fn quoted(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Skips white space from `at`.
-fn space(bytes: &[u8], mut at: usize) -> usize {
+/// Skips white space from `at`. Messages of programs have hardly any.
+#[inline]
+fn space(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at) {
+        Some(byte) if *byte > b' ' => at,
+        _ => skip_space(bytes, at),
+    }
+}
+
+#[inline(never)]
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
     }

@@ -142,7 +142,50 @@ pub fn string(text: &str) -> String {
 
 /// The position after the closing quote of the string whose first byte, after its opening quote, is at `at`; `None` if
 /// the string is invalid or does not end.
-pub(super) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+#[inline]
+pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    match short_string_end(bytes, at) {
+        Ok(end) => Some(end),
+        Err(at) => other_string_end(bytes, at),
+    }
+}
+
+/// Like [`string_end`], and `None` if the string has an escape.
+#[inline]
+pub(super) fn plain_string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    match short_string_end(bytes, at) {
+        Ok(end) => Some(end),
+        Err(at) => {
+            let end = next_special(bytes, at);
+            (bytes.get(end) == Some(&b'"')).then_some(end + 1)
+        }
+    }
+}
+
+/// Like [`string_end`], for nearly all strings: short ones without escapes. For others a position in the string that is
+/// not inside an escape.
+#[inline]
+fn short_string_end(bytes: &[u8], mut at: usize) -> Result<usize, usize> {
+    let long = at + 4 * LANES;
+    while at < long
+        && let Some(lanes) = lanes_at(bytes, at)
+    {
+        let special = special_lanes(lanes);
+        if special != 0 {
+            let end = at + special.trailing_zeros() as usize;
+            return match bytes.get(end) {
+                Some(b'"') => Ok(end + 1),
+                _ => Err(end),
+            };
+        }
+        at += LANES;
+    }
+    Err(at)
+}
+
+/// Like [`string_end`], for long strings and those with escapes.
+#[inline(never)]
+fn other_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at = next_special(bytes, at);
         match *bytes.get(at)? {
