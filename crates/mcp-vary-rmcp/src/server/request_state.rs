@@ -19,7 +19,9 @@ pub(super) struct RequestStateCodec<'a> {
     variant: &'a VariantId,
     principal: String,
     method: &'static str,
-    parameters: Parameters,
+    name: String,
+    /// They are copied, because a digest takes longer, and few requests need it.
+    arguments: Option<JsonObject>,
 }
 
 impl<'a> RequestStateCodec<'a> {
@@ -47,7 +49,8 @@ impl<'a> RequestStateCodec<'a> {
             variant,
             principal: variants.principal_id(context),
             method,
-            parameters: Parameters::of(name, arguments),
+            name: name.clone(),
+            arguments: arguments.cloned(),
         })
     }
 
@@ -57,7 +60,14 @@ impl<'a> RequestStateCodec<'a> {
             return Ok(());
         };
         let now = (self.variants.clock)();
-        let opened = open(&self.variants.keys, &self.binding(), &sealed, now).map_err(|error| {
+        let parameters = self.parameters();
+        let opened = open(
+            &self.variants.keys,
+            &self.binding(&parameters),
+            &sealed,
+            now,
+        )
+        .map_err(|error| {
             let message = match error {
                 StateError::Expired => "Request state has expired",
                 _ => "Invalid request state",
@@ -73,16 +83,26 @@ impl<'a> RequestStateCodec<'a> {
         if let Some(state) = &mut result.request_state {
             let lifetime = self.variants.state_lifetime.as_secs();
             let expires = (self.variants.clock)().saturating_add(lifetime);
-            *state = seal(&self.variants.keys, &self.binding(), state, expires);
+            let parameters = self.parameters();
+            *state = seal(
+                &self.variants.keys,
+                &self.binding(&parameters),
+                state,
+                expires,
+            );
         }
     }
 
-    fn binding(&self) -> StateBinding<'_> {
+    fn parameters(&self) -> Parameters {
+        Parameters::of(&self.name, self.arguments.as_ref())
+    }
+
+    fn binding<'b>(&'b self, parameters: &'b Parameters) -> StateBinding<'b> {
         StateBinding {
             variant: self.variant,
             method: self.method,
             principal: &self.principal,
-            parameters: &self.parameters,
+            parameters,
         }
     }
 }
