@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::pin::Pin;
 
 use rmcp::model::{
-    ClientNotification, ClientRequest, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerConfig, ServerResult, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, ClientNotification, ClientRequest, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -28,6 +29,13 @@ pub(super) trait DynHandler: Send + Sync {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> HandlerFuture<'_, ReadResourceResponse>;
+    /// Calls the handler directly. Through [`request`](Self::request), rmcp would check and read
+    /// `_meta` of a modern request again, which it has done for the server.
+    fn call_tool_directly(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> HandlerFuture<'_, CallToolResponse>;
     fn notify(
         &self,
         notification: ClientNotification,
@@ -55,6 +63,14 @@ impl<H: ServerHandler> DynHandler for H {
         context: RequestContext<RoleServer>,
     ) -> HandlerFuture<'_, ReadResourceResponse> {
         Box::pin(self.read_resource(request, context))
+    }
+
+    fn call_tool_directly(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> HandlerFuture<'_, CallToolResponse> {
+        Box::pin(self.call_tool(request, context))
     }
 
     fn notify(

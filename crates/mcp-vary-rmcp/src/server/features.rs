@@ -248,9 +248,17 @@ pub(super) fn store_features(context: &mut RequestContext<RoleServer>) {
 
 /// The era of a request.
 pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
-    match context.protocol_version() {
-        Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Era::Modern,
-        _ => Era::Legacy,
+    let of = |version: &str| match version >= ProtocolVersion::V_2026_07_28.as_str() {
+        true => Era::Modern,
+        false => Era::Legacy,
+    };
+    // As `RequestContext::protocol_version`, without a copy.
+    let in_meta = context.meta.get(PROTOCOL_VERSION_META);
+    match in_meta.and_then(Value::as_str) {
+        Some(version) => of(version),
+        None => context
+            .protocol_version()
+            .map_or(Era::Legacy, |version| of(version.as_str())),
     }
 }
 

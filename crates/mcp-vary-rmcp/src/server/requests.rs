@@ -135,15 +135,14 @@ impl VaryServer {
         let codec =
             RequestStateCodec::new(self.variants(), &active, &handler_item, arguments, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
-        match request_selected(&active, request, client_item, context).await? {
-            ServerResult::CallToolResult(result) => Ok(result.into()),
-            ServerResult::InputRequiredResult(result) => {
-                Ok(seal_state(codec.as_ref(), result).into())
-            }
-            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-            _ => Err(mismatched_result()),
-        }
+        let answer = match era(&context) {
+            Era::Modern => call_directly(&active, request, client_item, context).await?,
+            Era::Legacy => call_through_rmcp(&active, request, client_item, context).await?,
+        };
+        Ok(match answer {
+            CallToolResponse::InputRequired(result) => seal_state(codec.as_ref(), result).into(),
+            answer => answer,
+        })
     }
 
     /// Gets a prompt in the selected variant.
@@ -260,6 +259,34 @@ async fn request_selected(
     let era = era(&context);
     let answer = active.handler.inner.request(request, context).await;
     answer.map_err(|error| active.describe_error(error, what, era))
+}
+
+/// Calls a tool of the selected handler for a legacy client. rmcp adapts the result to its revision.
+async fn call_through_rmcp(
+    active: &SelectedHandler<'_>,
+    request: CallToolRequestParams,
+    what: Identifier,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
+    match request_selected(active, request, what, context).await? {
+        ServerResult::CallToolResult(result) => Ok(result.into()),
+        ServerResult::InputRequiredResult(result) => Ok(result.into()),
+        ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
+        _ => Err(mismatched_result()),
+    }
+}
+
+/// Calls a tool of the selected handler for a modern client. rmcp has checked the request, and checks the answer.
+async fn call_directly(
+    active: &SelectedHandler<'_>,
+    request: CallToolRequestParams,
+    what: Identifier,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let handler = &active.handler.inner;
+    let answer = handler.call_tool_directly(request, context).await;
+    answer.map_err(|error| active.describe_error(error, what, Era::Modern))
 }
 
 /// Stores the listed properties of the called tool, if the client negotiates content.

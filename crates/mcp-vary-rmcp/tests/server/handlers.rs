@@ -445,6 +445,21 @@ async fn a_task_stays_where_it_was_made() {
     }
 }
 
+/// A client that could not read a task gets the error of rmcp.
+#[tokio::test]
+async fn a_client_that_declares_no_tasks_gets_none() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(Working), (Era::Modern, wire)).await;
+        let call = json!({"name": "any", "arguments": {}});
+        let error = client.under("b", "tools/call", call).await.unwrap_err();
+        let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0;
+        let needed = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        let data = json!({"requiredCapabilities": needed});
+        let message = "Missing required client capability";
+        assert_eq!(data_of(error, code, message), data, "{wire:?}");
+    }
+}
+
 /// SV-8: a client without the extension gets the default variant, and only that.
 #[tokio::test]
 async fn a_client_that_knows_no_variants_gets_the_default() {
