@@ -103,6 +103,10 @@ impl LiveCatalog {
     /// The catalog to list `kind` from, with all announced changes. A list is read again if the last reading failed, or
     /// if the server announces no changes and the list has expired.
     pub(crate) async fn fresh(&self, kind: ListKind) -> Arc<Catalog> {
+        let current = self.current();
+        if self.is_up_to_date(&current, kind) {
+            return current;
+        }
         self.request_undeclared(kind).await;
         let is_old = |source: &&Arc<ServerSource>| !source.is_fresh(kind);
         let old: Vec<_> = self.sources.iter().filter(is_old).collect();
@@ -117,6 +121,16 @@ impl LiveCatalog {
         }
         self.catch_up(kind).await;
         self.current()
+    }
+
+    /// Whether `catalog` has the fresh lists of all servers, so that nothing has to be read or merged.
+    fn is_up_to_date(&self, catalog: &Catalog, kind: ListKind) -> bool {
+        let merged = catalog.lists.get(&kind);
+        let merged = merged.map_or(&[][..], |lists| &lists.listings);
+        self.sources.iter().enumerate().all(|(at, source)| {
+            let listing = merged.get(at).and_then(|part| part.listing.as_ref());
+            matches!(listing, Some(Ok(listing)) if source.is_latest(kind, listing))
+        })
     }
 
     /// Applies `find` to the catalog; if it finds nothing, again after the announced changes, and again after reading

@@ -279,11 +279,27 @@ impl ServerSource {
         let _ = following.wait_for(is_met).await;
     }
 
+    /// Whether `listing` is the list that was read last, and has not expired.
+    pub(crate) fn is_latest(&self, kind: ListKind, listing: &Arc<Listing>) -> bool {
+        if self.has_pending_changes() {
+            return false;
+        }
+        let snapshot = self.snapshot.load();
+        let expires = snapshot.expires_at.get(&kind);
+        matches!(snapshot.listings.get(&kind), Some(Ok(latest)) if Arc::ptr_eq(latest, listing))
+            && expires.is_none_or(|expires| Instant::now().into_std() < *expires)
+    }
+
+    /// Whether the server has announced changes that are not read yet. Requests do not wait for a late reader.
+    fn has_pending_changes(&self) -> bool {
+        let following = *self.following.borrow();
+        following.pending && !following.late
+    }
+
     /// Whether the known list can be used. An expired list can: it is read again in the background, and clients are
     /// notified if it changed.
     pub(crate) fn is_fresh(&self, kind: ListKind) -> bool {
-        let following = *self.following.borrow();
-        if following.pending && !following.late {
+        if self.has_pending_changes() {
             return false;
         }
         let snapshot = self.snapshot.load();
