@@ -62,7 +62,8 @@ async fn route(
     };
     let caller = caller(&snapshot, head, authenticated.as_ref(), requested);
     let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
-    let stream_end = authentication::stream_end(stopping.clone(), lifetime);
+    // Few requests are streams that need it.
+    let stream_end = || authentication::stream_end(stopping.clone(), lifetime);
     match head.method {
         Method::POST => {
             validation::check_content_type(&head.headers)?;
@@ -73,7 +74,7 @@ async fn route(
             let service = service.as_ref();
             Ok(authentication::challenge(service, head, response))
         }
-        Method::GET => open_stream(&snapshot, head, &caller, stream_end).await,
+        Method::GET => open_stream(&snapshot, head, &caller, stream_end()).await,
         Method::DELETE => Ok(end_session(&snapshot, head, &caller)),
         _ => Ok(not_allowed(head)),
     }

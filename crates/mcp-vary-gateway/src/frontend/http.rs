@@ -171,12 +171,12 @@ impl HttpConnection {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let limits = self.gateway.current().config.limits;
-        let shared = Arc::new((self.gateway, self.stopping, peer));
-        let (kind, guard) = (self.kind, self.admitted);
+        let shared = Arc::new((self.gateway, self.stopping, peer, self.admitted));
+        let kind = self.kind;
         let service = service_fn(move |request: Request<Incoming>| {
-            let (shared, guard) = (Arc::clone(&shared), Arc::clone(&guard));
+            let shared = Arc::clone(&shared);
             async move {
-                let (gateway, stopping, peer) = &*shared;
+                let (gateway, stopping, peer, guard) = &*shared;
                 let (head, body) = request.into_parts();
                 let in_flight = guard.start_request(&head);
                 let is_from_gateway = chain::is_from_gateway(&head.headers);

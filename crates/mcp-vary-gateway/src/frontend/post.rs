@@ -41,13 +41,13 @@ use crate::session::memory_cost;
 use crate::session::replay::ReplayStreams;
 use crate::subscriptions::ListenStream;
 
-/// Answers a `POST` whose head was validated.
-pub(crate) async fn answer(
+/// Answers a `POST` whose head was validated. A stream of notifications ends with the future that `stream_end` returns.
+pub(crate) async fn answer<E: Future<Output = ()> + Send + 'static>(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
     caller: &Caller,
     body: Incoming,
-    stream_end: impl Future<Output = ()> + Send + 'static,
+    stream_end: impl FnOnce() -> E,
 ) -> Result<Response<Body>, Rejection> {
     if let Err(failure) = check_session(&gateway, head, caller, &body) {
         discard(&gateway, head, body);
@@ -70,22 +70,22 @@ pub(crate) async fn answer(
     let begun = dispatch_message(&gateway, head, caller, (&bytes, &message), params).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
-    let services = Arc::clone(&gateway.services);
-    // A request that its server works on no longer needs the configuration, which may be replaced.
-    drop(gateway);
     Ok(match begun {
         Ok(Dispatched::Answered(response)) => response,
         Ok(Dispatched::Replied(reply, resuming)) => {
             let id = message.id.unwrap_or_default();
-            let resumable = resuming.map(|client| (&services.exchange.replay_streams, client, id));
+            let streams = &gateway.services.exchange.replay_streams;
+            let resumable = resuming.map(|client| (streams, client, id));
             replied(reply, is_streamed, resumable)
         }
         Ok(Dispatched::Running(mut running)) => {
+            // A request that its server works on no longer needs the configuration, which may be replaced.
+            drop(gateway);
             running.hold_memory(memory);
             buffer_or_stream(running, patience, is_streamed).await
         }
         Ok(Dispatched::Listening(listener)) => {
-            let listener = listener.until(stream_end);
+            let listener = listener.until(stream_end());
             event_stream(Body::Stream(Stream::of_listener(listener)))
         }
         Err(reply) => json(reply),

@@ -155,7 +155,6 @@ impl VariantSelector {
         let pin = request.pin.as_ref().or(pin);
         let by_access = allowed.as_ref().and_then(|allowed| allowed.default);
         let mut offers = self.pinned_variant((order, allowed.as_deref()), pin)?;
-        let order = &Arc::clone(&offers.order);
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
                 let by_rule = by_access.or_else(rule).filter(|it| offers.allows(*it));
@@ -169,7 +168,7 @@ impl VariantSelector {
                     }
                     arm
                 };
-                offers.order = self.promoted(order, decided);
+                self.promote(&mut offers.order, decided);
             }
             return Ok(offers);
         };
@@ -184,7 +183,7 @@ impl VariantSelector {
         let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
         self.check_header(request, params)?;
         if offers.pin.is_none() {
-            offers.order = self.promoted(order, Some(index));
+            self.promote(&mut offers.order, Some(index));
         }
         offers.decided_by = match request.path {
             Some(_) => DecidedBy::Address,
@@ -304,19 +303,15 @@ impl VariantSelector {
         RpcError::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
 
-    /// `order` with `first` in front, no longer than may be advertised.
+    /// Moves `first` to the front of `order`, which gets no longer than may be advertised.
     ///
     /// > The first is the default. (SV-2: whatever fixes a client's default moves that variant to the front.)
-    fn promoted(
-        &self,
-        order: &Arc<[VariantIndex]>,
-        first: Option<VariantIndex>,
-    ) -> Arc<[VariantIndex]> {
+    fn promote(&self, order: &mut Arc<[VariantIndex]>, first: Option<VariantIndex>) {
         let Some(first) = first.filter(|first| order.first() != Some(first)) else {
-            return Arc::clone(order);
+            return;
         };
         if order.is_empty() {
-            return Arc::clone(order);
+            return;
         }
         let rest = order.iter().copied().filter(|index| *index != first);
         let mut all: Vec<_> = std::iter::once(first).chain(rest).collect();
@@ -332,7 +327,7 @@ impl VariantSelector {
                 .find(|at| stable > 1 || !is_stable(&all[*at]));
             all.remove(removed.unwrap_or(all.len() - 1));
         }
-        all.into()
+        *order = all.into();
     }
 }
 
