@@ -9,7 +9,7 @@ use wide::u8x16;
 #[inline]
 pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
+    if !inner.as_bytes().contains(&b'\\') {
         return Some(Cow::Borrowed(inner));
     }
     decoded(value, inner).map(Cow::Owned)

@@ -38,7 +38,9 @@ impl Revision {
     /// The revision that `text` names, if Vary speaks it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == text)
+        // Most clients speak the newest ones.
+        let mut newest_first = Self::ALL.into_iter().rev();
+        newest_first.find(|known| known.as_str() == text)
     }
 
     /// The date that names it.

@@ -168,8 +168,9 @@ impl fmt::Display for FeatureTag {
 }
 
 fn split(text: &str) -> Result<(Form, &str, Option<&str>), TagError> {
-    if let Some((key, value)) = text.split_once("!=") {
-        return Ok((Form::Inequality, key, Some(value)));
+    let mut pairs = text.as_bytes().windows(2);
+    if let Some(at) = pairs.position(|pair| pair == b"!=") {
+        return Ok((Form::Inequality, &text[..at], Some(&text[at + 2..])));
     }
     match (text.strip_prefix('!'), text.split_once('=')) {
         (Some(_), Some(_)) => Err(TagError::NegatedEquality),

@@ -139,10 +139,13 @@ pub(crate) fn check_chain(headers: &HeaderMap, setup: &ConfigSnapshot) -> Result
 
 /// Checks that the body is JSON.
 pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Rejection> {
-    let content_type = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
+    let content_type = headers.get(CONTENT_TYPE);
+    // The spelling of nearly all clients.
+    if content_type.is_some_and(|value| value == "application/json") {
+        return Ok(());
+    }
     let media = content_type
+        .and_then(|value| value.to_str().ok())
         .and_then(|value| value.split(';').next())
         .map(str::trim);
     if media.is_some_and(|media| media.eq_ignore_ascii_case("application/json")) {

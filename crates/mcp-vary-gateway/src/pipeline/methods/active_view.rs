@@ -3,6 +3,7 @@
 use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::json;
 use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::listing::ListKind;
@@ -71,15 +72,15 @@ impl RequestContext<'_> {
     }
 
     fn selected_variant(&self) -> Result<(VariantIndex, DecidedBy), RpcError> {
-        let requested = self.request.params.meta.get(SERVER_VARIANT_META);
-        let Some(requested) = requested else {
+        let meta = &self.request.params.meta;
+        let Some(requested) = meta.get(SERVER_VARIANT_META) else {
             let offers = &self.client.offers;
             return Ok((offers.default_variant(), offers.decided_by));
         };
         if !self.snapshot.config.variants {
             return Err(RpcError::from(&Error::VariantsNotSupported));
         }
-        let id: Option<String> = serde_json::from_str(requested).ok();
+        let id = json::unquoted(requested);
         let offers = &self.client.offers;
         let index = id.and_then(|id| self.snapshot.variant_index(&id));
         // SV-9: for a pinned credential other variants do not exist.
