@@ -46,6 +46,7 @@ mod process;
 pub mod registry;
 mod report;
 mod run;
+mod source;
 mod sse;
 mod stdio;
 mod survey;

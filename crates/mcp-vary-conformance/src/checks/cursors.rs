@@ -6,9 +6,9 @@ use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_appl
 use crate::client::{Client, KINDS, Kind, selecting};
 use crate::json::text_at;
 use crate::probe::Probe;
+use crate::source;
 
 use super::selection::any_kind;
-use super::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -6,9 +6,9 @@ use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_appl
 use crate::client::{Client, NEGOTIATION};
 use crate::json::{array_at, brief, text_at};
 use crate::probe::Probe;
+use crate::source;
 
 use super::features::{call, with_features};
-use super::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

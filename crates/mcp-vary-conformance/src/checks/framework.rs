@@ -8,8 +8,7 @@ use crate::check::{
 use crate::client::{Client, KINDS, NEGOTIATION, VARIANTS};
 use crate::json::{at, brief};
 use crate::probe::Probe;
-
-use super::source;
+use crate::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

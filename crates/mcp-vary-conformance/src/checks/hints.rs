@@ -8,9 +8,9 @@ use crate::check::{
 use crate::client::{Client, VARIANTS, selecting};
 use crate::json::{at, brief, object_at, text_at};
 use crate::probe::Probe;
+use crate::source;
 
 use super::offers::{ids, is_stable, offered};
-use super::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -8,10 +8,10 @@ use crate::check::{
 use crate::client::{Answer, Client, Kind, PROMPTS, RESOURCES, TOOLS, selecting};
 use crate::json::{array_at, at, brief, text_at};
 use crate::probe::Probe;
+use crate::source;
 use crate::survey::harmless_params;
 
 use super::selection::first;
-use super::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

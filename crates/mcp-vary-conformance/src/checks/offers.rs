@@ -8,8 +8,7 @@ use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, req
 use crate::client::{Client, VARIANTS};
 use crate::json::{array_at, at, brief, text_at};
 use crate::probe::Probe;
-
-use super::source;
+use crate::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, require};
 use crate::json::{array_at, at, brief, object_at, text_at};
 use crate::probe::Probe;
-
-use super::source;
+use crate::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -8,8 +8,7 @@ use crate::check::{
 use crate::client::{Client, KINDS, Kind, PROMPTS, RESOURCES, TOOLS, selecting, selecting_value};
 use crate::json::brief;
 use crate::probe::Probe;
-
-use super::source;
+use crate::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

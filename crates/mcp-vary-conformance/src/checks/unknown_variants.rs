@@ -8,9 +8,9 @@ use crate::check::{
 use crate::client::{Client, ErrorAnswer, Kind, PROMPTS, RESOURCES, TOOLS, VARIANTS, selecting};
 use crate::json::{at, brief, text_at};
 use crate::probe::Probe;
+use crate::source;
 
 use super::selection::any_kind;
-use super::source;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -7,8 +7,9 @@ use crate::checks::framework::is_identifier;
 use crate::client::{NEGOTIATION, VARIANTS};
 use crate::json::{at, brief, object_at};
 use crate::observation::{Observation, Scenario};
+use crate::source;
 
-use super::{not_applicable, source, violation, violation_of_run};
+use super::{not_applicable, violation, violation_of_run};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -8,8 +8,9 @@ use crate::check::{BOTH, Check, ClientVerdict, LEGACY, Level, Scope, Test};
 use crate::json::text_at;
 use crate::mock_server::answers::{CONTENT_MARK, STRUCTURE_MARK};
 use crate::observation::{End, Event, Observation, Scenario};
+use crate::source;
 
-use super::{not_applicable, source, violation, violation_of_run};
+use super::{not_applicable, violation, violation_of_run};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

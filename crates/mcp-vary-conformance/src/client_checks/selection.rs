@@ -9,9 +9,10 @@ use crate::json::brief;
 use crate::mock_server::answers::variant_of_cursor;
 use crate::mock_server::declarations::offered;
 use crate::observation::{Event, Observation, Scenario};
+use crate::source;
 
 use super::reactions::is_served;
-use super::{not_applicable, source, violation};
+use super::{not_applicable, violation};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
