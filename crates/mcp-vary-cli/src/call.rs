@@ -138,7 +138,10 @@ impl CallRequest {
             tool: args.tool.clone(),
             arguments,
             target,
-            identities: personas?,
+            identities: personas?
+                .into_iter()
+                .map(|identity| identity.selecting_variants(args.client.variant.is_some()))
+                .collect(),
         })
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct ClientIdentity {
     pub(crate) features: Option<String>,
     /// Its hints for variants; `None` if it does not support variants.
     pub(crate) hints: Option<VariantHints>,
+    /// Whether it selects variants, so that it declares the extension without hints, too.
+    pub(crate) selects_variants: bool,
 }
 
 impl ClientIdentity {
@@ -53,7 +55,16 @@ impl ClientIdentity {
         Ok(Self {
             features: features.map(str::to_owned),
             hints: (!hints.is_empty()).then_some(hints),
+            selects_variants: false,
         })
+    }
+
+    /// The same client, which selects variants or does not.
+    pub(crate) fn selecting_variants(self, selects_variants: bool) -> Self {
+        Self {
+            selects_variants,
+            ..self
+        }
     }
 
     /// The client's capabilities, JSON text.
@@ -66,8 +77,10 @@ impl ClientIdentity {
                 json!({"version": "1.0", "features": tags}),
             );
         }
-        if let Some(hints) = &self.hints {
-            extensions.insert(SERVER_VARIANTS.to_owned(), hints.to_settings());
+        let variants = self.hints.as_ref().map(VariantHints::to_settings);
+        let variants = variants.or_else(|| self.selects_variants.then(|| json!({})));
+        if let Some(variants) = variants {
+            extensions.insert(SERVER_VARIANTS.to_owned(), variants);
         }
         if extensions.is_empty() {
             return "{}".to_owned();
@@ -321,6 +334,16 @@ mod tests {
             &["useCase=planning,execution"],
             &json!({"extensions": {SERVER_VARIANTS: hints}}),
         );
+    }
+
+    /// SV-2: a client that selects a variant declares the extension, with hints or without.
+    #[test]
+    fn a_client_that_selects_variants_declares_them() {
+        let selecting = ClientIdentity::default().selecting_variants(true);
+        let expected = r#"{"extensions":{"io.modelcontextprotocol/server-variants":{}}}"#;
+        assert_eq!(selecting.capabilities(), expected);
+        let other = ClientIdentity::default().selecting_variants(false);
+        assert_eq!(other.capabilities(), "{}");
     }
 
     #[test]

@@ -60,8 +60,9 @@ struct ListedTool {
 
 impl ToolList {
     async fn read(args: &Tools, front: &TargetSession) -> Result<Self, Failure> {
-        let client = front.client(&ClientIdentity::default()).await?;
         let variant = args.client.variant.as_deref();
+        let identity = ClientIdentity::default().selecting_variants(variant.is_some());
+        let client = front.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;
         let mut tools: Vec<_> = listed

@@ -236,6 +236,20 @@ fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
             words,
             Expected::Passes(&[]),
         ));
+        let inspect = [&*vary, "inspect", "--"];
+        let words = if transport == "http" {
+            &inspect[..2]
+        } else {
+            &inspect[..]
+        };
+        // How long it stays for notifications depends on the machine, so only its declaration is checked.
+        let declaration = [&options[..], &["--only", "SV-2/client-declares-variants"]].concat();
+        jobs.push(command(
+            &format!("client vary inspect {transport}"),
+            &declaration,
+            words,
+            Expected::Passes(&[]),
+        ));
     }
     Ok(jobs)
 }
