@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
+use mcp_vary_upstream::UpstreamConfig;
 
 use super::reader::{Located, Reader, meant_or_known};
 use super::schema_builder::SchemaBuilder;
@@ -81,14 +82,40 @@ pub(super) fn variants_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     ids
 }
 
-/// Reports references to variants that are not declared.
-pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
+/// Reports references to variants that are neither declared nor those of a server with `passthrough`.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    named: &[Named],
+    ids: &[VariantId],
+    servers: &[UpstreamConfig],
+) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
     for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
-        let fix = meant_or_known(id.as_str(), &names);
-        let diagnostic = Diagnostic::new(*at, key.as_str(), "is not a variant");
+        let (what, fix) = match server_of(id, servers) {
+            Some(server) if server.passthrough.is_none() => {
+                let fix = format!(
+                    "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
+                    server.name
+                );
+                ("is not a variant", fix)
+            }
+            Some(_) if key.starts_with("experiments") => {
+                let what = "is a variant of a server, which exists only while the server is connected: its clients would \
+                            change their arm";
+                (what, "compare variants of the file".to_owned())
+            }
+            Some(_) => continue,
+            None => ("is not a variant", meant_or_known(id.as_str(), &names)),
+        };
+        let diagnostic = Diagnostic::new(*at, key.as_str(), what);
         reader.diagnostics.push(diagnostic.with_fix(fix));
     }
+}
+
+/// The server that `id` names a variant of: `<server>/<id>`. Which variants it has is known once it is connected.
+fn server_of<'s>(id: &VariantId, servers: &'s [UpstreamConfig]) -> Option<&'s UpstreamConfig> {
+    let (server, _) = id.as_str().split_once('/')?;
+    servers.iter().find(|known| known.name == server)
 }
 
 /// The schema of `clients`.

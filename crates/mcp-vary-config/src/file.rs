@@ -249,7 +249,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
         }
     }
-    clients::check(reader, &draft.named, &draft.variants.ids());
+    let servers = &draft.servers.enabled;
+    clients::check(reader, &draft.named, &draft.variants.ids(), servers);
     let hints = draft.variants.hints();
     ranking::check(reader, &draft.weighted, &hints);
     ranking::check_hints(reader, &field, &draft.config.weights, &hints);

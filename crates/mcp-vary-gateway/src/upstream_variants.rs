@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_upstream::ConnectionState;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -15,6 +15,10 @@ use crate::pool::upstream_variants::is_passed_through;
 /// The longest wait for the lists of new variants. Other servers, and changes of the configuration, wait meanwhile; lists
 /// that are read later are announced.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// The pause before the variants of the same server are compared again: each other answer replaces the snapshot, and a
+/// server could have another one with each connection.
+const PAUSE: Duration = Duration::from_secs(1);
 
 impl Gateway {
     /// Offers the variants that the servers have by now. If they differ from those that are offered, the configuration
@@ -42,6 +46,9 @@ impl Gateway {
             after.pool.publish().await;
         }
         info!(variants = ids.join(" "), "variants of servers offered");
+        for id in after.config.unknown_variants(&after.variant_set) {
+            warn!(%id, "rules name a variant that its server does not offer");
+        }
     }
 
     /// The snapshot of the same configuration with the variants that are known by now. It waits a moment for their lists.
@@ -74,10 +81,14 @@ impl Gateway {
                     let state_now = state.borrow_and_update().clone();
                     match state_now {
                         ConnectionState::Closed => return,
-                        ConnectionState::Connected(_) => match gateway.upgrade() {
-                            Some(gateway) => gateway.offer_upstream_variants().await,
-                            None => return,
-                        },
+                        ConnectionState::Connected(_) => {
+                            let Some(gateway) = gateway.upgrade() else {
+                                return;
+                            };
+                            gateway.offer_upstream_variants().await;
+                            drop(gateway);
+                            tokio::time::sleep(PAUSE).await;
+                        }
                         _ => {}
                     }
                     if state.changed().await.is_err() {

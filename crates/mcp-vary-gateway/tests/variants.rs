@@ -21,6 +21,8 @@ mod variants {
     mod offers;
     mod pagination;
     mod passthrough;
+    mod passthrough_features;
+    mod passthrough_rules;
     mod rules_by_variant;
     mod selection;
     mod server_names;

@@ -64,13 +64,34 @@ pub enum Shaper {
     Resource(ResourceShaper),
     /// The result of `prompts/get`.
     Prompt(PromptShaper),
+    /// The result of a tool that the server has shaped, for a client that also reads texts: a structured value without a
+    /// text gets one.
+    Text,
 }
 
 impl Shaper {
+    /// What is left to do with the result of a server that shapes it for the client itself: which fields the client
+    /// reads. `None` if the result stays as it is.
+    #[must_use]
+    pub fn after_server(self) -> Option<Self> {
+        let Self::Tool(mut shaper) = self else {
+            return None;
+        };
+        shaper.features = None;
+        shaper.matched_rule = None;
+        shaper.report = false;
+        match shaper.fields() {
+            ResultFields::Both if shaper.always_both || !shaper.is_linked => Some(Self::Text),
+            ResultFields::Both => None,
+            _ => Some(Self::Tool(shaper)),
+        }
+    }
+
     /// Shapes `result`. Returns the same bytes if nothing changes.
     pub fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let (what, listener, shaped) = match self {
             Self::Tool(shaping) => return shaping.apply(result),
+            Self::Text => return with_text_content(result),
             Self::Resource(shaping) => ("resource", &shaping.target, shaping.apply(result)),
             Self::Prompt(shaping) => ("prompt", &shaping.target, shaping.apply(result)),
         };

@@ -24,6 +24,11 @@ impl VariantScope {
         Self(Some(variants))
     }
 
+    /// The variants that the rule names.
+    pub fn ids(&self) -> impl Iterator<Item = &VariantId> {
+        self.0.iter().flatten()
+    }
+
     /// Whether the rule applies in `variant`. A rule that names no variants applies in all of them.
     #[must_use]
     pub fn contains(&self, variant: &VariantId) -> bool {

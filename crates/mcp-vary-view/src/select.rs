@@ -268,6 +268,16 @@ impl Selection {
                 .any(|rule| rule.matches_names(item, true))
     }
 
+    /// Whether the selection can include items of `server`.
+    #[must_use]
+    pub fn may_select_from(&self, server: &str) -> bool {
+        let may_match = |rule: &Rule| {
+            let pattern = rule.server.as_ref();
+            pattern.is_none_or(|pattern| pattern.matches(server))
+        };
+        self.include.is_empty() || self.include.iter().any(may_match)
+    }
+
     /// The rules that match none of `items`, which are most likely mistakes. `key` is the key of the selection, such
     /// as `tools`.
     #[must_use]

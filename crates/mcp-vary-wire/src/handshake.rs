@@ -1,7 +1,8 @@
 //! What a server declared about itself when the connection was opened.
 
 use mcp_vary::error::Era;
-use mcp_vary::extension::{SERVER_VARIANTS, settings};
+use mcp_vary::extension::{SERVER_VARIANTS, declared, settings};
+use mcp_vary::feature::Features;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -88,6 +89,13 @@ impl Handshake {
     #[must_use]
     pub fn has_more_variants(&self) -> bool {
         self.variant_settings().get("moreVariantsAvailable") == Some(&Value::Bool(true))
+    }
+
+    /// Whether the server itself negotiates content, so that it can receive the feature tags of clients.
+    #[must_use]
+    pub fn negotiates_content(&self) -> bool {
+        let capabilities: Value = serde_json::from_str(&self.capabilities).unwrap_or_default();
+        declared::<Features>(&capabilities).carrier.is_some()
     }
 
     /// What the server declares of the extension server-variants; null without it.

@@ -93,3 +93,42 @@ fn the_variants_of_a_server_can_be_selected_by_clients() {
         assert_eq!(found, expected, "{variant}: {listed}");
     }
 }
+
+/// EXT-9, CN-19: a real Vary behind a Vary, over HTTP and as a program: what a client gets under a variant of the inner one,
+/// whatever feature tags it declares, is byte for byte what the inner one alone answers.
+#[test]
+fn results_under_a_variant_of_a_server_are_those_of_the_server() {
+    let inner = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let url = inner.url();
+    let program = format!("command: {VARY}, args: [serve, --stdio, --, {VARY}, weather]");
+    let text = format!(
+        "servers:\n  far: {{url: \"{url}\", passthrough: on}}\n  near: {{{program}, passthrough: on}}\nlisten: 0\n"
+    );
+    let path = file("upstream-variants-features.yaml", &text);
+    let outer = Server::start(&["serve", path.to_str().unwrap()]);
+    let call = |server: &Server, tool: &str, variant: &str, tags: &str| {
+        let features = format!("--features={tags}");
+        let called = [
+            "call",
+            tool,
+            "location=Bern",
+            "--json",
+            "--variant",
+            variant,
+            &features,
+        ];
+        run(&[&called[..], &[&server.url()]].concat()).data(0)
+    };
+    for tags in [
+        "human",
+        "agent,format=json",
+        "format=text,verbosity=compact",
+    ] {
+        let alone = call(&inner, "get_weather", "standard", tags);
+        for name in ["far", "near"] {
+            let tool = format!("{name}_get_weather");
+            let passed = call(&outer, &tool, &format!("{name}/standard"), tags);
+            assert_eq!(passed, alone, "{name} {tags}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use http::Uri;
+use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::{Isolation, Limits, Passthrough, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
@@ -176,10 +177,10 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "forward-extensions",
-        about: "extensions whose settings are forwarded to the server when a client declares them",
+        about: "extensions whose settings are forwarded to the server when a client declares them; not those that Vary negotiates itself",
         default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
         takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
-            draft.mirrored = Some(reader.strings(field))
+            draft.mirrored = Some(read_forwarded(reader, field))
         }),
     },
     KeySpec {
@@ -192,7 +193,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "passthrough",
-        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come last, whatever the hints of a client; with `{rank: on}` their hints rank them among the others. Without effect with `variants: off`",
+        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come last, whatever the hints of a client; with `{rank: on}` their hints rank them among the others. If the server negotiates content, it gets the feature tags of clients under these variants, and shapes their results. Without effect with `variants: off`",
         default: "off",
         takes: ValueKind::Other(passthrough_shape, read_passthrough),
     },
@@ -247,6 +248,19 @@ const PASSTHROUGH: &[KeySpec<Passthrough>] = &[KeySpec {
 
 fn passthrough_shape(schema: &mut SchemaBuilder) -> Value {
     json!({"anyOf": [schema.switch(), schema.table(&[PASSTHROUGH])]})
+}
+
+/// Reads the extensions to forward. Those that Vary negotiates itself are none of them.
+fn read_forwarded(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<String> {
+    for item in reader.list(field) {
+        let id = reader.word(&item);
+        if id.is_some_and(|id| EXTENSIONS.iter().any(|extension| extension.id == id)) {
+            let what = "is negotiated by Vary itself";
+            let fix = "remove it; `passthrough: on` offers the variants of the server, and forwards feature tags under them";
+            reader.report(&item, what, fix);
+        }
+    }
+    reader.strings(field)
 }
 
 fn read_passthrough(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {

@@ -66,6 +66,7 @@ pub(crate) fn legacy_client(
         presumed_features: outcome.features,
         json: outcome.json,
         capabilities: Arc::default(),
+        forwardable: Arc::clone(&negotiated.class),
         class: pool.key(
             &negotiated.class,
             (Some(session.client), caller.principal.as_ref()),
@@ -158,6 +159,7 @@ pub(crate) fn modern_client(
         json: outcome.json,
         session: None,
         capabilities: Arc::clone(&declared.capabilities),
+        forwardable: Arc::clone(&declared.forwardable),
         class: snapshot
             .pool
             .key(&declared.forwardable, (None, principal), Era::Modern),

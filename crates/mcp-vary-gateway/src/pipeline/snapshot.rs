@@ -136,8 +136,9 @@ fn offered_upstream(config: &mut Config, services: &Services) -> OfferedVariants
             .for_each(|server| server.passthrough = None);
     }
     let is_named_already = |id: &VariantId| config.variant_set.index_of(id.as_str()).is_some();
+    let shaped_here = |server: &str, id: &VariantId| config.shapes_results_of(server, id);
     let known = &services.upstream_variants;
-    let mut upstream = known.offered(servers, is_named_already);
+    let mut upstream = known.offered(servers, is_named_already, shaped_here);
     config.servers = std::mem::take(&mut upstream.servers);
     upstream
 }
@@ -254,13 +255,14 @@ impl ConfigSnapshot {
             let declared = DeclaredFeatures::read(&value, &self.services.ignored_declarations);
             let features = declared.features.clone();
             let features = features.filter(|_| self.config.negotiation);
+            let pool = &self.pool;
             ParsedCapabilities {
                 hints: HintsKey::of(&declared.hints),
                 missing_required: self.missing_required(&value, &declared),
                 declared,
-                features: features.map(Arc::new),
                 capabilities: Arc::new(capability_names(&value)),
-                forwardable: self.pool.forwardable_capabilities(&value),
+                forwardable: pool.forwardable_capabilities(&value, features.as_ref()),
+                features: features.map(Arc::new),
             }
         });
         Ok(parsed)

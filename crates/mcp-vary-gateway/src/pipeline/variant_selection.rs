@@ -128,10 +128,12 @@ impl VariantSelector {
         by_model.unwrap_or_else(|| self.ranked_by_rules(client, visible))
     }
 
-    /// The variant of a client whose rules name `variant`, or none.
+    /// The variant of a client whose rules name `variant`, or none. A variant of a server that is not connected yet counts
+    /// as not named.
     pub(crate) fn by_rule(&self, variant: Option<&VariantId>) -> Option<VariantIndex> {
-        let variant = variant.or(self.default.as_ref())?;
-        self.variant_set.index_of(variant.as_str())
+        let known = |id: &VariantId| self.variant_set.index_of(id.as_str());
+        let default = || self.default.as_ref().and_then(known);
+        variant.and_then(known).or_else(default)
     }
 
     /// The variants of a client: `order`, with the selected one first.

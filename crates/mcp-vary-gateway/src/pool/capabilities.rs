@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::feature::Features;
 use mcp_vary_wire::server_request_support;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
+use super::feature_tags::canonical_settings;
 use crate::session::BASE_CLASS;
 
 /// The capabilities to declare to a server: the configured ones, and the forwardable ones of the class.
@@ -54,20 +57,27 @@ pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
 }
 
 /// The capabilities of a client that may be forwarded: those for server requests, and the settings of the `allowed`
-/// extensions, in canonical form.
+/// extensions, in canonical form. `features` are those that the client negotiated.
 pub(super) fn forwardable_capabilities(
     capabilities: &Value,
+    features: Option<&Features>,
     allowed: &BTreeSet<String>,
 ) -> Arc<str> {
     let requests = server_request_support::forwardable_capabilities(capabilities);
     let declared = capabilities.get("extensions").and_then(Value::as_object);
     let mut extensions = Map::new();
     for id in allowed {
-        let settings = declared.and_then(|declared| declared.get(id));
-        let Some(settings) = settings.filter(|settings| settings.is_object()) else {
+        let settings = match id.as_str() {
+            CONTENT_NEGOTIATION => features.map(canonical_settings),
+            _ => {
+                let settings = declared.and_then(|declared| declared.get(id));
+                let settings = settings.filter(|settings| settings.is_object());
+                settings.map(|settings| sanitized(settings, 0).unwrap_or_default())
+            }
+        };
+        let Some(settings) = settings else {
             continue;
         };
-        let settings = sanitized(settings, 0).unwrap_or_default();
         extensions.insert(id.clone(), settings);
         if class_capabilities(&requests, &extensions).len() > MAX_CLASS_CAPABILITIES {
             extensions.remove(id);
@@ -124,13 +134,17 @@ const MAX_CLASS_CAPABILITIES: usize = 512;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::feature_tags::declare_features;
 
     const UI: &str = "io.modelcontextprotocol/ui";
 
     #[track_caller]
     fn is_mirrored(capabilities: &Value, expected: &str) {
         let allowed = BTreeSet::from([UI.to_owned()]);
-        assert_eq!(&*forwardable_capabilities(capabilities, &allowed), expected);
+        assert_eq!(
+            &*forwardable_capabilities(capabilities, None, &allowed),
+            expected
+        );
     }
 
     #[test]
@@ -185,5 +199,35 @@ mod tests {
         );
         let requests = capabilities_for_server(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
         assert_eq!(requests, r#"{"roots":{},"sampling":{}}"#);
+    }
+
+    /// EXT-9: clients with the same tags in another order share connections; the order of one key's values stays.
+    #[test]
+    fn tags_are_declared_in_canonical_form() {
+        let allowed = BTreeSet::from([CONTENT_NEGOTIATION.to_owned()]);
+        let forwardable = |tags: &str| {
+            let (features, _) = Features::from_tags(tags.split(','));
+            forwardable_capabilities(&json!({}), Some(&features), &allowed)
+        };
+        let expected = r#"{"extensions":{"io.modelcontextprotocol/content-negotiation":{"version":"1.0","features":["agent","format=text","format=json","!interactive"]}}}"#;
+        for tags in [
+            "!interactive,format=text,agent,format=json",
+            "agent,!interactive,format=text,format=json",
+        ] {
+            assert_eq!(&*forwardable(tags), expected);
+        }
+        let declared = |tags: &str| {
+            let (features, _) = Features::from_tags(tags.split(','));
+            declare_features(expected, &features)
+        };
+        assert!(declared("agent,!interactive,format=text,format=json"));
+        assert!(!declared("agent,!interactive,format=json,format=text"));
+        assert!(!declared("agent"));
+        let long: Vec<_> = (0..8)
+            .map(|n| format!("x-{n}={}", "v".repeat(80)))
+            .collect();
+        assert_eq!(&*forwardable(&long.join(",")), BASE_CLASS);
+        let none = forwardable_capabilities(&json!({}), None, &allowed);
+        assert_eq!(&*none, BASE_CLASS);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod client_lists;
 pub(crate) mod connection_id;
 mod connections;
 pub(crate) mod dedicated;
+pub(crate) mod feature_tags;
 mod last_use;
 pub(crate) mod list_reading;
 pub(crate) mod live_catalog;
@@ -38,6 +39,7 @@ use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
 use crate::session::{AccessKey, BASE_CLASS, PoolKey};
 use futures_util::future::join_all;
+use mcp_vary::feature::Features;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
@@ -197,8 +199,12 @@ impl UpstreamPool {
     }
 
     /// The capabilities of a client that may be forwarded to servers.
-    pub(crate) fn forwardable_capabilities(&self, capabilities: &Value) -> Arc<str> {
-        forwardable_capabilities(capabilities, &self.forwarded_extensions)
+    pub(crate) fn forwardable_capabilities(
+        &self,
+        capabilities: &Value,
+        features: Option<&Features>,
+    ) -> Arc<str> {
+        forwardable_capabilities(capabilities, features, &self.forwarded_extensions)
     }
 
     /// The capabilities to declare to a server for a client of `class` with the `forwardable` capabilities.
@@ -240,6 +246,7 @@ impl UpstreamPool {
         (session, principal): (Option<ClientId>, Option<&Arc<Principal>>),
         era: Era,
     ) -> Option<PoolKey> {
+        let capabilities = self.connection_capabilities(capabilities, era);
         let access = self.access.as_ref();
         let access = access.map(|access| AccessKey(access.class_of(principal)));
         let claims = self.claim_headers(principal);
@@ -249,11 +256,11 @@ impl UpstreamPool {
             .filter(|_| self.isolates_principals(era));
         let particular = session.is_some()
             || principal.is_some()
-            || &**capabilities != BASE_CLASS
+            || *capabilities != *BASE_CLASS
             || self.era_of_base(era) != era
             || access.is_some();
         particular.then(|| PoolKey {
-            capabilities: Arc::clone(capabilities),
+            capabilities,
             session,
             principal,
             access,

@@ -17,6 +17,7 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use crate::pool::capabilities::capabilities_for_server;
 use crate::pool::dedicated::DedicatedPool;
+use crate::pool::feature_tags::without_features;
 use crate::session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
@@ -177,12 +178,19 @@ impl PooledServer {
             // It is never opened, so it takes no place.
             return Ok(self.open(config.into_owned()));
         }
-        let wanted = self.connection_key(key);
+        let mut wanted = self.connection_key(key);
         let owner = wanted.owner;
         let mut connections = self.connections.lock();
         connections.retain(|_, connection| connection.strong_count() > 0);
         if let Some(connection) = self.found(&connections, &wanted) {
             return Ok(connection);
+        }
+        // A user who declares ever new tags leaves half of the connections to others.
+        if owner.is_some() && connections.len() >= config.limits.connections / 2 {
+            wanted.capabilities = without_features(&wanted.capabilities).into_owned();
+            if let Some(connection) = self.found(&connections, &wanted) {
+                return Ok(connection);
+            }
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
         // are.
@@ -225,7 +233,7 @@ impl PooledServer {
             capabilities: capabilities_for_server(
                 &config.capabilities,
                 &key.capabilities,
-                &config.forwarded_extensions,
+                &self.declared_extensions(key.era),
             ),
             owner: self.owner(key),
             claims: claims.unwrap_or_default().into(),

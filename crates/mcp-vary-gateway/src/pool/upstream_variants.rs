@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary::extension::CONTENT_NEGOTIATION;
 use mcp_vary::variant::{Date, DeprecationInfo, ServerVariant, VariantId};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::UpstreamConfig;
@@ -20,7 +21,14 @@ use super::source::ServerSource;
 ///
 /// [`MAX_OFFERED_VARIANTS`]: mcp_vary_wire::handshake::MAX_OFFERED_VARIANTS
 #[derive(Debug, Default)]
-pub(crate) struct UpstreamVariants(Lock<BTreeMap<Arc<str>, Vec<ServerVariant>>>);
+pub(crate) struct UpstreamVariants(Lock<BTreeMap<Arc<str>, Declared>>);
+
+/// What a server declares of the two extensions.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct Declared {
+    variants: Vec<ServerVariant>,
+    negotiates_content: bool,
+}
 
 /// The sources of these variants, and how clients see them.
 #[derive(Debug, Default)]
@@ -42,18 +50,24 @@ impl UpstreamVariants {
             let Some(connection) = source.connection.current() else {
                 continue;
             };
-            let declared = connection.handshake().variant_declarations();
+            let handshake = connection.handshake();
+            let declared = Declared {
+                variants: handshake.variant_declarations(),
+                negotiates_content: handshake.negotiates_content(),
+            };
             let before = known.insert(Arc::clone(&source.server_name), declared);
             has_changed |= before.unwrap_or_default() != known[&source.server_name];
         }
         has_changed
     }
 
-    /// The sources and variants to offer with `servers`, besides the variants `taken` of the configuration.
+    /// The sources and variants to offer with `servers`, besides the variants `taken` of the configuration. A server that
+    /// negotiates content shapes the results of its variants itself, except those that are `shaped_here`.
     pub(crate) fn offered(
         &self,
         mut servers: Vec<UpstreamConfig>,
         taken: impl Fn(&VariantId) -> bool,
+        shaped_here: impl Fn(&str, &VariantId) -> bool,
     ) -> OfferedVariants {
         // A configuration that is used again has the sources that were known before.
         servers.retain(|server| server.variant_of.is_none());
@@ -65,10 +79,11 @@ impl UpstreamVariants {
             let Some(passthrough) = server.passthrough else {
                 continue;
             };
-            let declared = known.get(server.name.as_str());
-            let declared = declared.map_or(&[][..], Vec::as_slice);
-            for variant in declared {
-                let Some(seen) = as_offered(server, variant, declared) else {
+            let Some(declared) = known.get(server.name.as_str()) else {
+                continue;
+            };
+            for variant in &declared.variants {
+                let Some(seen) = as_offered(server, variant, &declared.variants) else {
                     continue;
                 };
                 let is_known = offered.variants.iter().any(|known| known.id == seen.id);
@@ -79,7 +94,12 @@ impl UpstreamVariants {
                 if !passthrough.rank {
                     offered.unranked.insert(seen.id.clone());
                 }
-                sources.push(server.of_upstream_variant(&variant.id));
+                let mut source = server.of_upstream_variant(&variant.id);
+                if declared.negotiates_content && !shaped_here(&server.name, &seen.id) {
+                    let extension = CONTENT_NEGOTIATION.to_owned();
+                    source.forwarded_extensions.push(extension);
+                }
+                sources.push(source);
                 offered.variants.push(seen);
             }
         }
@@ -142,7 +162,14 @@ mod tests {
 
     fn known(variants: &[(&str, Vec<ServerVariant>)]) -> UpstreamVariants {
         let known = variants.iter().cloned();
-        let known = known.map(|(server, variants)| (server.into(), variants));
+        let known = known.map(|(server, variants)| {
+            let negotiates_content = server == "crm";
+            let declared = Declared {
+                variants,
+                negotiates_content,
+            };
+            (server.into(), declared)
+        });
         UpstreamVariants(Lock::new(known.collect()))
     }
 
@@ -162,7 +189,7 @@ mod tests {
             server("web", ranked),
         ];
         let taken = |id: &VariantId| *id == *"crm/human";
-        let offered = variants.offered(servers, taken);
+        let offered = variants.offered(servers, taken, |_, _| false);
         let servers = offered.servers.iter();
         let names: Vec<_> = servers
             .map(|it| (it.name.as_str(), it.server_name()))
@@ -178,7 +205,7 @@ mod tests {
         let unranked: Vec<_> = offered.unranked.iter().map(VariantId::as_str).collect();
         assert_eq!(unranked, ["crm/agent"]);
         // The same configuration again has the same sources.
-        let again = variants.offered(offered.servers, taken);
+        let again = variants.offered(offered.servers, taken, |_, _| false);
         assert_eq!(again.servers.len(), expected.len());
         assert_eq!(again.variants, offered.variants);
     }
@@ -204,7 +231,7 @@ mod tests {
             ],
         )]);
         let servers = vec![server("crm", Some(Passthrough::default()))];
-        let offered = variants.offered(servers, |_| false);
+        let offered = variants.offered(servers, |_| false, |_, _| false);
         let shown = offered.variants.iter().map(|it| {
             let info = it.deprecation_info.as_ref().unwrap();
             assert_eq!(it.status, Status::Deprecated);
@@ -218,5 +245,25 @@ mod tests {
             ("crm/c", None, Some("2027-01-31T00:00:00Z")),
         ];
         assert_eq!(shown, expected);
+    }
+
+    /// EXT-9: feature tags are forwarded to the variants of a server that negotiates content, and not to those whose
+    /// results rules of the file shape.
+    #[test]
+    fn tags_are_forwarded_to_servers_that_negotiate_content() {
+        let variants = known(&[
+            ("crm", vec![variant("agent"), variant("human")]),
+            ("web", vec![variant("agent")]),
+        ]);
+        let servers = ["crm", "web"].map(|name| server(name, Some(Passthrough::default())));
+        let shaped_here = |server: &str, id: &VariantId| server == "crm" && *id == *"crm/human";
+        let offered = variants.offered(servers.into(), |_| false, shaped_here);
+        let forwards = |source: &UpstreamConfig| {
+            let mut forwarded = source.forwarded_extensions.iter();
+            forwarded.any(|id| id == CONTENT_NEGOTIATION)
+        };
+        let sources = offered.servers.iter().filter(|source| forwards(source));
+        let names: Vec<_> = sources.map(|source| source.name.as_str()).collect();
+        assert_eq!(names, ["crm/agent"]);
     }
 }

@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::audit::RequestRecord;
 use crate::session::caller::sealed_principal;
 use crate::session::participation::Participation;
-use crate::session::{BASE_CLASS, PoolKey, Session};
+use crate::session::{PoolKey, Session};
 use crate::settings::rates::VariantUser;
 
 /// What a client's capabilities declare for the two extensions.
@@ -74,6 +74,8 @@ pub(crate) struct Client {
     pub(crate) json: JsonRule,
     /// The names of the MCP capabilities that it declared, and of their members: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// Its capabilities that may be forwarded to servers, JSON text.
+    pub(crate) forwardable: Arc<str>,
     /// The class whose connections it uses; `None` without special capabilities.
     pub(crate) class: Option<PoolKey>,
     /// The session of a legacy client.
@@ -138,16 +140,9 @@ impl Client {
             .or(address.map(VariantUser::Address))
     }
 
-    /// Its capabilities that may be forwarded to servers, JSON text.
-    pub(crate) fn forwardable(&self) -> &str {
-        self.class
-            .as_ref()
-            .map_or(BASE_CLASS, |class| &class.capabilities)
-    }
-
     /// The server requests that it accepts.
     pub(crate) fn server_request_support(&self) -> ServerRequestSupport {
-        ServerRequestSupport::from_capabilities(self.forwardable())
+        ServerRequestSupport::from_capabilities(&self.forwardable)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The settings with which a gateway starts.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
+use mcp_vary::variant::VariantId;
 use mcp_vary::variant::{self, Date};
 use mcp_vary_access::Principal;
 use mcp_vary_audit::AuditLog;
@@ -278,6 +280,36 @@ impl Config {
     pub fn with_required(mut self, extension: ExtensionId) -> Self {
         self.required.push(extension);
         self
+    }
+
+    /// Whether rules for results, resources or prompts may shape what `server` returns under `variant`.
+    pub(crate) fn shapes_results_of(&self, server: &str, variant: &VariantId) -> bool {
+        let tools = self.results.0.iter();
+        let resources = self.resource_results.0.iter();
+        let prompts = self.prompt_results.0.iter();
+        let rules = tools.map(|rule| (&rule.tools, &rule.variants));
+        let rules = rules.chain(resources.map(|rule| (&rule.uris, &rule.variants)));
+        let mut rules = rules.chain(prompts.map(|rule| (&rule.prompts, &rule.variants)));
+        rules.any(|(items, variants)| items.may_select_from(server) && variants.contains(variant))
+    }
+
+    /// The variants that rules for clients, for results, resources and prompts, and for access name, and that `variants`
+    /// does not have.
+    pub(crate) fn unknown_variants(&self, variants: &VariantSet) -> BTreeSet<&VariantId> {
+        let clients = self.selection.rules.iter();
+        let clients = clients.filter_map(|rule| rule.variant.as_ref());
+        let tools = self.results.0.iter().flat_map(|rule| rule.variants.ids());
+        let resources = self.resource_results.0.iter();
+        let resources = resources.flat_map(|rule| rule.variants.ids());
+        let prompts = self.prompt_results.0.iter();
+        let prompts = prompts.flat_map(|rule| rule.variants.ids());
+        let access = self.access.iter().flat_map(|access| access.policy.rules());
+        let access = access.flat_map(|rule| rule.variants().unwrap_or_default());
+        let named = clients.chain(&self.selection.default).chain(tools);
+        let named = named.chain(resources).chain(prompts).chain(access);
+        named
+            .filter(|id| variants.index_of(id.as_str()).is_none())
+            .collect()
     }
 
     /// Whether JSON is always sent both as text and as structured value.

@@ -29,14 +29,14 @@ const BY_RULES: [&str; 4] = ["a", "b", "c", "old"];
 /// What the model says when it is well.
 const ORDER: &str = r#"{"ranking":["old","c","a","b"]}"#;
 
-fn key(person: u8) -> String {
+pub(super) fn key(person: u8) -> String {
     let mut random = [7; 32];
     random[0] = person;
     ApiKey::from_random(random).expose().to_owned()
 }
 
 /// Twenty people, of whom the even ones are in the group `dev`.
-fn everybody() -> Authentication {
+pub(super) fn everybody() -> Authentication {
     let entries = (0..20).map(|person| {
         let group = if person % 2 == 0 { "dev" } else { "ops" };
         let claims = json!({"groups": [group]});

@@ -21,7 +21,7 @@ use crate::support::{Harness, before, limits, variant};
 
 /// A server of either era with the variants `agent`, `human` and `old`: each lists `list`, a tool that has its name, and
 /// `delete`; without a selector only `list`. It says under which variant it was called.
-fn answer(seen: &ReceivedRequest, is_modern: bool, offered: &Value) -> Option<Reply> {
+pub(super) fn answer(seen: &ReceivedRequest, is_modern: bool, offered: &Value) -> Option<Reply> {
     let capabilities = json!({
         "tools": {}, "resources": {}, "extensions": {SERVER_VARIANTS: {"availableVariants": offered}},
     });
@@ -57,12 +57,12 @@ fn offered() -> Value {
     ])
 }
 
-async fn peer(is_modern: bool) -> ScriptedServer {
+pub(super) async fn peer(is_modern: bool) -> ScriptedServer {
     ScriptedServer::start(move |seen| answer(seen, is_modern, &offered())).await
 }
 
 /// `config` with the variant `standard` only, and those of its servers.
-fn passed_through(mut config: Config, passthrough: Passthrough) -> Config {
+pub(super) fn passed_through(mut config: Config, passthrough: Passthrough) -> Config {
     for server in &mut config.servers {
         server.passthrough = Some(passthrough);
     }
@@ -86,7 +86,7 @@ async fn available(harness: &Harness, capabilities: &Value) -> Vec<Value> {
     settings["availableVariants"].as_array().unwrap().clone()
 }
 
-async fn available_ids(harness: &Harness, capabilities: &Value) -> Vec<String> {
+pub(super) async fn available_ids(harness: &Harness, capabilities: &Value) -> Vec<String> {
     let all = available(harness, capabilities).await;
     let ids = all.iter().map(|it| it["id"].as_str().unwrap().to_owned());
     ids.collect()
@@ -257,7 +257,7 @@ async fn variants_of_two_servers_are_kept_apart() {
     }
 }
 
-fn from_file(text: &str) -> Config {
+pub(super) fn from_file(text: &str) -> Config {
     let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
     let file = Source::new("vary.yaml", text).read(&|_| None);
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));

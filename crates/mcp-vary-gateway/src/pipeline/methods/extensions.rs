@@ -71,7 +71,7 @@ impl RequestContext<'_> {
 
     /// The server that declares an extension that the client declares, too, if only one does.
     fn server_of_the_same_extension(&self, view: ViewIndex) -> Option<ServerIndex> {
-        let extensions = edit::get(self.client.forwardable(), "extensions")?;
+        let extensions = edit::get(&self.client.forwardable, "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
         let server_snapshot = self.catalog.servers();
         let mut sharing = server_snapshot.filter(|(server, server_snapshot)| {

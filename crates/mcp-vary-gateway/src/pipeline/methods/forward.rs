@@ -5,11 +5,13 @@ use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
+use mcp_vary_results::shaper::Shaper;
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, UpstreamConnection};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::log_level::level_name;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -25,6 +27,7 @@ use crate::pipeline::method_action::MethodAction;
 use crate::pipeline::methods::Dispatch;
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
+use crate::pool::feature_tags::{declare_features, forwards_features};
 use crate::session::{BASE_CLASS, Session};
 
 /// The result of a method's checks: where its request goes, and the plan for its response.
@@ -88,7 +91,7 @@ impl RequestContext<'_> {
         let source = Arc::clone(self.class.source(forwarding.server));
         let turn = source.connection.acquire().await?;
         if let RoundTrip::Suspended(call) = round {
-            return self.continue_suspended(call, turn, finish);
+            return self.continue_suspended(call, forwarding.server, turn, finish);
         }
         // The server of such a task is modern: it sends its requests in results, so it needs no dedicated connection.
         let has_task = finish.plan.task.as_ref();
@@ -110,7 +113,7 @@ impl RequestContext<'_> {
         let (is_repeatable, is_by_task) = (forwarding.is_retryable, forwarding.implicit_task);
         let road = self.task_connection(&line, &finish);
         let sent = SentRequest {
-            request: self.request(&upstream, &finish, forwarding),
+            request: self.request(&upstream, &mut finish, forwarding),
             supervised: line,
             connection: upstream,
         };
@@ -133,7 +136,7 @@ impl RequestContext<'_> {
     fn request(
         &mut self,
         upstream: &UpstreamConnection,
-        finish: &ResponseContext,
+        finish: &mut ResponseContext,
         forwarding: ForwardRequest,
     ) -> Request {
         let sent_capabilities = self.sent_capabilities(forwarding.server, finish.upstream);
@@ -141,6 +144,8 @@ impl RequestContext<'_> {
         let sent_capabilities = sent_capabilities
             .as_deref()
             .unwrap_or_else(|| upstream.capabilities());
+        let (handshake, plan) = (Some(upstream.handshake()), &mut finish.plan);
+        self.leave_shaping(forwarding.server, handshake, sent_capabilities, plan);
         let task = finish.plan.task.as_ref();
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
@@ -180,10 +185,30 @@ impl RequestContext<'_> {
     /// The capabilities that a server of `era` gets with the request, if they may differ from those of the class: a
     /// class may have clients with other capabilities, and a server without sessions gets those of each client.
     pub(crate) fn sent_capabilities(&self, server: ServerIndex, era: Era) -> Option<Arc<str>> {
-        let mirrored = self.client.forwardable();
-        let may_differ = era == Era::Modern && mirrored != BASE_CLASS;
+        let forwardable = &*self.client.forwardable;
+        let may_differ = era == Era::Modern && forwardable != BASE_CLASS;
         let classes = &self.snapshot.pool;
-        may_differ.then(|| classes.capabilities_for(&self.class, server, mirrored))
+        may_differ.then(|| classes.capabilities_for(&self.class, server, forwardable))
+    }
+
+    /// Leaves the shaping of the result to the server if that negotiates content itself, and got the client's feature
+    /// tags with the `declared` capabilities: nothing is shaped twice.
+    pub(crate) fn leave_shaping(
+        &self,
+        server: ServerIndex,
+        handshake: Option<&Handshake>,
+        declared: &str,
+        plan: &mut ResponsePlan,
+    ) {
+        let config = self.class.source(server).connection.config();
+        let (true, Some(features)) = (forwards_features(config), &self.client.features) else {
+            return;
+        };
+        if handshake.is_some_and(Handshake::negotiates_content)
+            && declare_features(declared, features)
+        {
+            plan.shape = plan.shape.take().and_then(Shaper::after_server);
+        }
     }
 
     /// Sends the request, and retains it if it may have to be sent again.
@@ -300,6 +325,7 @@ impl RequestContext<'_> {
     fn continue_suspended(
         &self,
         call: u64,
+        server: ServerIndex,
         turn: OwnedSemaphorePermit,
         mut finish: ResponseContext,
     ) -> Result<Box<InFlightRequest>, RpcError> {
@@ -309,6 +335,13 @@ impl RequestContext<'_> {
             .suspended_calls
             .take(call)
             .ok_or_else(mrtr::unknown_suspended_call)?;
+        if let Some(dedicated) = &call.leases.dedicated {
+            let connection = dedicated.connection();
+            let handshake = connection.current();
+            let handshake = handshake.as_deref().map(UpstreamConnection::handshake);
+            let declared = &connection.config().capabilities;
+            self.leave_shaping(server, handshake, declared, &mut finish.plan);
+        }
         // The server knows only the token of the first request.
         finish.progress = match (finish.progress, &call.progress) {
             (Some(progress), Some(ours)) => Some(ProgressTokens {

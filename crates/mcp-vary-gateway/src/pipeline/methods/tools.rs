@@ -97,7 +97,7 @@ impl RequestContext<'_> {
                 }
             }
         };
-        let has_apps = initialize::declares(self.client.forwardable(), initialize::UI);
+        let has_apps = initialize::declares(&self.client.forwardable, initialize::UI);
         let find = |catalog: &Catalog| {
             let listed = catalog.tool(view, name).cloned().map(Ok);
             listed.or_else(|| meant(catalog).filter(|_| has_apps))

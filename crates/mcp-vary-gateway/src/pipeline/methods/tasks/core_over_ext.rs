@@ -207,6 +207,11 @@ impl RequestContext<'_> {
         };
         let mut finish = self.response_context(found.view, &mut forwarding)?;
         finish.upstream = Era::Modern;
+        let server = found.place.server;
+        if let Some(declared) = self.sent_capabilities(server, finish.upstream) {
+            let handshake = self.catalog.handshake(server).map(Arc::as_ref);
+            self.leave_shaping(server, handshake, &declared, &mut finish.plan);
+        }
         Ok(finish)
     }
 }

@@ -1,0 +1,104 @@
+//! The feature tags of clients that reach servers: those whose own variants clients select, and that negotiate content
+//! ([0047](../../../../docs/decisions/0047-passthrough.md)).
+//!
+//! A connection with sessions declares the tags once, so clients with the same tags share it. A server without sessions
+//! gets them with each request, so clients share one connection whatever their tags are.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::feature::{FeatureTag, Features};
+use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_wire::revision::Era;
+use serde_json::{Map, Value};
+
+use super::UpstreamPool;
+use super::server::PooledServer;
+use crate::session::BASE_CLASS;
+
+/// Whether the feature tags of clients are forwarded to the server.
+pub(crate) fn forwards_features(config: &UpstreamConfig) -> bool {
+    let mut forwarded = config.forwarded_extensions.iter();
+    forwarded.any(|id| id == CONTENT_NEGOTIATION)
+}
+
+impl UpstreamPool {
+    /// The capabilities that the connections of a client of `era` declare. Without feature tags if no server needs them
+    /// there.
+    pub(super) fn connection_capabilities(&self, capabilities: &Arc<str>, era: Era) -> Arc<str> {
+        let mut servers = self.servers.iter();
+        let has_features = capabilities.contains(CONTENT_NEGOTIATION);
+        match has_features && !servers.any(|server| server.declares_features(era)) {
+            true => without_features(capabilities).into(),
+            false => Arc::clone(capabilities),
+        }
+    }
+}
+
+impl PooledServer {
+    /// Whether connections for clients of `era` declare the feature tags of their clients.
+    pub(super) fn declares_features(&self, era: Era) -> bool {
+        forwards_features(&self.config) && !self.learned.is_stateless_for(era)
+    }
+
+    /// The extensions of clients that the connections for clients of `era` declare.
+    pub(super) fn declared_extensions(&self, era: Era) -> Vec<String> {
+        let extensions = self.config.forwarded_extensions.iter();
+        let are_declared = |id: &&String| *id != CONTENT_NEGOTIATION || self.declares_features(era);
+        extensions.filter(are_declared).cloned().collect()
+    }
+}
+
+/// The settings with which a client declares `features`, with the tags sorted by key: only the order of values of one key
+/// has a meaning, so clients that declare the same in another order share connections.
+pub(super) fn canonical_settings(features: &Features) -> Value {
+    let mut tags: Vec<&FeatureTag> = features.tags().collect();
+    tags.sort_by_key(|tag| tag.key());
+    let sorted: Features = tags.into_iter().cloned().collect();
+    sorted.to_settings()
+}
+
+/// Whether `capabilities`, JSON text, declare exactly these features.
+pub(crate) fn declare_features(capabilities: &str, features: &Features) -> bool {
+    let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
+    let declared = capabilities.get("extensions");
+    let declared = declared.and_then(|declared| declared.get(CONTENT_NEGOTIATION));
+    declared.is_some_and(|declared| *declared == canonical_settings(features))
+}
+
+/// `capabilities`, JSON text, without feature tags.
+pub(super) fn without_features(capabilities: &str) -> Cow<'_, str> {
+    let mut value: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
+    let extensions = value.get_mut("extensions").and_then(Value::as_object_mut);
+    let Some(extensions) = extensions else {
+        return Cow::Borrowed(capabilities);
+    };
+    if extensions.shift_remove(CONTENT_NEGOTIATION).is_none() {
+        return Cow::Borrowed(capabilities);
+    }
+    if extensions.is_empty() {
+        value.shift_remove("extensions");
+    }
+    match value.is_empty() {
+        true => Cow::Borrowed(BASE_CLASS),
+        false => Cow::Owned(Value::Object(value).to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_removed_for_connections_that_have_them_in_each_request() {
+        let without = |text: &str| without_features(text).into_owned();
+        let tags = r#""io.modelcontextprotocol/content-negotiation":{"version":"1.0","features":["agent"]}"#;
+        let alone = format!(r#"{{"extensions":{{{tags}}}}}"#);
+        assert_eq!(without(&alone), BASE_CLASS);
+        let others = format!(r#"{{"sampling":{{}},"extensions":{{{tags},"x/y":{{}}}}}}"#);
+        let expected = r#"{"sampling":{},"extensions":{"x/y":{}}}"#;
+        assert_eq!(without(&others), expected);
+        assert_eq!(without(expected), expected);
+    }
+}

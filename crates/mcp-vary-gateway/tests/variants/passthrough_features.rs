@@ -1,0 +1,342 @@
+//! `passthrough`: the feature tags of clients reach servers that negotiate content themselves, and nothing is shaped twice.
+
+use mcp_vary::extension::{
+    CLIENT_CAPABILITIES_META, CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS,
+};
+use mcp_vary_config::Source;
+use mcp_vary_gateway::{Config, Environment};
+use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{features, introduced, modern, texts, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_upstream::{Isolation, Passthrough};
+use serde_json::{Value, json};
+
+use super::model_ranking::{everybody, key};
+use super::rules_by_variant;
+use super::upstream_variants::in_front_of;
+use crate::support::{Harness, before, limits};
+
+const TAGS: [&[&str]; 8] = [
+    &["human"],
+    &["agent"],
+    &["agent", "format=json"],
+    &["human", "format=markdown", "verbosity=compact"],
+    &["format=text"],
+    &["format=json", "!interactive", "x-acme=1"],
+    &["verbosity=compact"],
+    &[],
+];
+
+/// EXT-9, CN-19, a Vary behind a Vary: a client of either era and transport that selects a variant of the inner one, and
+/// declares feature tags, gets byte for byte what the inner one alone answers.
+#[tokio::test]
+async fn results_of_a_vary_behind_a_vary_are_shaped_by_the_inner_one() {
+    let inner = rules_by_variant::harness().await;
+    let mut config = in_front_of(&inner, None);
+    config.servers[0].passthrough = Some(Passthrough::default());
+    // Each set of tags needs a session at a server that has sessions.
+    config.servers[0].limits.connections = 2 * TAGS.len();
+    config.limits.classes = 2 * TAGS.len();
+    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let mut changed = 0;
+    for way in ClientKind::ALL {
+        for tags in TAGS {
+            let capabilities = features(tags);
+            for variant in ["standard", "names"] {
+                for (method, params) in [
+                    ("tools/call", tool("list")),
+                    ("resources/read", json!({"uri": "map://all"})),
+                    ("prompts/get", json!({"name": "plan"})),
+                ] {
+                    let direct = under(variant, params.clone());
+                    let direct = way.text(&inner, &capabilities, method, direct).await;
+                    let passed = under(format!("peer/{variant}"), params.clone());
+                    let passed = way.text(&outer, &capabilities, method, passed).await;
+                    assert_eq!(passed, direct, "{way:?} {tags:?} {variant} {method}");
+                    changed += usize::from(direct.contains("vary/applied"));
+                }
+            }
+        }
+    }
+    // So that the comparison is about shaped results, too.
+    assert!(changed > 40, "{changed}");
+    // Rules of the inner one that depend on tags apply.
+    let call = under("peer/names", tool("list"));
+    let way = ClientKind::HttpModern;
+    let called = way
+        .ask(&outer, &features(&["human"]), "tools/call", call)
+        .await;
+    assert_eq!(texts(&called["result"]), ["Bern and Thun"], "{called}");
+}
+
+/// The tags that a request reached a server with: those of its `_meta`, or of the handshake.
+fn tags(capabilities: &Value) -> Option<Vec<&str>> {
+    let tags = &capabilities["extensions"][CONTENT_NEGOTIATION]["features"];
+    let tags = tags.as_array()?.iter().filter_map(Value::as_str);
+    Some(tags.collect())
+}
+
+/// A server of either era with a variant of its own, which may negotiate content.
+fn answer(seen: &ReceivedRequest, is_modern: bool, negotiates: bool) -> Option<Reply> {
+    let offered = json!({"availableVariants": [{"id": "agent", "description": "For agents."}]});
+    let mut extensions = json!({SERVER_VARIANTS: offered});
+    if negotiates {
+        extensions[CONTENT_NEGOTIATION] = json!({});
+    }
+    let capabilities = json!({"tools": {}, "extensions": extensions});
+    let result = match seen.method() {
+        "server/discover" if is_modern => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        }),
+        "initialize" if !is_modern => introduced("crm", capabilities),
+        "tools/list" => json!({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({
+            "content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": {"n": 1},
+        }),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn server(is_modern: bool, negotiates: bool) -> ScriptedServer {
+    ScriptedServer::start(move |seen| answer(seen, is_modern, negotiates)).await
+}
+
+/// A gateway in front of `servers`, with `passthrough` and further keys of the file.
+async fn in_front(servers: &[(&str, &ScriptedServer)], more: &str) -> Harness {
+    in_front_of_servers(servers, "", more).await
+}
+
+/// The same, with further keys of each server.
+async fn in_front_of_servers(
+    servers: &[(&str, &ScriptedServer)],
+    keys: &str,
+    more: &str,
+) -> Harness {
+    let entry = |(name, server): &(&str, &ScriptedServer)| {
+        format!(
+            "  {name}: {{url: \"{}\", passthrough: on{keys}}}\n",
+            server.url
+        )
+    };
+    let entries: String = servers.iter().map(entry).collect();
+    let text = format!("servers:\n{entries}{more}");
+    let file = Source::new("vary.yaml", &text).read(&|_| None);
+    let file = file.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
+    let config: Config = file.into_config(outside).with_limits(limits());
+    Harness::behind(ScriptedServer::start(|_| None).await, config).await
+}
+
+/// The tags with which `server` got its last call under its variant `agent`.
+fn tags_of_last_call(server: &ScriptedServer, is_modern: bool) -> Option<Vec<String>> {
+    let owned = |tags: Vec<&str>| tags.into_iter().map(str::to_owned).collect();
+    let calls = server.of("tools/call");
+    let call = calls.last().unwrap();
+    let meta = &call.body["params"]["_meta"];
+    assert_eq!(meta[SERVER_VARIANT_META], "agent", "{}", call.body);
+    if is_modern {
+        return tags(&meta[CLIENT_CAPABILITIES_META]).map(owned);
+    }
+    // The session of the call is one of those that were opened with tags, or it was opened without.
+    let opened = server.of("initialize");
+    let opened = opened.last().unwrap();
+    tags(&opened.body["params"]["capabilities"]).map(owned)
+}
+
+/// EXT-9: a server that negotiates content gets the tags of each client, in `_meta` or by the session, and its results
+/// stay byte for byte; one that does not gets none, and its results are shaped as those of any server. Both side by side.
+#[tokio::test]
+async fn tags_reach_the_servers_that_negotiate_content() {
+    for is_modern in [false, true] {
+        let (crm, web) = (
+            server(is_modern, true).await,
+            server(is_modern, false).await,
+        );
+        let harness = in_front(&[("crm", &crm), ("web", &web)], "").await;
+        for declared in [&["agent", "format=json"][..], &["format=text", "human"]] {
+            for way in ClientKind::ALL {
+                let call = async |variant: &str| {
+                    let name = variant.replace("/agent", "_list");
+                    let params = under(variant, tool(&name));
+                    let capabilities = features(declared);
+                    let called = way.ask(&harness, &capabilities, "tools/call", params).await;
+                    assert!(called["result"].is_object(), "{way:?}: {called}");
+                    called["result"].clone()
+                };
+                let result = call("crm/agent").await;
+                assert_eq!(texts(&result), ["{\"n\":1}"], "{way:?}: {result}");
+                assert_eq!(result["structuredContent"], json!({"n": 1}), "{way:?}");
+                assert_eq!(result.get("_meta"), None, "{way:?}: {result}");
+                if is_modern {
+                    let mut received = tags_of_last_call(&crm, is_modern).unwrap();
+                    received.sort();
+                    let mut expected = declared.to_vec();
+                    expected.sort_unstable();
+                    assert_eq!(received, expected, "{way:?}");
+                }
+                let result = call("web/agent").await;
+                assert!(result["_meta"]["vary/applied"].is_object(), "{way:?}");
+                assert_eq!(tags_of_last_call(&web, is_modern), None, "{way:?}");
+            }
+        }
+        if !is_modern {
+            let opened = crm.of("initialize");
+            let opened = opened.iter();
+            let mut declared: Vec<_> = opened
+                .filter_map(|seen| tags(&seen.body["params"]["capabilities"]))
+                .collect();
+            declared.sort();
+            declared.dedup();
+            // Sorted by key; one session of each for clients of each era.
+            let expected = [vec!["agent", "format=json"], vec!["format=text", "human"]];
+            assert_eq!(declared, expected);
+        }
+        let others = crm.received().into_iter().chain(web.received());
+        let others = others.filter(|seen| seen.method().starts_with("tools/list"));
+        for seen in others {
+            let meta = &seen.body["params"]["_meta"][CLIENT_CAPABILITIES_META];
+            assert_eq!(tags(meta), None, "lists do not depend on tags");
+        }
+    }
+}
+
+/// EXT-9, CN-16: clients that declare other tags share no session of a server that shapes by them.
+#[tokio::test]
+async fn sessions_of_a_server_are_not_shared_by_clients_with_other_tags() {
+    let crm = server(false, true).await;
+    let harness = in_front(&[("crm", &crm)], "").await;
+    let way = ClientKind::HttpLegacy;
+    for capabilities in [features(&["agent"]), json!({}), features(&["human"])] {
+        let call = under("crm/agent", tool("list"));
+        way.ask(&harness, &capabilities, "tools/call", call).await;
+    }
+    let opened = crm.of("initialize");
+    let opened = opened.iter();
+    let declared = opened.map(|seen| tags(&seen.body["params"]["capabilities"]));
+    let mut declared: Vec<_> = declared.collect();
+    declared.sort();
+    declared.dedup();
+    let expected = [None, Some(vec!["agent"]), Some(vec!["human"])];
+    assert_eq!(declared, expected);
+}
+
+/// EXT-9: a client for whose tags there is no session left shares one without tags, and the gateway shapes its results.
+#[tokio::test]
+async fn without_a_session_for_its_tags_a_client_gets_results_that_the_gateway_shapes() {
+    let crm = server(false, true).await;
+    let harness = in_front_of_servers(&[("crm", &crm)], ", connections: 1", "").await;
+    for way in ClientKind::ALL {
+        for (tag, text) in [("human", "**n**"), ("format=text", "n: 1")] {
+            let call = under("crm/agent", tool("list"));
+            let capabilities = features(&[tag]);
+            let called = way.ask(&harness, &capabilities, "tools/call", call).await;
+            let result = &called["result"];
+            assert!(result["_meta"]["vary/applied"].is_object(), "{called}");
+            assert!(texts(result)[0].contains(text), "{way:?} {tag}: {called}");
+        }
+    }
+}
+
+/// EXT-9: users with a connection each: one who declares ever new tags leaves half of the connections to others. Their
+/// results are shaped by the gateway.
+#[tokio::test]
+async fn a_user_cannot_take_all_connections_with_tags() {
+    let crm = server(false, true).await;
+    let mut config = before(&[("crm", &crm)]);
+    config.servers[0].passthrough = Some(Passthrough::default());
+    config.servers[0].isolation = Isolation::Principal;
+    config.servers[0].limits.connections = 6;
+    config.authentication = Some(everybody());
+    let harness = Harness::behind(crm, config).await;
+    let call = async |person: u8, tag: &str| {
+        let call = modern(
+            json!(1),
+            "tools/call",
+            under("crm/agent", tool("list")),
+            &features(&[tag]),
+        );
+        let post = HttpRequest::modern(&call);
+        let post = post.with("Authorization", format!("Bearer {}", key(person)));
+        let mut http = RawHttp::connect(harness.address()).await;
+        let called = http.ask(&post).await.json();
+        assert!(called["result"].is_object(), "{person} {tag}: {called}");
+        called["result"].get("_meta").is_some()
+    };
+    let mut shaped_here = Vec::new();
+    for n in 0..8 {
+        shaped_here.push(call(0, &format!("x-n={n}")).await);
+    }
+    assert!(
+        !shaped_here[0] && !call(0, "x-n=0").await,
+        "{shaped_here:?}"
+    );
+    // Others have their connection, and their format.
+    assert!(call(1, "human").await);
+    assert!(call(2, "human").await);
+}
+
+/// EXT-9: rules of the file win. A server whose results they shape gets no tags, so that no client can avoid a rule by
+/// its tags.
+#[tokio::test]
+async fn a_server_whose_results_the_file_shapes_gets_no_tags() {
+    for (rules, is_shaped_here) in [
+        ("results: [{for: everyone, project: '{m: .n}'}]", true),
+        (
+            "results: [{tools: [{server: crm}], for: everyone, project: '{m: .n}'}]",
+            true,
+        ),
+        (
+            "results: [{tools: [{server: web}], for: everyone, project: '{m: .n}'}]",
+            false,
+        ),
+        (
+            "results: [{variants: [standard], for: everyone, project: '{m: .n}'}]\nvariants: {standard: {}}",
+            false,
+        ),
+    ] {
+        let crm = server(true, true).await;
+        let web = server(true, false).await;
+        let harness = in_front(&[("crm", &crm), ("web", &web)], rules).await;
+        for way in ClientKind::ALL {
+            let call = under("crm/agent", tool("crm_list"));
+            let tags = features(&["agent", "format=json"]);
+            let called = way.ask(&harness, &tags, "tools/call", call).await;
+            let value = &called["result"]["structuredContent"];
+            let expected = match is_shaped_here {
+                true => json!({"m": 1}),
+                false => json!({"n": 1}),
+            };
+            assert_eq!(*value, expected, "{way:?} {rules}: {called}");
+            let received = tags_of_last_call(&crm, true);
+            assert_eq!(received.is_none(), is_shaped_here, "{way:?} {rules}");
+        }
+    }
+}
+
+/// CN-9, EXT-9: what the operator sets about the fields that clients read applies to results that a server has shaped.
+#[tokio::test]
+async fn fields_that_clients_read_are_set_by_the_operator() {
+    let crm = ScriptedServer::start(|seen| match seen.method() {
+        "tools/call" => Some(seen.answer(&json!({"content": [], "structuredContent": {"n": 1}}))),
+        _ => answer(seen, true, true),
+    });
+    let crm = crm.await;
+    let tags = features(&["agent", "format=json"]);
+    for (more, texts_of_result, has_structure) in [
+        ("", &[][..], true),
+        ("json-content: both\n", &["{\"n\":1}"], true),
+        ("clients: [{result: content}]\n", &["{\"n\":1}"], false),
+    ] {
+        let harness = in_front(&[("crm", &crm)], more).await;
+        for way in ClientKind::ALL {
+            let call = under("crm/agent", tool("list"));
+            let called = way.ask(&harness, &tags, "tools/call", call).await;
+            let result = &called["result"];
+            assert_eq!(texts(result), texts_of_result, "{way:?} {more}: {called}");
+            let structure = result.get("structuredContent");
+            assert_eq!(structure.is_some(), has_structure, "{way:?} {more}");
+        }
+    }
+}
