@@ -10,7 +10,9 @@ use crate::escape::to_json;
 use crate::line::{Line, Severity};
 use crate::record::{Actor, Arguments, Era, Event, Outcome, Record, TargetKind, Transport};
 use crate::text::{Text, cut};
-use crate::wire::{WireArguments, WireClient, WirePrincipal, WireRecord, WireTarget, WireVariant};
+use crate::wire::{
+    WireArguments, WireClient, WirePrincipal, WireRanking, WireRecord, WireTarget, WireVariant,
+};
 
 /// The version of the schema: `v` of each line. It changes if a member is removed or its meaning changes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -117,6 +119,7 @@ impl Encoder {
             request_id: None,
             target: None,
             variant: None,
+            ranking: None,
             rule: None,
             arguments: None,
             bytes_in: None,
@@ -145,6 +148,12 @@ impl Encoder {
         wire.variant = record.variant.as_ref().map(|variant| WireVariant {
             id: &variant.id,
             reason: &variant.reason,
+        });
+        wire.ranking = record.ranking.as_ref().map(|ranking| WireRanking {
+            model: &ranking.model,
+            variants: &ranking.variants,
+            order: ranking.order.as_ref(),
+            failure: ranking.failure.as_ref(),
         });
         wire.rule = record.rule.as_ref();
         wire.arguments = record.arguments.as_ref().map(|it| self.arguments(it));

@@ -40,8 +40,8 @@ pub use line::{Line, MAX_LINE, Severity};
 pub use log::{AuditLog, AuditStats, Permit, QueueFull};
 pub use pending::PendingRecord;
 pub use record::{
-    Actor, Arguments, ClientInfo, Era, Event, Outcome, Record, SessionId, Target, TargetKind,
-    Transport, VariantChoice,
+    Actor, Arguments, ClientInfo, Era, Event, ModelRanking, Outcome, Record, SessionId, Target,
+    TargetKind, Transport, VariantChoice,
 };
 pub use sink::{
     FileSink, MAX_SYSLOG_MESSAGE, Sink, StreamSink, SyslogAddress, SyslogHeader, SyslogHeaderError,

@@ -54,6 +54,8 @@ pub struct Record {
     pub target: Option<Target>,
     /// The variant of the request, and why it was chosen.
     pub variant: Option<VariantChoice>,
+    /// What a model was asked to rank, and its answer.
+    pub ranking: Option<ModelRanking>,
     /// The rule or limit that decided.
     pub rule: Option<Text>,
     /// The arguments of a call. They are written as the configuration of the log says.
@@ -89,6 +91,7 @@ impl Record {
             request_id: None,
             target: None,
             variant: None,
+            ranking: None,
             rule: None,
             arguments: None,
             bytes_in: None,
@@ -114,6 +117,8 @@ pub enum Event {
     VariantSelected,
     /// A client selected a variant that does not exist for it.
     VariantRefused,
+    /// A model was asked to rank the variants for a client, and answered or failed.
+    VariantsRanked,
     /// A rate limit refused a request.
     LimitReached,
     /// A configuration came into force.
@@ -130,6 +135,7 @@ impl Event {
             Self::AuthRefused => "auth.refused",
             Self::VariantSelected => "variant.selected",
             Self::VariantRefused => "variant.refused",
+            Self::VariantsRanked => "variants.ranked",
             Self::LimitReached => "limit.reached",
             Self::ConfigReloaded => "config.reloaded",
             Self::AdminRequest => "admin.request",
@@ -317,6 +323,36 @@ impl VariantChoice {
     #[must_use]
     pub const fn new(id: Text, reason: Text) -> Self {
         Self { id, reason }
+    }
+}
+
+/// What a model was asked to rank, and its answer.
+///
+/// The question is in the [`Record::arguments`], which are written as the configuration of the log says: it has the
+/// description of a client in its own words.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ModelRanking {
+    /// The name of the model at its endpoint.
+    pub model: Text,
+    /// The ids of the variants that it was asked about.
+    pub variants: LongText,
+    /// The ids in its order; `None` if there was no usable answer.
+    pub order: Option<LongText>,
+    /// Why there was none.
+    pub failure: Option<Text>,
+}
+
+impl ModelRanking {
+    /// The ranking of `variants` by `model`.
+    #[must_use]
+    pub const fn new(model: Text, variants: LongText) -> Self {
+        Self {
+            model,
+            variants,
+            order: None,
+            failure: None,
+        }
     }
 }
 

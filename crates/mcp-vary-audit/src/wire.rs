@@ -39,6 +39,8 @@ pub(crate) struct WireRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<WireVariant<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ranking: Option<WireRanking<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rule: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arguments: Option<WireArguments>,
@@ -97,6 +99,16 @@ pub(crate) struct WireTarget<'a> {
 pub(crate) struct WireVariant<'a> {
     pub(crate) id: &'a Text,
     pub(crate) reason: &'a Text,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct WireRanking<'a> {
+    pub(crate) model: &'a Text,
+    pub(crate) variants: &'a LongText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<&'a LongText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<&'a Text>,
 }
 
 #[derive(Debug, Serialize)]

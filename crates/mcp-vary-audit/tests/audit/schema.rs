@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::support::{MemorySink, config, docs, minimal, validate, write_all};
 use mcp_vary_audit::{
     Actor, Arguments, ArgumentsDetail, AuditConfig, ClientInfo, Era, Event, IdentityDetail,
-    LongText, Outcome, Record, SCHEMA_VERSION, SessionId, Target, TargetKind, Text, Transport,
-    VariantChoice,
+    LongText, ModelRanking, Outcome, Record, SCHEMA_VERSION, SessionId, Target, TargetKind, Text,
+    Transport, VariantChoice,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -18,12 +18,13 @@ fn schema() -> Value {
     serde_json::from_str(&docs("audit.schema.json")).unwrap()
 }
 
-const EVENTS: [Event; 8] = [
+const EVENTS: [Event; 9] = [
     Event::Request,
     Event::AuthAccepted,
     Event::AuthRefused,
     Event::VariantSelected,
     Event::VariantRefused,
+    Event::VariantsRanked,
     Event::LimitReached,
     Event::ConfigReloaded,
     Event::AdminRequest,
@@ -99,6 +100,7 @@ prop_compose! {
         target in option::of(targets()),
         texts in (some_short(), some_short(), some_short(), some_short()),
         variant in option::of((short(), short())),
+        ranking in option::of((short(), text(), option::of(text()), some_short())),
         numbers in option::of((any::<i64>(), 100..600_u16, any::<u64>(), any::<u128>())),
         address in option::of(any::<std::net::IpAddr>()),
         session in option::of(text()),
@@ -111,6 +113,11 @@ prop_compose! {
         record.target = target;
         (record.method, record.request_id, record.rule, record.config) = texts;
         record.variant = variant.map(|(id, reason)| VariantChoice::new(id, reason));
+        record.ranking = ranking.map(|(model, variants, order, failure)| {
+            let mut ranking = ModelRanking::new(model, LongText::new(variants));
+            (ranking.order, ranking.failure) = (order.map(LongText::new), failure);
+            ranking
+        });
         record.address = address;
         record.session = session.map(|id| SessionId::new(id.into()));
         record.arguments = arguments.map(|json| Arguments::new(json.into()));

@@ -1,10 +1,11 @@
 //! What happens beside the requests of clients: credentials, reloads, the operator's requests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use mcp_vary_access::Principal;
-use mcp_vary_audit::{Event, Outcome, Record, Text};
+use mcp_vary_audit::{Arguments, Event, ModelRanking, Outcome, Record, Text};
 use mcp_vary_auth::authenticator::Admission;
 
 use super::{AuditService, CredentialKey, Origin, actor};
@@ -53,6 +54,26 @@ impl AuditService {
     pub(crate) fn config_reloaded(&self, config: Option<&Arc<str>>) {
         let mut record = Record::new(Event::ConfigReloaded, Outcome::Allowed);
         record.config = config.map(Text::shared);
+        self.record(record);
+    }
+
+    /// Records that a model was asked to rank variants for a client of `principal`, and its answer.
+    pub(crate) fn variants_ranked(
+        &self,
+        principal: Option<&Principal>,
+        question: String,
+        ranking: ModelRanking,
+        duration: Duration,
+    ) {
+        let outcome = match ranking.order {
+            Some(_) => Outcome::Allowed,
+            None => Outcome::Error,
+        };
+        let mut record = Record::new(Event::VariantsRanked, outcome);
+        record.actor = principal.and_then(|principal| actor(principal, None));
+        record.arguments = Some(Arguments::new(question.into()));
+        record.ranking = Some(ranking);
+        record.duration = Some(duration);
         self.record(record);
     }
 

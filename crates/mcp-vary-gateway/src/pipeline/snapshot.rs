@@ -147,6 +147,7 @@ fn background_tasks(services: &Services) -> BackgroundTasks {
     BackgroundTasks {
         tasks: services.background_tasks.clone(),
         shutdown: services.shutdown.clone(),
+        audit: services.audit.clone(),
     }
 }
 

@@ -1,11 +1,14 @@
 //! SV-22: selections and refusals of variants.
 
+use mcp_vary_audit::ArgumentsDetail;
+use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
 use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
 use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{initialize, modern, request, under};
+use mcp_vary_testkit::model_server::{ModelBehavior, ModelServer};
 use serde_json::{Value, json};
 
-use super::recorded::Recorded;
+use super::recorded::{Recorded, settings};
 
 /// The variants that clients got, with the reasons.
 fn selections(records: &[Value]) -> Vec<(&str, &str)> {
@@ -150,4 +153,59 @@ async fn without_variants_there_is_nothing_to_select() {
     let record = recorded.sink.request("tools/list").await;
     assert_eq!(record.get("variant"), None);
     assert_eq!(recorded.sink.of("variant.selected").len(), 0);
+}
+
+/// SV-6, SV-22: what a model was asked to rank, its answer and its duration are recorded once for a question. The question is
+/// written as arguments are.
+#[tokio::test]
+async fn a_ranking_by_a_model_is_recorded() {
+    let answer = r#"{"ranking":["compact","read-only","directory","standard"]}"#;
+    let description = "a client that plans trips";
+    let hints = json!({"variantHints": {"description": description}});
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
+    for (behavior, outcome, order, failure) in [
+        (
+            ModelBehavior::Says(answer.to_owned()),
+            "allowed",
+            json!("compact read-only directory standard"),
+            Value::Null,
+        ),
+        (
+            ModelBehavior::Says("[]".to_owned()),
+            "error",
+            Value::Null,
+            json!("wrong-shape"),
+        ),
+    ] {
+        let model = ModelServer::start(behavior).await;
+        let mut log = settings();
+        log.arguments = ArgumentsDetail::Full { limit: 10_000 };
+        let recorded = Recorded::with(log, |mut config| {
+            let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
+            ranking.anonymous = true;
+            config.model_ranking = Some(ranking);
+            config
+        });
+        let recorded = recorded.await;
+        for way in [ClientKind::HttpModern, ClientKind::HttpModern] {
+            way.ask(
+                &recorded.harness,
+                &capabilities,
+                "server/discover",
+                json!({}),
+            )
+            .await;
+        }
+        let records = recorded.sink.wait_for("variants.ranked", 1).await;
+        let record = &records[0];
+        assert_eq!(record["outcome"], outcome, "{record}");
+        assert!(record["duration_ms"].as_f64().unwrap() > 0.0, "{record}");
+        let ranking = &record["ranking"];
+        assert_eq!(ranking["model"], "small");
+        assert_eq!(ranking["variants"], "standard compact directory read-only");
+        assert_eq!(ranking["order"], order, "{record}");
+        assert_eq!(ranking["failure"], failure, "{record}");
+        let question = record["arguments"]["text"].as_str().unwrap();
+        assert!(question.contains(description), "{record}");
+    }
 }

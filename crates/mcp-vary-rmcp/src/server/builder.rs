@@ -186,7 +186,9 @@ impl Builder {
     /// The function cannot remove or add a variant: variants that it leaves out follow in the usual
     /// order, and unknown positions are ignored. The first variant is always one that may be the
     /// default. The function runs one or more times per request, so it must be fast and
-    /// deterministic.
+    /// deterministic: it has no time limit, since a running function cannot be interrupted. For a
+    /// ranker that may take its time, use [`with_async_ranking`](Self::with_async_ranking), which
+    /// has one.
     ///
     /// ```
     /// # use mcp_vary_rmcp::server::VaryServer;

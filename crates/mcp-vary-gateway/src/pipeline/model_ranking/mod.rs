@@ -11,11 +11,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, Reordering, question};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_audit::{self as audit, LongText, Text};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
@@ -34,6 +36,7 @@ use tracing::{debug, warn};
 
 use self::cache::{AnswerCache, Known, ModelOrder, QuestionKey};
 use self::endpoint::AskError;
+use crate::audit::AuditService;
 use crate::settings::model_ranking::ModelRankingConfig;
 
 /// Ranks variants by a model, under one configuration.
@@ -52,6 +55,8 @@ pub(crate) struct ModelRanking {
 pub(crate) struct BackgroundTasks {
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: CancellationToken,
+    /// The audit log, if there is one.
+    pub(crate) audit: Option<Arc<AuditService>>,
 }
 
 /// The client for which variants are ranked.
@@ -91,6 +96,8 @@ struct ModelRequest {
     hints: VariantHints,
     visible: Option<Vec<VariantIndex>>,
     offered: Vec<VariantId>,
+    /// The principal of the client, for the audit log. The model is not told.
+    principal: Option<Arc<Principal>>,
 }
 
 impl ModelRanking {
@@ -203,11 +210,15 @@ impl ModelRanking {
     /// Asks the model, and records its answer.
     async fn complete(&self, request: ModelRequest) {
         let asked_at = Instant::now();
-        let order = self.ask(&request).await;
-        let duration_ms = u64::try_from(asked_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let visible = request.visible.as_deref();
+        let question = question(&request.hints, self.rankings.visible(visible));
+        let order = self.ask(&request, &question).await;
+        let duration = asked_at.elapsed();
+        self.record(&request, question, &order, duration);
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let now = self.started.elapsed().as_secs();
         match order {
-            Ok(order) => {
+            Ok((order, _)) => {
                 self.answers.lock().succeed(request.key, order, now);
                 debug!(
                     duration_ms,
@@ -225,10 +236,38 @@ impl ModelRanking {
         }
     }
 
-    async fn ask(&self, request: &ModelRequest) -> Result<ModelOrder, AskError> {
+    /// Records in the audit log what the model was asked, and its answer.
+    fn record(
+        &self,
+        request: &ModelRequest,
+        question: String,
+        order: &Result<(ModelOrder, Vec<VariantId>), AskError>,
+        duration: Duration,
+    ) {
+        let Some(audit) = &self.background.audit else {
+            return;
+        };
+        let list = |ids: &[VariantId]| {
+            let ids: Vec<_> = ids.iter().map(VariantId::as_str).collect();
+            LongText::new(ids.join(" "))
+        };
+        let model = Text::new(self.config.model());
+        let mut ranking = audit::ModelRanking::new(model, list(&request.offered));
+        match order {
+            Ok((_, ids)) => ranking.order = Some(list(ids)),
+            Err(error) => ranking.failure = Some(Text::from_static(error.name())),
+        }
+        audit.variants_ranked(request.principal.as_deref(), question, ranking, duration);
+    }
+
+    /// The order of the model for clients of each era, and its answer.
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        question: &str,
+    ) -> Result<(ModelOrder, Vec<VariantId>), AskError> {
         let visible = request.visible.as_deref();
-        let text = question(&request.hints, self.rankings.visible(visible));
-        let order = endpoint::ask(&self.config, &text, &request.offered).await?;
+        let order = endpoint::ask(&self.config, question, &request.offered).await?;
         let reordered = |scope| {
             let ranked = self
                 .rankings
@@ -236,10 +275,11 @@ impl ModelRanking {
             let ranked = ranked.ok_or(AskError::Answer(AnswerError::MissingVariant));
             ranked.map(Arc::new)
         };
-        Ok(ModelOrder {
+        let by_era = ModelOrder {
             legacy: reordered(Reordering::All)?,
             modern: reordered(Reordering::AfterDefault)?,
-        })
+        };
+        Ok((by_era, order))
     }
 }
 
@@ -251,6 +291,7 @@ impl ModelRequest {
             hints: client.hints.clone(),
             visible: client.visible.map(<[_]>::to_vec),
             offered: offered.map(|variant| variant.id.clone()).collect(),
+            principal: client.principal.cloned(),
         }
     }
 }
