@@ -145,7 +145,7 @@ async fn the_reason_of_a_selection_is_recorded() {
 /// Where variants are off, no record has one.
 #[tokio::test]
 async fn without_variants_there_is_nothing_to_select() {
-    let log = super::recorded::settings();
+    let log = settings();
     let recorded = Recorded::with(log, |config| config.with_variants(false)).await;
     let mut pipe = recorded.harness.open_pipe();
     pipe = pipe.initialize("2025-11-25", &json!({})).await;

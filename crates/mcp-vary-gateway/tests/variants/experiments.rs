@@ -10,9 +10,10 @@ use mcp_vary_gateway::{Config, VariantConfig};
 use mcp_vary_testkit::client::Endpoint as _;
 use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
+use mcp_vary_testkit::message::{initialize, modern, request, under};
 use serde_json::{Value, json};
 
+use super::passthrough::from_file;
 use crate::support::Harness;
 
 const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
@@ -235,6 +236,54 @@ async fn the_operators_default_wins() {
     });
     let harness = harness.await;
     assert!(arms(&harness).await.iter().all(|arm| arm == "other"));
+}
+
+/// The variant that a request of `client` ran under.
+async fn active(client: &Client<'_>, params: Value, header: Option<&str>) -> String {
+    let mut params = params;
+    params["name"] = json!("nix");
+    let message = modern(json!(1), "tools/call", params, &client.declared);
+    let mut post = HttpRequest::modern(&message);
+    if let Some(header) = header {
+        post = post.with("MCP-Server-Variant", header);
+    }
+    let refused = client.post("/mcp", post).await.json();
+    let active = refused["error"]["data"]["activeVariant"].as_str();
+    active.unwrap_or_else(|| panic!("{refused}")).to_owned()
+}
+
+/// SV-24: a selector, a header, a rule for clients, access rules and their pins decide before any experiment.
+#[tokio::test]
+async fn an_experiment_overrides_nothing_that_names_a_variant() {
+    let harness = harness().await;
+    let [_, verbose] = one_of_each(&harness).await;
+    let willing = client(&harness, verbose);
+    assert_eq!(active(&willing, json!({}), None).await, "verbose");
+    let selected = under("other", json!({}));
+    assert_eq!(active(&willing, selected, None).await, "other");
+    assert_eq!(active(&willing, json!({}), Some("other")).await, "other");
+    let access = |keys: &str| format!("access: [{{when: {{anyone: on}}, allow: [\"*\"], {keys}}}]");
+    for (rules, expected) in [
+        ("clients: [{variant: other}]".to_owned(), "other"),
+        (access("variants: [standard, other]"), "standard"),
+        (access("variant: other"), "other"),
+        (access("variant: other, pin: on"), "other"),
+    ] {
+        let text = format!(
+            "servers: {{a: {{command: x}}}}\nvariants: {{standard: {{}}, verbose: {{}}, other: {{}}}}\n{rules}"
+        );
+        let file = from_file(&text);
+        let ruled = Harness::before(Era::Modern, |config| {
+            let mut config = adapt(config);
+            (config.access, config.selection) = (file.access, file.selection);
+            config
+        });
+        let ruled = ruled.await;
+        let willing = client(&ruled, verbose);
+        let got = active(&willing, json!({}), None).await;
+        assert_eq!(got, expected, "{rules}");
+        assert_eq!(willing.open().await.1, expected, "{rules}");
+    }
 }
 
 /// The counts of both arms by a metric: numerator and denominator.
