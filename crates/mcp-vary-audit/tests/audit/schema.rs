@@ -250,7 +250,9 @@ fn the_page_names_every_member_and_shows_records_that_follow_the_schema() {
             "docs/reference/audit.md lacks `{event}`"
         );
     }
-    let blocks = page.split("```json\n").skip(1);
+    // What follows is in another form.
+    let records = page.split("\n## OCSF\n").next().unwrap();
+    let blocks = records.split("```json\n").skip(1);
     let examples: Vec<&str> = blocks
         .filter_map(|block| block.split("\n```").next())
         .collect();
