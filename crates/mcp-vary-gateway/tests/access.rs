@@ -11,8 +11,10 @@ mod support;
 mod access {
     mod calls;
     mod groups;
+    mod links;
     mod logs;
     mod non_interference;
+    mod tasks;
     mod variants;
     mod visibility;
 }

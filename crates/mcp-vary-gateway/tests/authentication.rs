@@ -10,6 +10,7 @@ mod authentication {
     mod credentials;
     mod isolation;
     mod keys_of_issuers;
+    mod questions;
     mod secrecy;
     mod streams;
     mod table;

@@ -229,6 +229,7 @@ impl ConfigSnapshot {
     /// Whether the links in results decide from which server, or whether, a resource can be read.
     pub(crate) fn follows_links(&self) -> bool {
         self.pool.servers() > 1
+            || self.config.access.is_some()
             || self
                 .variant_set
                 .configs()

@@ -332,6 +332,10 @@ pub(super) mod tests {
         fn may_know(&self, _: ClientId, _: &str) -> bool {
             true
         }
+
+        fn may_know_tool(&self, _: ClientId, _: &str, _: &str) -> bool {
+            true
+        }
     }
 
     pub(in super::super) fn fixed(tags: &[String]) -> Negotiated {

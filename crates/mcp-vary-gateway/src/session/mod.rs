@@ -68,13 +68,16 @@ pub(crate) struct Negotiated {
     pub(crate) takes_part: bool,
 }
 
-/// Decides which servers the clients of sessions may know.
+/// Decides which servers and tools the clients of sessions may know.
 ///
 /// Sessions know neither rules nor catalogs; this is implemented where both are known.
 pub(crate) trait ServerVisibility: fmt::Debug + Send + Sync {
     /// Whether `client`, which has a session, may know that `server` exists: where there are access rules, if they show
     /// something of it.
     fn may_know(&self, client: ClientId, server: &str) -> bool;
+
+    /// The same for a tool of `server`, by its name there: where there are access rules, if they show it.
+    fn may_know_tool(&self, client: ClientId, server: &str, tool: &str) -> bool;
 }
 
 /// The class of a client without forwardable capabilities.
@@ -178,6 +181,12 @@ impl Session {
     /// Whether its client may know that `server` exists.
     pub(crate) fn may_know(&self, server: &str) -> bool {
         self.shared.visibility.may_know(self.client, server)
+    }
+
+    /// Whether its client may know that the tool of `server` exists.
+    pub(crate) fn may_know_tool(&self, server: &str, tool: &str) -> bool {
+        let visibility = &self.shared.visibility;
+        visibility.may_know_tool(self.client, server, tool)
     }
 
     /// The session with an id.

@@ -240,7 +240,7 @@ impl PendingServerRequests {
         }
     }
 
-    /// Handles a client's response. Returns `false` if this gateway sent no such request.
+    /// Handles a client's response. Returns `false` if it answers a request of another gateway.
     ///
     /// Late responses are ignored: the request may have been cancelled meanwhile. `names` translates the client's task
     /// ids into the server's.
@@ -254,7 +254,7 @@ impl PendingServerRequests {
         let id = id.parse().ok();
         let open = id.and_then(|id| self.lock().remove(&(client, id)));
         let Some(open) = open else {
-            return self.was_sent(id);
+            return self.is_own(id);
         };
         match (open.origin, checked(outcome)) {
             (RequestOrigin::Server(request), Ok(outcome)) => {
@@ -271,11 +271,13 @@ impl PendingServerRequests {
         true
     }
 
-    /// Whether a response without a pending request belongs to an earlier one. Otherwise it is most likely meant for
-    /// another gateway that shares the session.
-    fn was_sent(&self, id: Option<u64>) -> bool {
-        let was_asked = id.is_some_and(|id| self.ids.was_issued(id));
-        if was_asked {
+    /// Whether a response without a pending request has an id of this gateway: it is late, then. Otherwise it is most
+    /// likely meant for another gateway that shares the session.
+    ///
+    /// Whether the request was one to another client makes no difference.
+    fn is_own(&self, id: Option<u64>) -> bool {
+        let is_own = id.is_some_and(|id| self.ids.contains(id));
+        if is_own {
             debug!(id, "late response of a client ignored");
         } else if let Some(count) = self.unmatched.next() {
             warn!(
@@ -283,7 +285,7 @@ impl PendingServerRequests {
                 count, "response to a request that this gateway did not send refused"
             );
         }
-        was_asked
+        is_own
     }
 
     /// Forwards progress of the client to the server. Returns whether there is a pending request for it.
@@ -386,10 +388,9 @@ impl RequestIds {
         self.first + count % Self::MOST
     }
 
-    /// Whether `id` was issued.
-    fn was_issued(&self, id: u64) -> bool {
-        let count = self.count.load(Ordering::Relaxed).min(Self::MOST);
-        (self.first..self.first + count).contains(&id)
+    /// Whether `id` is one of this gateway, issued or not: which ones were issued to others no client learns.
+    fn contains(&self, id: u64) -> bool {
+        (self.first..self.first + Self::MOST).contains(&id)
     }
 }
 
@@ -458,19 +459,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_whether_it_was_given_here() {
+    fn an_id_says_whether_it_is_of_this_gateway() {
         let (here, there) = (RequestIds::of(7), RequestIds::of(8));
         let ids = [here.next(), here.next()];
         assert!(
             ids.iter()
-                .all(|id| here.was_issued(*id) && !there.was_issued(*id))
+                .all(|id| here.contains(*id) && !there.contains(*id))
         );
-        assert!(!here.was_issued(ids[1] + 1) && !here.was_issued(0));
+        assert!(here.contains(ids[1] + 1), "issued or not");
+        assert!(!here.contains(ids[0] - 1) && !here.contains(0));
         assert!(RequestIds::of(u64::MAX).next() > 0);
         here.count.store(RequestIds::MOST, Ordering::Relaxed);
         assert_eq!(here.next(), ids[0], "they come again");
         assert!(
-            here.was_issued(ids[0] + RequestIds::MOST - 1) && ids[0] + RequestIds::MOST < 1 << 31
+            here.contains(ids[0] + RequestIds::MOST - 1) && ids[0] + RequestIds::MOST < 1 << 31
         );
         assert!(
             (0..u64::from(u16::MAX)).all(|n| RequestIds::of(n).first + RequestIds::MOST <= 1 << 31)

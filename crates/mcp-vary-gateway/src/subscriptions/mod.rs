@@ -23,7 +23,7 @@ use crate::pool::connection_id::ConnectionId;
 use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::source::{ResourceUpdates, ServerSource};
-use crate::session::{ServerVisibility, Session};
+use crate::session::Session;
 pub(crate) use crate::subscriptions::listen_stream::ListenStream;
 use crate::subscriptions::listen_stream::NotificationSender;
 use crate::subscriptions::notification::EncodedNotification;
@@ -377,18 +377,6 @@ impl SubscriptionHub {
         let removed = subscribers.remove_all(removed);
         drop(subscribers);
         drop(removed);
-    }
-}
-
-impl ServerVisibility for SubscriptionHub {
-    /// Where there are access rules, a client that is not subscribed to anything may not: what it sees is not known.
-    fn may_know(&self, client: ClientId, server: &str) -> bool {
-        if !self.has_access_rules.load(Ordering::Acquire) {
-            return true;
-        }
-        let mut subscribers = self.lock();
-        let known = subscribers.of_session(client);
-        known.is_some_and(|(_, subscriber)| subscriber.placement.may_know(server))
     }
 }
 

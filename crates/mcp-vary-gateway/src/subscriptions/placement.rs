@@ -1,19 +1,23 @@
 //! The part of the gateway that a subscriber sees, as one configuration decides it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
-use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::index::{ServerIndex, VariantIndex};
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::SubscriptionHub;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::{CapabilityClass, UpstreamPool};
-use crate::session::{PoolKey, Session};
+use crate::session::{PoolKey, ServerVisibility, Session};
 
 /// The part of the gateway that one subscriber sees.
 #[derive(Clone, Debug)]
@@ -55,8 +59,50 @@ impl Placement {
         found.is_some_and(|((at, _), _)| catalog.shows_some_of(at))
     }
 
+    /// Whether the subscriber may know that the tool of `server` exists, by its name there: where there are access rules,
+    /// if they show it.
+    pub(super) fn may_know_tool(&self, server: &str, tool: &str) -> bool {
+        let Some(access) = self.variants().access() else {
+            return true;
+        };
+        let mut sources = ServerIndex::enumerate(self.class.sources());
+        let Some((at, source)) = sources.find(|(_, source)| source.name() == server) else {
+            return false;
+        };
+        let place = ItemRef {
+            server: at,
+            upstream_name: tool.into(),
+        };
+        let catalog = self.class.catalog.current();
+        let item = catalog.merged_item(ListKind::Tools, &place);
+        item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.server_name))
+    }
+
     pub(super) fn shows(&self, catalog: &LiveCatalog) -> bool {
         std::ptr::eq(&*self.class.catalog, catalog)
+    }
+}
+
+impl SubscriptionHub {
+    /// Whether `client`, which has a session, may know what `shows` finds in its placement. Where there are access
+    /// rules, a client that is not subscribed to anything may not: what it sees is not known.
+    fn is_visible(&self, client: ClientId, shows: impl FnOnce(&Placement) -> bool) -> bool {
+        if !self.has_access_rules.load(Ordering::Acquire) {
+            return true;
+        }
+        let mut subscribers = self.lock();
+        let known = subscribers.of_session(client);
+        known.is_some_and(|(_, subscriber)| shows(&subscriber.placement))
+    }
+}
+
+impl ServerVisibility for SubscriptionHub {
+    fn may_know(&self, client: ClientId, server: &str) -> bool {
+        self.is_visible(client, |placement| placement.may_know(server))
+    }
+
+    fn may_know_tool(&self, client: ClientId, server: &str, tool: &str) -> bool {
+        self.is_visible(client, |placement| placement.may_know_tool(server, tool))
     }
 }
 

@@ -94,9 +94,14 @@ impl TaskObserver for SubscriptionHub {
             let subscribers = self.lock();
             let listeners = subscribers.tasks.get(key).into_iter().flatten();
             let listeners = listeners.filter_map(|number| {
-                let subscription = subscribers.entries.get(number)?.tasks.get(key)?;
-                let is_meant = source.is_none_or(|source| source == subscription.source.id);
-                is_meant.then(|| (*number, Arc::clone(&subscription.notifier)))
+                let subscriber = subscribers.entries.get(number)?;
+                let subscription = subscriber.tasks.get(key)?;
+                let notifier = &subscription.notifier;
+                let is_meant = source.is_none_or(|source| source == subscription.source.id)
+                    && subscriber
+                        .placement
+                        .may_know_tool(&notifier.server, &notifier.tool);
+                is_meant.then(|| (*number, Arc::clone(notifier)))
             });
             listeners.collect()
         };

@@ -90,6 +90,7 @@ impl TaskIdCodec {
             client_id: client_id.into(),
             rewriter: rewriter(),
             server: Arc::clone(&self.server),
+            tool: Arc::clone(&self.tool),
             link_index: Arc::clone(&self.services.link_index),
             dialects: self.dialects,
         };
@@ -115,14 +116,17 @@ impl TaskIdCodec {
     ///
     /// # Errors
     ///
-    /// When the result is too large to be stored.
+    /// When the result is too large to be stored, or the id too long to be sealed.
     pub(crate) fn core_over_ext_result(
         &self,
         result: &str,
         client: &Client,
     ) -> Result<String, RpcError> {
         let completed = &self.services.core_over_ext.completed;
-        let created = completed.insert(result, client.id, self.ttl);
+        let upstream_id = completed.new_id();
+        let id = self.client_id(&upstream_id);
+        let id = id.ok_or_else(|| self.too_long(&upstream_id))?;
+        let created = completed.insert(id.into(), result, client.id, self.ttl);
         created.map_err(RpcError::internal)
     }
 
@@ -150,6 +154,7 @@ impl TaskIdCodec {
             client_id: client_id.as_str().into(),
             rewriter: rewriter(),
             server: Arc::clone(&self.server),
+            tool: Arc::clone(&self.tool),
             link_index: Arc::clone(&self.services.link_index),
             dialects: DialectPair::both(EXT_OVER_CORE.client),
         };

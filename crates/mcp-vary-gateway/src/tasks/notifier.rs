@@ -17,6 +17,8 @@ pub(crate) struct TaskNotifier {
     pub(crate) client_id: Arc<str>,
     pub(crate) rewriter: ResultRewriter,
     pub(crate) server: Arc<str>,
+    /// The server's name of the tool whose call created the task.
+    pub(crate) tool: Arc<str>,
     pub(crate) link_index: Arc<LinkIndex>,
     pub(crate) dialects: DialectPair,
 }

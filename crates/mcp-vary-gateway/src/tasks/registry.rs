@@ -202,6 +202,7 @@ impl TaskRegistry {
         };
         if let Some((client, session, notifier)) = owner
             && let Some(session) = self.observer.session(client).or_else(|| session.upgrade())
+            && session.may_know_tool(&notifier.server, &notifier.tool)
         {
             // A client without an open stream can ask for the status.
             let _ = session.enqueue(notifier.status(params));

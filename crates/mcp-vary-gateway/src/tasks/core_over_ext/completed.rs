@@ -19,9 +19,9 @@ use crate::tasks::task_text::is_failed_call;
 ///
 /// # Properties
 ///
-/// Any client that knows the id, which cannot be guessed, reads the result until it expires or newer ones need the space.
-/// The number of tasks is bounded, for one client and for all, and so are their bytes; the oldest goes first. Only the
-/// client that asked for a task sees it in its list.
+/// A result is there until it expires or newer ones need the space. The number of tasks is bounded, for one client and
+/// for all, and so are their bytes; the oldest goes first. Only the client that asked for a task sees it in its list.
+/// Whether a client may read a task follows from its id, which is sealed as that of any other task.
 pub(crate) struct CompletedTasks {
     tasks: Lock<ExpiringStore<Arc<str>, CompletedTask>>,
     environment: Environment,
@@ -71,8 +71,15 @@ impl CompletedTasks {
         }
     }
 
-    /// Stores `result`, as `client` receives it, for the `ttl` in milliseconds that it asks for. Returns the result that
-    /// announces the task.
+    /// A new id, as a server would choose it. Clients get it sealed.
+    pub(crate) fn new_id(&self) -> String {
+        let mut random = [0; 16];
+        (self.environment.random)(&mut random);
+        format!("{ID_PREFIX}{:032x}", u128::from_le_bytes(random))
+    }
+
+    /// Stores `result`, as `client` receives it, as the task that the client knows by the sealed `id`, for the `ttl` in
+    /// milliseconds that it asks for. Returns the result that announces the task.
     ///
     /// # Errors
     ///
@@ -82,6 +89,7 @@ impl CompletedTasks {
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
     pub(crate) fn insert(
         &self,
+        id: Arc<str>,
         result: &str,
         client: ClientId,
         ttl: Option<u64>,
@@ -92,9 +100,6 @@ impl CompletedTasks {
                 result.len()
             ));
         }
-        let mut random = [0; 16];
-        (self.environment.random)(&mut random);
-        let id: Arc<str> = format!("{ID_PREFIX}{:032x}", u128::from_le_bytes(random)).into();
         let now = (self.environment.now)();
         let task = CompletedTask {
             result: result.into(),
@@ -122,14 +127,14 @@ impl CompletedTasks {
         self.find(id, |_, task| Arc::clone(&task.result))
     }
 
-    /// The tasks of `client` with their status, the oldest first.
-    pub(crate) fn of(&self, client: ClientId) -> Vec<String> {
+    /// The tasks of `client` by id with their status, the oldest first.
+    pub(crate) fn of(&self, client: ClientId) -> Vec<(Arc<str>, String)> {
         let now = (self.environment.now)();
         let mut tasks = self.lock();
         tasks.sweep(now);
         let of_client = tasks.of_owner(client, now);
         of_client
-            .map(|(_, id, task)| task.json(id, task.status()))
+            .map(|(_, id, task)| (Arc::clone(id), task.json(id, task.status())))
             .collect()
     }
 
@@ -148,9 +153,6 @@ impl CompletedTasks {
     }
 
     fn find<T>(&self, id: &str, read: impl FnOnce(&str, &CompletedTask) -> T) -> Option<T> {
-        if !id.starts_with(ID_PREFIX) {
-            return None;
-        }
         let now = (self.environment.now)();
         let tasks = self.lock();
         Some(read(id, tasks.get(id, now)?))
@@ -192,7 +194,7 @@ fn time(seconds: u64) -> String {
     format!("{day}T{hours:02}:{minutes:02}:{:02}Z", of_day % 60)
 }
 
-/// No sealed id starts with it: those are longer and have no colon.
+/// Tells these ids from those of servers in what is recorded and logged.
 const ID_PREFIX: &str = "vary:";
 
 /// The poll interval of a completed task, in milliseconds.
@@ -214,7 +216,8 @@ mod tests {
 
     #[track_caller]
     fn keep(finished: &CompletedTasks, result: &str, client: ClientId) -> String {
-        let made = finished.insert(result, client, None).unwrap();
+        let id = finished.new_id().into();
+        let made = finished.insert(id, result, client, None).unwrap();
         let task = edit::get(&made, "task").unwrap();
         assert_eq!(edit::get(task, "status"), Some(r#""working""#));
         serde_json::from_str(edit::get(task, "taskId").unwrap()).unwrap()
@@ -224,11 +227,11 @@ mod tests {
     fn what_is_kept_says_what_a_task_says() {
         let finished = finished(|| 1_763_639_999);
         let made = finished
-            .insert(r#"{"content":[ ]}"#, 7, Some(1500))
+            .insert("sealed".into(), r#"{"content":[ ]}"#, 7, Some(1500))
             .unwrap();
-        let id = "vary:";
-        assert!(made.contains(id), "{made}");
-        let task = &finished.of(7)[0];
+        assert!(made.contains(r#""taskId":"sealed""#), "{made}");
+        let (id, task) = &finished.of(7)[0];
+        assert_eq!(&**id, "sealed");
         let end = r#""status":"completed","createdAt":"2025-11-20T11:59:59Z","lastUpdatedAt":"2025-11-20T11:59:59Z","ttl":1500,"pollInterval":10}"#;
         assert!(task.ends_with(end), "{task}");
         let id = keep(&finished, r#"{"isError":true}"#, 8);
@@ -263,7 +266,10 @@ mod tests {
         assert!(finished.task(&all[0]).is_none());
         assert!(all[1..].iter().all(|id| finished.task(id).is_some()));
         assert_eq!(finished.lock().bytes(), MAX_BYTES);
-        let why = finished.insert(&format!("{long} "), 1, None).unwrap_err();
+        let id = finished.new_id().into();
+        let why = finished
+            .insert(id, &format!("{long} "), 1, None)
+            .unwrap_err();
         assert!(why.contains("call without `task`"), "{why}");
     }
 
@@ -271,8 +277,9 @@ mod tests {
     fn its_time_is_over_some_day() {
         static NOW: AtomicU64 = AtomicU64::new(1_000);
         let finished = finished(|| NOW.load(Ordering::Relaxed));
-        finished.insert("{}", 1, Some(1_001)).unwrap();
-        finished.insert("{}", 1, Some(u64::MAX)).unwrap();
+        for (id, ttl) in [("a", 1_001), ("b", u64::MAX)] {
+            finished.insert(id.into(), "{}", 1, Some(ttl)).unwrap();
+        }
         NOW.store(1_002, Ordering::Relaxed);
         assert_eq!(finished.of(1).len(), 2);
         NOW.store(1_003, Ordering::Relaxed);

@@ -305,6 +305,7 @@ impl ProxiedTask {
                 .observer
                 .session(self.client)
                 .or_else(|| session.upgrade())
+            && session.may_know_tool(&notifier.server, &notifier.tool)
         {
             // A client without an open stream can ask for the status.
             let _ = session.enqueue(

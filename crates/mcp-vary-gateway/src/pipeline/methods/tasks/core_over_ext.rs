@@ -18,7 +18,7 @@ use mcp_vary_wire::task_dialect::with_extension;
 use crate::pipeline::exchange::{InFlightRequest, Leases, ResponseContext};
 use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::Dispatch;
-use crate::pipeline::methods::tasks::FoundTask;
+use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pool::ConnectionUse;
 use crate::tasks::core_over_ext::{TaskAnswer, TaskClient};
@@ -33,6 +33,9 @@ impl RequestContext<'_> {
             return None;
         }
         let task = finished.task(id)?;
+        if !self.shows_task(id) {
+            return Some(Err(TaskNotFound::unknown().failure()));
+        }
         Some(match self.action {
             MethodAction::Task(TaskAction::Get) => Ok(self.answer(&task)),
             MethodAction::Task(TaskAction::Result) => {
@@ -46,16 +49,13 @@ impl RequestContext<'_> {
 
     /// The client's completed tasks that the gateway stores. All of them are on the first page.
     pub(super) fn completed_task_list(&self, after: u64) -> Vec<String> {
-        match after {
-            0 => self
-                .snapshot
-                .services
-                .tasks
-                .core_over_ext
-                .completed
-                .of(self.client.id),
-            _ => Vec::new(),
+        if after > 0 {
+            return Vec::new();
         }
+        let completed = &self.snapshot.services.tasks.core_over_ext.completed;
+        let tasks = completed.of(self.client.id).into_iter();
+        let visible = tasks.filter(|(id, _)| self.shows_task(id));
+        visible.map(|(_, task)| task).collect()
     }
 
     /// Waits for the result of a task.
@@ -132,12 +132,15 @@ impl RequestContext<'_> {
         Ok((tasks, next.filter(|_| !is_last)))
     }
 
-    /// One task with its current status; `None` if its server or the task no longer exists.
+    /// One task with its current status; `None` if its server or the task no longer exists, or its tool is hidden.
     async fn listed(
         &self,
         key: &TaskKey,
         notifier: &TaskNotifier,
     ) -> Result<Option<String>, RpcError> {
+        if !self.shows_task(&notifier.client_id) {
+            return Ok(None);
+        }
         let (server, id_at_server) = key;
         let mut sources = ServerIndex::enumerate(self.class.sources());
         let Some((at, source)) = sources.find(|(_, source)| source.name() == &**server) else {

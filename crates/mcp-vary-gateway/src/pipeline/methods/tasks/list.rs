@@ -70,8 +70,9 @@ impl RequestContext<'_> {
                     &upstream_id,
                     self.client.id,
                 );
+                let visible = sealed.filter(|id| self.shows_task(id));
                 found.extend(
-                    sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
+                    visible.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
                 );
             }
             cursor = edit::get(page, "nextCursor")

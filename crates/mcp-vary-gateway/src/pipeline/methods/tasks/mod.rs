@@ -366,36 +366,21 @@ impl RequestContext<'_> {
         (task, server): (Task, ServerIndex),
         forms: &[TaskDialect],
     ) -> Result<FoundTask, RpcError> {
-        let is_unknown = self.catalog.handshake(server).is_none();
-        // A server that is not connected gets the request anyway: the failure explains what is wrong.
-        let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
-        let is_crossed = split_prefix(&task.id).0.is_some()
-            && forms.contains(&EXT_OVER_CORE.client)
-            && is_offered(EXT_OVER_CORE.server);
-        let form = forms.iter().copied().find(|form| is_offered(*form));
-        let forms = match form {
-            _ if is_crossed => EXT_OVER_CORE,
-            Some(form) => DialectPair::both(form),
-            None if forms.contains(&TaskDialect::Core) && self.in_core_form(server) => {
-                DialectPair::CORE_OVER_EXT
-            }
-            None => return Err(TaskNotFound::from(&task, "makes no tasks any more").failure()),
-        };
         let view = self.view_of(&task);
         let view = view.ok_or_else(|| TaskNotFound::unknown().failure())?;
-        if let Some(record) = &self.client.record {
-            record.set_server(&self.server_name(server), Some(&task.id));
-        }
-        let upstream_name = task.tool.as_str().into();
         let place = ItemRef {
             server,
-            upstream_name,
+            upstream_name: task.tool.as_str().into(),
         };
         let tools = self.catalog.view(ListKind::Tools, view);
         let tool = tools.and_then(|tools| tools.tool_for(&place)).cloned();
         // A task of a tool that access rules hide by now does not exist.
         if tool.is_none() && self.variant_set().access().is_some() {
             return Err(TaskNotFound::unknown().failure());
+        }
+        let forms = self.dialects_of(&task, server, forms)?;
+        if let Some(record) = &self.client.record {
+            record.set_server(&self.server_name(server), Some(&task.id));
         }
         Ok(FoundTask {
             forms,
@@ -404,6 +389,48 @@ impl RequestContext<'_> {
             task,
             tool,
         })
+    }
+
+    /// The dialects of a task of `server`, of which the client has these `forms`.
+    fn dialects_of(
+        &self,
+        task: &Task,
+        server: ServerIndex,
+        forms: &[TaskDialect],
+    ) -> Result<DialectPair, RpcError> {
+        let is_unknown = self.catalog.handshake(server).is_none();
+        // A server that is not connected gets the request anyway: the failure explains what is wrong.
+        let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
+        let is_crossed = split_prefix(&task.id).0.is_some()
+            && forms.contains(&EXT_OVER_CORE.client)
+            && is_offered(EXT_OVER_CORE.server);
+        let form = forms.iter().copied().find(|form| is_offered(*form));
+        match form {
+            _ if is_crossed => Ok(EXT_OVER_CORE),
+            Some(form) => Ok(DialectPair::both(form)),
+            None if forms.contains(&TaskDialect::Core) && self.in_core_form(server) => {
+                Ok(DialectPair::CORE_OVER_EXT)
+            }
+            None => Err(TaskNotFound::from(task, "makes no tasks any more").failure()),
+        }
+    }
+
+    /// Whether the id was sealed for the client, and access rules show the tool whose call created the task.
+    pub(super) fn shows_task(&self, id: &str) -> bool {
+        if self.variant_set().access().is_none() {
+            let keys = &self.snapshot.services.cursor_keys;
+            return Task::open(keys, self.client.sealed_principal(), id).is_some();
+        }
+        let Ok((task, server)) = self.open_task_id(id) else {
+            return false;
+        };
+        let place = ItemRef {
+            server,
+            upstream_name: task.tool.as_str().into(),
+        };
+        let view = self.view_of(&task);
+        let tools = view.and_then(|view| self.catalog.view(ListKind::Tools, view));
+        tools.is_some_and(|tools| tools.tool_for(&place).is_some())
     }
 
     /// The notifier for a task of the extension, with its server, the dialects on both sides, and the server's id of
@@ -416,6 +443,7 @@ impl RequestContext<'_> {
         let mut downward = self.plan_of(&found);
         downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
         let teller = TaskNotifier {
+            tool: Arc::clone(&found.place.upstream_name),
             // The notifications of a proxied task already have the client's form.
             dialects: DialectPair::both(TaskDialect::Extension),
             client_id: id.into(),

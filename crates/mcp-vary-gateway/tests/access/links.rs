@@ -1,0 +1,215 @@
+//! Links of results and the user interfaces of tools: they open nothing that access rules hide.
+
+use mcp_vary_gateway::Target;
+use mcp_vary_testkit::client::Endpoint as _;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{initialize, introduced, modern, names, request};
+use mcp_vary_testkit::notification_client::everything;
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use super::groups::{ask, bearer, for_group, named, with_rules};
+use crate::support::{Harness, config};
+
+const UI: &str = "io.modelcontextprotocol/ui";
+
+/// A server whose tool `find` links to a listed resource and to one that no list has, and whose tools have user
+/// interfaces: `draw` one that no list has.
+fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let capabilities =
+        json!({"tools": {}, "resources": {"subscribe": true}, "extensions": {UI: {}}});
+    let tool = |name: &str, ui: Value| json!({"name": name, "inputSchema": {"type": "object"}, "_meta": {"ui": ui}});
+    let link = |uri: &str| json!({"type": "resource_link", "uri": uri, "name": "x"});
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => introduced("apps", capabilities),
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        }),
+        ("tools/list", _) => json!({"tools": [
+            tool("find", json!({})),
+            tool("draw", json!({"resourceUri": "ui://draw"})),
+            tool("erase", json!({"resourceUri": "ui://erase", "visibility": ["app"]})),
+        ]}),
+        ("resources/list", _) => json!({"resources": [{"uri": "file:listed", "name": "listed"}]}),
+        ("tools/call", _) if params["name"] == "find" => {
+            json!({"content": [link("file:listed"), link("file:linked")]})
+        }
+        ("tools/call", _) => json!({"content": [], "name": params["name"]}),
+        ("resources/read", _) => json!({"contents": [{"uri": params["uri"], "text": "secret"}]}),
+        ("resources/subscribe", Era::Legacy) => json!({}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// Operators may use everything, and developers what matches one of `patterns`.
+async fn before(era: Era, patterns: &[&str]) -> Harness {
+    let peer = ScriptedServer::start(move |seen| answer(era, seen)).await;
+    let allowed: Vec<_> = patterns.iter().map(|pattern| named(pattern)).collect();
+    let rules = [
+        for_group("sre").with_allow([named("*")]),
+        for_group("dev").with_allow(allowed),
+    ];
+    let config = with_rules(config(Target::http(peer.url.clone())), rules);
+    Harness::behind(peer, config).await
+}
+
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+/// A client of each era that has apps.
+async fn ask_as_app(harness: &Harness, who: &str, method: &str, params: Value) -> [Value; 2] {
+    let capabilities = json!({"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}});
+    let mut http = RawHttp::connect(harness.address()).await;
+    let open = HttpRequest::new(initialize("2025-11-25", &capabilities).to_string());
+    let opened = http.ask(&open.with("Authorization", bearer(who))).await;
+    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let message = request(json!(1), method, params.clone()).to_string();
+    let post = HttpRequest::of(&id, message).with("Authorization", bearer(who));
+    let legacy = http.ask(&post).await.json();
+    let message = modern(json!(1), method, params, &capabilities);
+    let post = HttpRequest::modern(&message).with("Authorization", bearer(who));
+    [legacy, http.ask(&post).await.json()]
+}
+
+/// Whether a developer gets the answers to `hidden` that it gets to a name that nobody has, and no server is asked.
+async fn is_unknown(harness: &Harness, method: &str, key: &str, hidden: &str) {
+    let before = harness.peer.of(method).len();
+    let unknown = format!("{hidden}-nix");
+    let params = |name: &str| json!({key: name, "arguments": {}});
+    let of_hidden = ask_as_app(harness, "dev", method, params(hidden)).await;
+    let of_unknown = ask_as_app(harness, "dev", method, params(&unknown)).await;
+    for (one, other) in std::iter::zip(of_hidden, of_unknown) {
+        assert!(one["error"].is_object(), "{method} {one}");
+        let other = other.to_string().replace(&unknown, hidden);
+        assert_eq!(one.to_string(), other, "{method}");
+    }
+    assert_eq!(harness.peer.of(method).len(), before, "{method} {hidden}");
+}
+
+/// Results are as the servers write them. A link in one is no permission: neither the developer's own, nor that of
+/// somebody else who may use what links there.
+#[tokio::test]
+async fn a_link_to_a_hidden_resource_leads_nowhere() {
+    for era in ERAS {
+        let harness = before(era, &["find"]).await;
+        let call = json!({"name": "find", "arguments": {}});
+        for who in ["sre", "dev"] {
+            for answer in ask(&harness, who, "tools/call", call.clone()).await {
+                let linked = &answer["result"]["content"][1]["uri"];
+                assert_eq!(linked, "file:linked", "{answer}");
+            }
+        }
+        for uri in ["file:listed", "file:linked"] {
+            for answer in ask(&harness, "sre", "resources/read", json!({"uri": uri})).await {
+                assert_eq!(
+                    answer["result"]["contents"][0]["text"], "secret",
+                    "{answer}"
+                );
+            }
+            is_unknown(&harness, "resources/read", "uri", uri).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_a_hidden_resource_cannot_be_subscribed_to() {
+    let harness = before(Era::Legacy, &["find"]).await;
+    let call = json!({"name": "find", "arguments": {}});
+    ask(&harness, "dev", "tools/call", call).await;
+    for uri in ["file:listed", "file:linked"] {
+        let [of_hidden, _] =
+            ask_as_app(&harness, "dev", "resources/subscribe", json!({"uri": uri})).await;
+        let unknown = json!({"uri": "file:nix"});
+        let [of_unknown, _] = ask_as_app(&harness, "dev", "resources/subscribe", unknown).await;
+        let of_unknown = of_unknown.to_string().replace("file:nix", uri);
+        assert_eq!(of_hidden.to_string(), of_unknown);
+
+        let params = json!({"notifications": everything(&[uri])});
+        let listen = modern(json!(1), "subscriptions/listen", params, &json!({}));
+        let listen = HttpRequest::modern(&listen).with("Authorization", bearer("dev"));
+        let mut stream = harness.connect().await;
+        stream.send(&listen.bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+        let accepted = soon(stream.event()).await.unwrap();
+        let uris = &accepted["params"]["notifications"]["resourceSubscriptions"];
+        assert!(
+            uris.as_array().is_none_or(Vec::is_empty),
+            "subscribed to {uris}"
+        );
+    }
+    assert_eq!(harness.peer.of("resources/subscribe").len(), 0);
+}
+
+/// A link opens a resource that no list has where the rules allow its URI, and only to those who see what links there.
+#[tokio::test]
+async fn a_link_of_a_hidden_tool_opens_nothing() {
+    for era in ERAS {
+        let call = json!({"name": "find", "arguments": {}});
+        for (patterns, is_open) in [(["find", "file:*"], true), (["draw", "file:*"], false)] {
+            let harness = before(era, &patterns).await;
+            ask(&harness, "sre", "tools/call", call.clone()).await;
+            if is_open {
+                let uri = json!({"uri": "file:linked"});
+                for answer in ask(&harness, "dev", "resources/read", uri).await {
+                    assert_eq!(
+                        answer["result"]["contents"][0]["text"], "secret",
+                        "{answer}"
+                    );
+                }
+            } else {
+                is_unknown(&harness, "resources/read", "uri", "file:linked").await;
+            }
+        }
+    }
+}
+
+/// Apps call tools by the names of their server, and the code of a user interface is a resource.
+#[tokio::test]
+async fn an_app_is_bound_by_the_rules_of_its_user() {
+    for era in ERAS {
+        let harness = before(era, &["draw"]).await;
+        for list in ask_as_app(&harness, "dev", "tools/list", json!({})).await {
+            assert_eq!(names(&list), ["draw"], "{list}");
+            let tool = &list["result"]["tools"][0];
+            assert_eq!(tool["_meta"]["ui"]["resourceUri"], "ui://draw", "{tool}");
+        }
+        for name in ["find", "erase"] {
+            is_unknown(&harness, "tools/call", "name", name).await;
+        }
+        // The tool is allowed, and its user interface is not.
+        for uri in ["ui://draw", "ui://erase"] {
+            is_unknown(&harness, "resources/read", "uri", uri).await;
+        }
+        let all = ask_as_app(
+            &harness,
+            "sre",
+            "resources/read",
+            json!({"uri": "ui://erase"}),
+        )
+        .await;
+        for answer in all {
+            assert_eq!(
+                answer["result"]["contents"][0]["text"], "secret",
+                "{answer}"
+            );
+        }
+    }
+}
+
+/// The user interface of an allowed tool can be read where the rules allow it, too; that of a hidden tool cannot.
+#[tokio::test]
+async fn a_user_interface_is_visible_with_its_tool_and_its_uri() {
+    for era in ERAS {
+        let harness = before(era, &["draw", "ui:*"]).await;
+        let uri = json!({"uri": "ui://draw"});
+        for answer in ask_as_app(&harness, "dev", "resources/read", uri).await {
+            assert_eq!(
+                answer["result"]["contents"][0]["text"], "secret",
+                "{answer}"
+            );
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! A task of a tool that access rules hide by now is a task that nobody made.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_gateway::Target;
+use mcp_vary_testkit::authorization_server::AuthorizationServer;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{
+    SUBSCRIPTION, initialize, introduced, modern, notification, request,
+};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::groups::{claims, for_group, named, tokens, with_rules};
+use crate::support::{Harness, config};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// The streams on which a server notifies.
+type Streams = Arc<Mutex<Vec<Stream>>>;
+
+struct Stream {
+    /// The id of its subscription; null for that of a `GET`.
+    id: Value,
+    filter: Value,
+    sender: UnboundedSender<Bytes>,
+}
+
+/// A server whose tool `job` becomes a task, and whose tool `quick` never does where the server decides.
+fn answer(era: Era, streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let capabilities = match era {
+        Era::Legacy => {
+            let requests = json!({"tools": {"call": {}}});
+            json!({"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": requests}})
+        }
+        Era::Modern => json!({"tools": {}, "extensions": {TASKS: {}}}),
+    };
+    let task =
+        |status: &str| json!({"taskId": "t-1", "status": status, "ttl": 60_000, "ttlMs": 60_000});
+    let mut extension_task = task("working");
+    extension_task["resultType"] = json!("task");
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => {
+            let reply = seen.answer(&introduced("jobs", capabilities));
+            return Some(reply.with_header("mcp-session-id", "s-1"));
+        }
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        }),
+        ("GET", Era::Legacy) => return Some(listen(streams, &Value::Null, &json!({}))),
+        ("subscriptions/listen", Era::Modern) => {
+            return Some(listen(streams, seen.id(), &params["notifications"]));
+        }
+        ("tools/list", _) => json!({"tools": [
+            {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
+            {"name": "quick", "inputSchema": {"type": "object"}},
+            {"name": "other", "inputSchema": {"type": "object"}},
+        ]}),
+        ("tools/call", Era::Legacy) if params["task"].is_object() => {
+            json!({"task": task("working")})
+        }
+        ("tools/call", Era::Modern) if params["name"] == "job" => extension_task,
+        ("tools/call", _) => json!({"resultType": "complete", "content": [], "secret": 42}),
+        ("tasks/get", _) => task("working"),
+        ("tasks/cancel", Era::Legacy) => task("cancelled"),
+        ("tasks/cancel" | "tasks/update", _) => json!({"resultType": "complete"}),
+        ("tasks/result", _) => json!({"content": [], "secret": 42}),
+        ("tasks/list", _) => json!({"tasks": [task("working")]}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn listen(streams: &Streams, id: &Value, filter: &Value) -> Reply {
+    let (sender, reply) = Reply::stream();
+    if !id.is_null() {
+        let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
+        let method = "notifications/subscriptions/acknowledged";
+        let _ = sender.send(event(&notification(method, params)).into());
+    }
+    let (id, filter) = (id.clone(), filter.clone());
+    streams.lock().unwrap().push(Stream { id, filter, sender });
+    reply
+}
+
+/// A gateway whose operators see all tools, and whose developers only `other`.
+struct Office {
+    harness: Harness,
+    issuer: AuthorizationServer,
+    streams: Streams,
+}
+
+impl Office {
+    async fn before(era: Era) -> Self {
+        let streams = Streams::default();
+        let peer = {
+            let streams = Arc::clone(&streams);
+            ScriptedServer::start(move |seen| answer(era, &streams, seen)).await
+        };
+        let issuer = AuthorizationServer::start().await;
+        let rules = [
+            for_group("sre").with_allow([named("*")]),
+            for_group("dev").with_allow([named("other")]),
+        ];
+        let mut config = with_rules(config(Target::http(peer.url.clone())), rules);
+        config.authentication = Some(tokens(&issuer));
+        let harness = Harness::behind(peer, config).await;
+        Self {
+            harness,
+            issuer,
+            streams,
+        }
+    }
+
+    fn bearer(&self, who: &str, group: &str) -> String {
+        let mut claims = claims(group);
+        claims["sub"] = json!(who);
+        format!("Bearer {}", self.issuer.sign(claims))
+    }
+
+    /// How often the server was asked for what the gateway does not ask by itself.
+    fn asked(&self) -> usize {
+        let methods = ["tasks/cancel", "tasks/update"];
+        let asked = methods.map(|method| self.harness.peer.of(method).len());
+        asked.iter().sum()
+    }
+
+    /// Waits until the gateway will hear how the task stands.
+    async fn wait_for_listener(&self) {
+        let listens = |stream: &Stream| {
+            let ids = stream.filter["taskIds"].as_array();
+            stream.id.is_null() || ids.is_some_and(|ids| ids.contains(&json!("t-1")))
+        };
+        soon(async {
+            while !self.streams.lock().unwrap().iter().any(listens) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Lets the server say how its task stands.
+    fn notify(&self, status: &str) {
+        for stream in &*self.streams.lock().unwrap() {
+            let mut params = json!({"taskId": "t-1", "status": status});
+            let mut method = "notifications/tasks/status";
+            if !stream.id.is_null() {
+                params["_meta"] = json!({SUBSCRIPTION: stream.id});
+                method = "notifications/tasks";
+            }
+            let message = event(&notification(method, params));
+            let _ = stream.sender.send(message.into());
+        }
+    }
+}
+
+/// A client of somebody, whose groups are those of each token.
+struct Client<'a> {
+    office: &'a Office,
+    who: &'static str,
+    /// Its session; none for a modern client.
+    session: Option<String>,
+}
+
+impl<'a> Client<'a> {
+    async fn of(era: Era, office: &'a Office, who: &'static str) -> Self {
+        let mut client = Self {
+            office,
+            who,
+            session: None,
+        };
+        if era == Era::Legacy {
+            let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+            let open = open.with("Authorization", office.bearer(who, "sre"));
+            let opened = office.harness.connect().await.ask(&open).await;
+            client.session = Some(opened.header("mcp-session-id").unwrap().to_owned());
+        }
+        client
+    }
+
+    async fn ask(&self, group: &str, method: &str, params: Value) -> Value {
+        let post = match &self.session {
+            Some(id) => HttpRequest::of(id, request(json!(1), method, params).to_string()),
+            None => {
+                let capabilities = json!({"extensions": {TASKS: {}}});
+                HttpRequest::modern(&modern(json!(1), method, params, &capabilities))
+            }
+        };
+        let post = post.with("Authorization", self.office.bearer(self.who, group));
+        self.office.harness.connect().await.ask(&post).await.json()
+    }
+
+    /// Has a task made, as an operator. Its id.
+    async fn make(&self, tool: &str) -> String {
+        let mut call = json!({"name": tool, "arguments": {}});
+        if self.session.is_some() {
+            call["task"] = json!({"ttl": 60_000});
+        }
+        let made = self.ask("sre", "tools/call", call).await;
+        let result = &made["result"];
+        let id = result["task"]["taskId"]
+            .as_str()
+            .or(result["taskId"].as_str());
+        id.unwrap_or_else(|| panic!("no task: {made}")).to_owned()
+    }
+
+    /// The methods about tasks that the client has.
+    fn methods(&self) -> [&'static str; 3] {
+        match &self.session {
+            Some(_) => ["tasks/get", "tasks/result", "tasks/cancel"],
+            None => ["tasks/get", "tasks/update", "tasks/cancel"],
+        }
+    }
+
+    /// Whether each answer about a task is the one about an id that nobody made, and reaches no server.
+    async fn is_unknown(&self, group: &str, task: &str) {
+        let before = self.office.asked();
+        for method in self.methods() {
+            let about = |id: &str| json!({"taskId": id, "inputResponses": {}});
+            let of_hidden = self.ask(group, method, about(task)).await;
+            let of_nobody = self.ask(group, method, about("forged")).await;
+            assert_eq!(of_hidden, of_nobody, "{method}");
+            assert_eq!(of_hidden["error"]["code"], -32602, "{method} {of_hidden}");
+            let message = of_hidden["error"]["message"].as_str().unwrap();
+            assert!(message.starts_with("Task not found"), "{method} {message}");
+        }
+        assert_eq!(self.office.asked(), before, "a server was asked");
+    }
+
+    async fn is_known(&self, task: &str) {
+        let found = self.ask("sre", "tasks/get", json!({"taskId": task})).await;
+        assert_eq!(found["result"]["taskId"], task, "{found}");
+    }
+}
+
+/// Both eras of clients before both of servers, and the tool whose calls become tasks there.
+const PAIRS: [(Era, Era, &str); 5] = [
+    (Era::Legacy, Era::Legacy, "job"),
+    (Era::Modern, Era::Modern, "job"),
+    (Era::Legacy, Era::Modern, "job"),
+    (Era::Modern, Era::Legacy, "job"),
+    // The server answers at once, and the gateway stores the result for the client.
+    (Era::Legacy, Era::Modern, "quick"),
+];
+
+/// The token of the same principal has other groups than the one that made the task.
+#[tokio::test]
+async fn a_task_whose_tool_is_hidden_is_unknown() {
+    for (client, server, tool) in PAIRS {
+        let office = Office::before(server).await;
+        let client = Client::of(client, &office, "ann").await;
+        let task = client.make(tool).await;
+        client.is_known(&task).await;
+        client.is_unknown("dev", &task).await;
+        client.is_known(&task).await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_of_another_is_unknown_wherever_it_is() {
+    for (client, server, tool) in PAIRS {
+        let office = Office::before(server).await;
+        let of_ann = Client::of(client, &office, "ann").await;
+        let task = of_ann.make(tool).await;
+        let of_eve = Client::of(client, &office, "eve").await;
+        of_eve.is_unknown("sre", &task).await;
+        of_ann.is_known(&task).await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_has_no_tasks_of_hidden_tools() {
+    for (client, server, tool) in PAIRS {
+        if client == Era::Modern {
+            continue;
+        }
+        let office = Office::before(server).await;
+        let client = Client::of(client, &office, "ann").await;
+        let task = client.make(tool).await;
+        let all = client.ask("sre", "tasks/list", json!({})).await;
+        assert_eq!(all["result"]["tasks"][0]["taskId"], task, "{all}");
+        let none = client.ask("dev", "tasks/list", json!({})).await;
+        assert_eq!(none["result"]["tasks"], json!([]), "{none}");
+    }
+}
+
+/// Whether nothing arrives of what the server said while the tool was hidden, up to what it said afterwards.
+async fn is_not_notified_while_hidden(stream: &mut RawHttp) {
+    loop {
+        let message = soon(stream.event()).await.unwrap();
+        let status = &message["params"]["status"];
+        assert_ne!(status, "input_required", "{message}");
+        if status == "completed" {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_hears_nothing_of_a_task_whose_tool_is_hidden() {
+    for server in [Era::Legacy, Era::Modern] {
+        let office = Office::before(server).await;
+        let client = Client::of(Era::Legacy, &office, "ann").await;
+        let session = client.session.clone().unwrap();
+        let get = HttpRequest::of(&session, "").line("GET /mcp HTTP/1.1");
+        let get = get.with("Authorization", office.bearer("ann", "sre"));
+        let mut stream = office.harness.connect().await;
+        stream.send(&get.bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+        client.make("job").await;
+        office.wait_for_listener().await;
+        office.notify("working");
+        let first = soon(stream.event()).await.unwrap();
+        assert_eq!(first["params"]["status"], "working", "{first}");
+
+        client.ask("dev", "tools/list", json!({})).await;
+        office.notify("input_required");
+        // Nothing shows that the gateway has read it and told nobody.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        client.ask("sre", "tools/list", json!({})).await;
+        office.notify("completed");
+        is_not_notified_while_hidden(&mut stream).await;
+    }
+}
+
+/// A stream goes on after a reload, with what the rules of then show.
+#[tokio::test]
+async fn a_stream_hears_nothing_of_a_task_whose_tool_is_hidden() {
+    let office = Office::before(Era::Modern).await;
+    let client = Client::of(Era::Modern, &office, "ann").await;
+    let task = client.make("job").await;
+    let capabilities = json!({"extensions": {TASKS: {}}});
+    let params = json!({"notifications": {"taskIds": [task], "toolsListChanged": true}});
+    let listen = modern(json!(1), "subscriptions/listen", params, &capabilities);
+    let listen = HttpRequest::modern(&listen).with("Authorization", office.bearer("ann", "sre"));
+    let mut stream = office.harness.connect().await;
+    stream.send(&listen.bytes()).await;
+    assert_eq!(stream.head().await.status, 200);
+    let accepted = soon(stream.event()).await.unwrap();
+    assert_eq!(
+        accepted["params"]["notifications"]["taskIds"],
+        json!([task])
+    );
+    office.wait_for_listener().await;
+    office.notify("working");
+    let first = soon(stream.event()).await.unwrap();
+    assert_eq!(first["params"]["status"], "working", "{first}");
+
+    for (pattern, status) in [("other", "input_required"), ("*", "completed")] {
+        let rules = [for_group("sre").with_allow([named(pattern)])];
+        let config = with_rules(config(Target::http(office.harness.peer.url.clone())), rules);
+        let mut config = config;
+        config.authentication = Some(tokens(&office.issuer));
+        office.harness.gateway.reload(config).await.unwrap();
+        let changed = soon(stream.event()).await.unwrap();
+        assert_eq!(changed["method"], "notifications/tools/list_changed");
+        office.notify(status);
+        // Nothing shows that the gateway has read it and told nobody.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    is_not_notified_while_hidden(&mut stream).await;
+}
