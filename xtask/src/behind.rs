@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, StartingServer};
 use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
@@ -28,22 +28,38 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Se
             stdio(&[fixture, "--stdio", "--era", "modern"]),
         ),
     ];
-    let mut running = Vec::new();
-    let mut start = |name: &str, command: &[&str]| -> Result<(String, Value), String> {
+    let mut starting = Vec::new();
+    let mut begin = |name: &str, command: &[&str]| -> Result<(), String> {
         let log = workspace.scratch(&format!("interop/{name}-http.log"))?;
         let mut program = process::command(command[0]);
         npm::with_packages(workspace, program.args(&command[1..]))?;
-        let server = Server::start(&mut program, &log)?;
-        let target = json!({"url": server.url});
-        running.push(server);
-        Ok((format!("{name}-http"), target))
+        let server = StartingServer::begin(&mut program, &log)?;
+        starting.push((format!("{name}-http"), server));
+        Ok(())
     };
-    targets.push(start("everything", &["node", "everything-http.mjs"])?);
+    begin("everything", &["node", "everything-http.mjs"])?;
     for (name, [program, script]) in of_both_eras(workspace)? {
         targets.push((name.to_owned(), stdio(&[&program, &script])));
-        targets.push(start(name, &[&program, &script, "http"])?);
+        begin(name, &[&program, &script, "http"])?;
     }
-    let mut argument = json!({});
+    let mut running = Vec::new();
+    for (name, server) in starting {
+        let server = server.ready()?;
+        targets.push((name, json!({"url": server.url})));
+        running.push(server);
+    }
+    let (argument, gateways) = gateways(workspace, vary, targets)?;
+    running.extend(gateways);
+    Ok((argument, running))
+}
+
+/// A gateway in front of each target, and the scripts' argument about them.
+fn gateways(
+    workspace: &Workspace,
+    vary: &Path,
+    targets: Vec<(String, Value)>,
+) -> Result<(Value, Vec<Server>), String> {
+    let mut starting = Vec::new();
     for (name, target) in targets {
         let file = workspace.scratch(&format!("interop/behind-{name}.json"))?;
         let configuration = json!({"start-wait": START_WAIT, "servers": {&name: target}});
@@ -52,7 +68,12 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Se
         let mut command = process::command(vary);
         command.args(["serve", "--listen", "127.0.0.1:0"]);
         npm::with_packages(workspace, command.arg(&file))?;
-        let server = Server::start(&mut command, &log)?;
+        starting.push((name, file, StartingServer::begin(&mut command, &log)?));
+    }
+    let mut argument = json!({});
+    let mut running = Vec::new();
+    for (name, file, server) in starting {
+        let server = server.ready()?;
         let stdio = json!([vary, "serve", "--stdio", file]);
         argument[&name] = json!({"url": server.url, "command": stdio});
         running.push(server);

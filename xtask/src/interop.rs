@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use crate::clients::{Came, Table};
 use crate::outcome::Outcome;
-use crate::server::Server;
+use crate::server::{Server, StartingServer};
 use crate::workspace::Workspace;
 use crate::{behind, npm, process, python, shaped, verdicts};
 
 /// The time limit of a job: the Inspector starts a process for each of its requests.
-const LIMIT: Duration = Duration::from_secs(5 * 60);
+const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// A client: its name and script, and the eras that it speaks.
 struct Client {
@@ -212,8 +212,7 @@ pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) ->
 
 /// The targets for the example configurations (the URL, and the command and directory for stdio), and the servers.
 fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
-    let mut targets = json!({});
-    let mut running = Vec::new();
+    let mut starting = Vec::new();
     for file in workspace.files(EXAMPLES)? {
         let directory = file
             .strip_suffix(".yaml")
@@ -232,7 +231,13 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
             "files" => workspace.path(npm::DIRECTORY),
             _ => workspace.path(""),
         };
-        let server = Server::start(command.current_dir(&directory), &log)?;
+        let server = StartingServer::begin(command.current_dir(&directory), &log)?;
+        starting.push((name.to_owned(), path, directory, server));
+    }
+    let mut targets = json!({});
+    let mut running = Vec::new();
+    for (name, path, directory, server) in starting {
+        let server = server.ready()?;
         targets[name] = json!({
             "url": server.url,
             "command": [vary, "serve", "--stdio", path],
@@ -349,10 +354,11 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
     outcome
 }
 
-/// The number of concurrent jobs: they start programs most of the time, which takes all cores.
+/// The number of concurrent jobs: a job needs one to six seconds of a core to start its programs, and waits for their
+/// answers for longer than that.
 fn at_once() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    cores.clamp(2, 3)
+    (3 * cores).clamp(4, 8)
 }
 
 fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {

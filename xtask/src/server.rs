@@ -1,7 +1,7 @@
 //! Programs that serve MCP over HTTP and print their URL.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,22 +29,54 @@ impl Server {
     ///
     /// When it cannot start, ends, or prints no URL in time.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, String> {
+        StartingServer::begin(command, log)?.ready()
+    }
+}
+
+/// A server that may not have printed its URL yet. Several that start at the same time need less time than one after
+/// another.
+///
+/// The kernel ends a process with the thread that started it, so that servers cannot be started in threads of their own.
+#[derive(Debug)]
+pub(crate) struct StartingServer {
+    group: Group,
+    log: PathBuf,
+}
+
+impl StartingServer {
+    /// Starts `command`; both of its outputs go to `log`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot start.
+    pub(crate) fn begin(command: &mut Command, log: &Path) -> Result<Self, String> {
         let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
         let copy = file.try_clone().map_err(|error| error.to_string())?;
         command.stdin(Stdio::piped()).stdout(file).stderr(copy);
-        let mut group = Group::start(command)
+        let group = Group::start(command)
             .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        let log = log.to_owned();
+        Ok(Self { group, log })
+    }
+
+    /// Waits until it has written its URL to either output.
+    ///
+    /// # Errors
+    ///
+    /// When it ends, or prints no URL in time.
+    pub(crate) fn ready(self) -> Result<Server, String> {
+        let Self { mut group, log } = self;
         let started = Instant::now();
         while started.elapsed() < LIMIT {
-            if let Some(url) = url(&fs::read_to_string(log).unwrap_or_default()) {
-                return Ok(Self { url, _group: group });
+            if let Some(url) = url(&fs::read_to_string(&log).unwrap_or_default()) {
+                return Ok(Server { url, _group: group });
             }
             if let Some(status) = group.ended()? {
-                return Err(format!("the server ended: {status}\n{}", tail(log)));
+                return Err(format!("the server ended: {status}\n{}", tail(&log)));
             }
             thread::sleep(POLL);
         }
-        Err(format!("the server said no URL\n{}", tail(log)))
+        Err(format!("the server said no URL\n{}", tail(&log)))
     }
 }
 
