@@ -27,9 +27,12 @@ pub(crate) struct Bench {
     /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
-    /// Only the overhead of the library over a handler of rmcp; without options it runs last
+    /// Only the overhead of the library over a handler of rmcp; without options it runs after the rows
     #[arg(long)]
     library: bool,
+    /// Only the search over tools and the check of arguments; without options they run last
+    #[arg(long, conflicts_with = "library")]
+    directory: bool,
     /// Options of the measurement
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<String>,
@@ -45,6 +48,9 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     if bench.library {
         return library(workspace);
     }
+    if bench.directory {
+        return directory(workspace);
+    }
     let [vary, programs] = [("mcp-vary-cli", "vary"), ("vary-bench", "vary-bench")]
         .map(|(package, binary)| build(workspace, package, binary));
     let mut command = process::command(programs?);
@@ -55,24 +61,35 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     }
     let gateway = measured(command.args(&bench.options));
     // The options apply only to the gateway's rows.
-    let library = match bench.options.is_empty() {
-        true => library(workspace),
-        false => Ok(()),
-    };
-    gateway.and(library)
+    if !bench.options.is_empty() {
+        return gateway;
+    }
+    let others = [library(workspace), directory(workspace)];
+    others.into_iter().fold(gateway, Result::and)
 }
 
 /// Measures the overhead of the library over a handler of rmcp.
 fn library(workspace: &Workspace) -> Result<(), String> {
+    in_process(workspace, "mcp-vary-rmcp", "overhead")
+}
+
+/// Measures the search over tools, and the check of arguments.
+fn directory(workspace: &Workspace) -> Result<(), String> {
+    let search = in_process(workspace, "mcp-vary-search", "search");
+    search.and(in_process(workspace, "mcp-vary-view", "check"))
+}
+
+/// Runs a measurement of functions, which compares its rows with their bars.
+fn in_process(workspace: &Workspace, package: &str, bench: &str) -> Result<(), String> {
     let mut command = cargo::cargo(workspace);
     measured(command.args([
         "bench",
         "--profile",
         PROFILE,
         "--package",
-        "mcp-vary-rmcp",
+        package,
         "--bench",
-        "overhead",
+        bench,
     ]))
 }
 
