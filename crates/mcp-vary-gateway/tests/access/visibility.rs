@@ -4,7 +4,7 @@ use mcp_vary_access::{AccessRule, When};
 use mcp_vary_testkit::authorization_server::AuthorizationServer;
 use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{initialize, modern, names, request, tool};
+use mcp_vary_testkit::message::{initialize, modern, names, request, texts, tool, under};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
@@ -52,6 +52,31 @@ async fn lists_have_what_a_rule_allows_and_none_denies() {
                     let items = list["result"][key].as_array().unwrap();
                     assert_eq!(items.len(), expected, "{who} {method} {list}");
                 }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_not_described() {
+    for era in ERAS {
+        let harness = harness(era).await;
+        for (who, described, unknown) in [
+            ("dev", json!(["odd"]), json!(["fail", "nothing"])),
+            ("guest", json!([]), json!(["odd", "fail", "nothing"])),
+        ] {
+            let asked = json!({"names": ["odd", "fail", "nothing"]});
+            let call = json!({"name": "describe_tools", "arguments": asked});
+            for answer in ask(&harness, who, "tools/call", under("directory", call)).await {
+                let text: Value = serde_json::from_str(texts(&answer["result"])[0]).unwrap();
+                let found: Value = text["tools"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|tool| tool["name"].clone())
+                    .collect();
+                assert_eq!(found, described, "{who}: {answer}");
+                assert_eq!(text["unknown"], unknown, "{who}: {answer}");
             }
         }
     }
