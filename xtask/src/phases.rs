@@ -181,6 +181,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
         .filter(|phase| wanted.is_empty() || wanted.iter().any(|name| name == phase.name))
         .collect();
     let started = Instant::now();
+    let before = cpu();
     let rows = thread::scope(|scope| {
         if chosen
             .iter()
@@ -193,7 +194,10 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
         all(workspace, &chosen)
     });
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    println!("\n{}", table(&rows, started.elapsed(), cpu(), cores));
+    println!(
+        "\n{}",
+        table(&rows, started.elapsed(), cpu_since(before), cores)
+    );
     if rows.iter().all(|row| row.outcome.failed() == 0) {
         ExitCode::SUCCESS
     } else {
@@ -217,7 +221,7 @@ fn all(workspace: &Workspace, phases: &[&Phase]) -> Vec<Row> {
             let before = cpu();
             let mut row = one(workspace, phase, number, of);
             if is_alone {
-                row.cpu = cpu().zip(before).map(|(after, before)| after - before);
+                row.cpu = cpu_since(before);
             }
             rows.push(row);
         }
@@ -248,6 +252,11 @@ fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
 /// The processor time of this process and of all that it started and that have ended, where the system is Linux.
 fn cpu() -> Option<Duration> {
     cpu_of(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+/// The processor time since `before`. Cargo becomes this process, so the time of its compilers would count, too.
+fn cpu_since(before: Option<Duration>) -> Option<Duration> {
+    cpu().zip(before).map(|(after, before)| after - before)
 }
 
 /// The sum of the processor times in a line of `/proc/PID/stat`.

@@ -74,7 +74,6 @@ fn mapped(record: &Value) -> Value {
         Some("stdio") => json!({"name": "stdio"}),
         _ => json!({"ip": text("/client/address")}),
     };
-    let (run, seq) = (text("/run").unwrap(), record["seq"].as_u64().unwrap());
     let mut event = json!({
         "class_uid": class, "category_uid": category, "activity_id": activity,
         "activity_name": (activity == 99).then(|| text("/method").unwrap_or(event)),
@@ -104,12 +103,24 @@ fn mapped(record: &Value) -> Value {
             "request": {"uid": text("/request_id")}, "response": {"code": record.get("code")},
         },
         "resources": [{"type": text("/target/kind"), "name": text("/target/name")}],
+    });
+    let rest = members_without_choice(record);
+    event.as_object_mut().unwrap().extend(rest);
+    remove_unknown(&mut event);
+    event
+}
+
+/// The members of an event that are copied, whatever the event is.
+fn members_without_choice(record: &Value) -> Map<String, Value> {
+    let text = |path: &str| record.pointer(path).and_then(Value::as_str);
+    let (run, seq) = (text("/run").unwrap(), record["seq"].as_u64().unwrap());
+    let copied = json!({
         "http_request": {"length": record.get("bytes_in")},
         "http_response": {"length": record.get("bytes_out"), "code": record.get("status")},
         "duration": record["duration_ms"].as_f64().map(|ms| ms as u64),
         "trace": {"uid": text("/trace_id")},
         "metadata": {
-            "uid": format!("{run}-{seq}"), "sequence": seq, "event_code": event,
+            "uid": format!("{run}-{seq}"), "sequence": seq, "event_code": text("/event"),
             "log_name": "audit", "log_version": record["v"].to_string(),
             "product": {"name": "Vary"}, "version": "1.5.0",
         },
@@ -117,12 +128,12 @@ fn mapped(record: &Value) -> Value {
             "variant": record.get("variant"), "rule": record.get("rule"), "arguments": record.get("arguments"),
             "era": record.get("era"), "transport": record.get("transport"), "config": record.get("config"),
             "replica": record.get("replica"), "lost": record.get("lost"), "refused": record.get("refused"),
+            "ranking": record.get("ranking"),
             "target": {"upstream_name": text("/target/upstream_name")},
             "principal": {"key": text("/principal/key")},
         },
     });
-    remove_unknown(&mut event);
-    event
+    copied.as_object().unwrap().clone()
 }
 
 /// Removes what is null, and what is empty then.

@@ -138,13 +138,15 @@ async fn variants_that_always_change_are_offered_once_a_second_at_most() {
     config.servers[0].limits.max_backoff = Duration::from_millis(5);
     let harness = Harness::behind(peer, config).await;
     let mut offered = BTreeSet::new();
-    let until = Instant::now() + Duration::from_millis(2500);
-    while Instant::now() < until {
+    let start = Instant::now();
+    // On a busy machine, the lists of the new variants are waited for.
+    while offered.len() < 3 && start.elapsed() < Duration::from_secs(60) {
         offered.insert(available_ids(&harness, &json!({})).await);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    let most = 2 + start.elapsed().as_secs() as usize;
     let handshakes = harness.peer.of("server/discover").len();
     assert!(handshakes > 10, "{handshakes}");
-    // At the start, and once a second; a slow machine may be between two of them.
-    assert!((2..=4).contains(&offered.len()), "{offered:?}");
+    // At the start, and once a second.
+    assert!((3..=most).contains(&offered.len()), "{offered:?}");
 }
