@@ -19,6 +19,11 @@ use crate::workspace::Workspace;
 /// The scope that requests need, as in `authorization-server.mjs`.
 const SCOPE: &str = "mcp:read";
 
+/// What the gateway logs, and its audit log.
+const LOG: &str = "interop/auth-vary.log";
+const AUDIT: &str = "interop/auth-audit.jsonl";
+const OUTPUTS: [&str; 2] = [LOG, AUDIT];
+
 /// Vary judges some thousand tokens in that time.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 
@@ -30,10 +35,42 @@ const STEP: u32 = 20;
 
 /// Every client logs in to the endpoint and to the address of a variant; keys change, and their server dies.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match prepared(workspace) {
-        Ok((jobs, _servers)) => interop::run_all(workspace, jobs.into()),
-        Err(error) => Outcome::failure(error),
+    let (jobs, servers) = match prepared(workspace) {
+        Ok(prepared) => prepared,
+        Err(error) => return Outcome::failure(error),
+    };
+    let mut outcome = interop::run_all(workspace, jobs.into());
+    drop(servers);
+    let checks = OUTPUTS.map(|output| (output, has_no_token(workspace, output)));
+    outcome.add(Outcome::of_all(&checks));
+    outcome
+}
+
+/// Fails if there is a token in what the gateway wrote while clients logged in, or if it wrote nothing.
+fn has_no_token(workspace: &Workspace, output: &str) -> Result<(), String> {
+    let path = workspace.scratch(output)?;
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if text.trim().is_empty() {
+        return Err("the gateway wrote nothing".to_owned());
     }
+    match text.lines().position(has_token) {
+        None => Ok(()),
+        Some(line) => Err(format!("line {} has a token", line + 1)),
+    }
+}
+
+/// Whether there is a JSON Web Token in the line: two objects and a signature in base64, with dots between them.
+fn has_token(line: &str) -> bool {
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let mut words = line.split(|c| !is_of_token(c));
+    words.any(|word| {
+        let start = word.find("eyJ").map(|at| &word[at..]);
+        start.is_some_and(|token| {
+            token
+                .split_once('.')
+                .is_some_and(|(_, rest)| rest.starts_with("eyJ"))
+        })
+    })
 }
 
 /// The jobs, and the servers that must run for as long as the jobs.
@@ -86,14 +123,18 @@ fn servers(
     let fixture = Server::start(command(fixture).args(["--http", "127.0.0.1:0"]), &log)?;
     let recorder = node(&["recording-proxy.mjs", &fixture.url], "recorder")?;
     let file = workspace.scratch("interop/auth.json")?;
+    // Earlier runs wrote there, too.
+    let audit = workspace.scratch(AUDIT)?;
+    fs::write(&audit, "").map_err(|error| error.to_string())?;
     let configuration = json!({
+        "audit": {"to": format!("file {}", audit.display())},
         "public-url": format!("http://127.0.0.1:{port}"),
         "start-wait": START_WAIT,
         "auth": {"issuers": [{"issuer": issuer.url, "scopes": [SCOPE]}]},
         "servers": {"fixture": {"url": recorder.url}},
     });
     fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
-    let log = workspace.scratch("interop/auth-vary.log")?;
+    let log = workspace.scratch(LOG)?;
     let mut gateway = command(vary);
     gateway.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
     let gateway = Server::start(gateway.arg(&file), &log)?;
@@ -127,6 +168,26 @@ fn next(ports: &mut impl Iterator<Item = u16>) -> Result<u16, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_is_found_wherever_it_is_in_a_line() {
+        let token = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl";
+        for line in [
+            format!("Authorization: Bearer {token}"),
+            format!(r#"{{"url":"/mcp?access_token={token}"}}"#),
+            format!("a.{token}"),
+        ] {
+            assert!(has_token(&line), "{line}");
+        }
+        for line in [
+            "eyJhbGciOiJFUzI1NiJ9",
+            "a key: eyJ.x",
+            "2026-11-22T10:00:00Z 127.0.0.1",
+            "",
+        ] {
+            assert!(!has_token(line), "{line}");
+        }
+    }
 
     #[test]
     fn a_port_in_use_is_not_offered() {

@@ -60,7 +60,8 @@ fn gateways(
     targets: Vec<(String, Value)>,
 ) -> Result<(Value, Vec<Server>), String> {
     let mut starting = Vec::new();
-    for (name, target) in targets {
+    for (name, mut target) in targets {
+        target["ready-timeout"] = json!(START_WAIT);
         let file = workspace.scratch(&format!("interop/behind-{name}.json"))?;
         let configuration = json!({"start-wait": START_WAIT, "servers": {&name: target}});
         fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;

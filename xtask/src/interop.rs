@@ -358,7 +358,7 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
 /// answers for longer than that.
 fn at_once() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    (3 * cores).clamp(4, 8)
+    (2 * cores).clamp(4, 8)
 }
 
 fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
