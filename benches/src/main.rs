@@ -4,7 +4,7 @@
 //! others and sends them requests; `cargo xtask bench` builds everything and starts `run`.
 #![expect(
     clippy::print_stdout,
-    reason = "a measurement talks to whoever started it"
+    reason = "the figures are printed for the person who runs it"
 )]
 
 mod changes;

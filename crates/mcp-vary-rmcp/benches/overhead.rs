@@ -7,7 +7,7 @@
 //! within a round. `--check` sends a few requests and only checks the responses.
 #![expect(
     clippy::print_stdout,
-    reason = "a measurement talks to whoever started it"
+    reason = "the figures are printed for the person who runs it"
 )]
 #![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
 

@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
 #![expect(
     clippy::print_stdout,
-    reason = "a measurement talks to whoever started it"
+    reason = "the figures are printed for the person who runs it"
 )]
 
 use std::fs;

@@ -268,7 +268,7 @@ fn limits(input: &Value) -> Limits {
             "members" => limits.with_members(limit),
             "depth" => limits.with_depth(limit),
             "bytes" => limits.with_bytes(limit),
-            other => unreachable!("{other} is no limit"),
+            other => panic!("the vector names an unknown limit: {other}"),
         };
     }
     limits

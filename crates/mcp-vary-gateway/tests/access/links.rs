@@ -89,8 +89,8 @@ async fn is_unknown(harness: &Harness, method: &str, key: &str, hidden: &str) {
     assert_eq!(harness.peer.of(method).len(), before, "{method} {hidden}");
 }
 
-/// Results are as the servers write them. A link in one is no permission: neither the developer's own, nor that of
-/// somebody else who may use what links there.
+/// Results are passed on unchanged, with their links. To read what a link names, a client needs access to it: neither its
+/// own call nor the call of another client that has access grants it.
 #[tokio::test]
 async fn a_link_to_a_hidden_resource_leads_nowhere() {
     for era in ERAS {

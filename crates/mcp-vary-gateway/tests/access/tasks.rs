@@ -124,11 +124,11 @@ impl Office {
         format!("Bearer {}", self.issuer.sign(claims))
     }
 
-    /// How often the server was asked for what the gateway does not ask by itself.
-    fn asked(&self) -> usize {
+    /// The number of requests that the server received and that the gateway sends only for a client.
+    fn forwarded_requests(&self) -> usize {
         let methods = ["tasks/cancel", "tasks/update"];
-        let asked = methods.map(|method| self.harness.peer.of(method).len());
-        asked.iter().sum()
+        let received = methods.map(|method| self.harness.peer.of(method).len());
+        received.iter().sum()
     }
 
     /// Waits until the gateway will hear how the task stands.
@@ -220,7 +220,7 @@ impl<'a> Client<'a> {
 
     /// Whether each answer about a task is the one about an id that nobody made, and reaches no server.
     async fn is_unknown(&self, group: &str, task: &str) {
-        let before = self.office.asked();
+        let before = self.office.forwarded_requests();
         for method in self.methods() {
             let about = |id: &str| json!({"taskId": id, "inputResponses": {}});
             let of_hidden = self.ask(group, method, about(task)).await;
@@ -230,7 +230,7 @@ impl<'a> Client<'a> {
             let message = of_hidden["error"]["message"].as_str().unwrap();
             assert!(message.starts_with("Task not found"), "{method} {message}");
         }
-        assert_eq!(self.office.asked(), before, "a server was asked");
+        assert_eq!(self.office.forwarded_requests(), before, "a request was forwarded");
     }
 
     async fn is_known(&self, task: &str) {

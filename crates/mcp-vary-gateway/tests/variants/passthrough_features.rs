@@ -222,7 +222,8 @@ async fn sessions_of_a_server_are_not_shared_by_clients_with_other_tags() {
     assert_eq!(declared, expected);
 }
 
-/// EXT-9: a client for whose tags there is no session left shares one without tags, and the gateway shapes its results.
+/// EXT-9: if no further session can be opened for the tags of a client, it uses a session without tags, and the gateway
+/// shapes its results.
 #[tokio::test]
 async fn without_a_session_for_its_tags_a_client_gets_results_that_the_gateway_shapes() {
     let crm = server(false, true).await;

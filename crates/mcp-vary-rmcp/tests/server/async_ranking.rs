@@ -38,7 +38,7 @@ impl Scripted {
         mcp_vary_testkit::wait::soon(asked).await;
     }
 
-    fn asked(&self) -> usize {
+    fn request_count(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 }
@@ -77,7 +77,7 @@ async fn a_ranker_is_asked_once_for_all_with_the_same_hints() {
             "{way:?}"
         );
     }
-    assert_eq!(ranker.asked(), 1);
+    assert_eq!(ranker.request_count(), 1);
     let other = Scripted::new(&["small", "rich", "plain"]);
     let server = shops().with_async_ranking(other.clone()).build().unwrap();
     connect_with(&server, WAYS[0], planning()).await;
@@ -90,10 +90,10 @@ async fn a_ranker_is_asked_once_for_all_with_the_same_hints() {
             "{way:?}"
         );
     }
-    assert_eq!(other.asked(), 1);
+    assert_eq!(other.request_count(), 1);
     // Clients without hints have nothing to be ranked by.
     connect_with(&server, WAYS[0], json!({})).await;
-    assert_eq!(other.asked(), 1);
+    assert_eq!(other.request_count(), 1);
 }
 
 /// SV-6: what is not an order of the visible variants changes nothing, and is not asked for again.
@@ -117,7 +117,7 @@ async fn an_order_that_cannot_be_used_changes_nothing() {
             assert_eq!(ids(&capabilities), ["rich", "plain", "small"], "{answer:?}");
             ranker.settled(1).await;
         }
-        assert_eq!(ranker.asked(), 1, "{answer:?}");
+        assert_eq!(ranker.request_count(), 1, "{answer:?}");
     }
 }
 

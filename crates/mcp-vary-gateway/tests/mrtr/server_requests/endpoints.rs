@@ -168,7 +168,7 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
     assert_eq!(sessions, [Some("s-2")], "nowhere else");
 }
 
-/// A server whose session `s-2`, of a client that can be asked, is told of an update by each call.
+/// A server that sends an update to its session `s-2` at each call. That session belongs to a client that answers requests.
 async fn subscribed_on_one_session() -> ScriptedServer {
     let own = Mutex::new(None::<UnboundedSender<Bytes>>);
     ScriptedServer::start(move |seen| {
