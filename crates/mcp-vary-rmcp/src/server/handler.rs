@@ -24,12 +24,10 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::errors::mismatched_result;
-use super::request_record::{Subject, conclude, conclude_call};
+use super::request_record::{Subject, call_outcome};
 use super::subscriptions::merge_filters;
 use super::vary_server::{Handlers, VaryServer};
 
-/// The futures of requests are boxed: rmcp spawns a task for each request and moves its future several times, and the
-/// future has room for the largest method.
 impl ServerHandler for VaryServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = self
@@ -48,181 +46,174 @@ impl ServerHandler for VaryServer {
     async fn initialize(
         &self,
         request: InitializeRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::handshake(request.client_info.clone());
-            let record = self
-                .begin_record("initialize", subject, &mut context)
-                .await?;
-            conclude(record, self.initialize_handlers(request, context).await)
-        })
+        self.record(
+            "initialize",
+            (request, context),
+            |request| Subject::handshake(request.client_info.clone()),
+            |request, context| self.initialize_handlers(request, context),
+        )
         .await
     }
 
     async fn discover(
         &self,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
-        Box::pin(async move {
-            let record = self
-                .begin_record("server/discover", Subject::default, &mut context)
-                .await?;
-            conclude(record, self.discover_handlers(context).await)
-        })
+        self.record(
+            "server/discover",
+            ((), context),
+            |_| Subject::default(),
+            |(), context| self.discover_handlers(context),
+        )
         .await
     }
 
     async fn list_tools(
         &self,
         params: Option<PaginatedRequestParams>,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Box::pin(async move {
-            let record = self
-                .begin_record("tools/list", Subject::default, &mut context)
-                .await?;
-            conclude(record, self.list_tools_in_variant(params, context).await)
-        })
+        self.record(
+            "tools/list",
+            (params, context),
+            |_| Subject::default(),
+            |params, context| self.list_tools_in_variant(params, context),
+        )
         .await
     }
 
     async fn list_prompts(
         &self,
         params: Option<PaginatedRequestParams>,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Box::pin(async move {
-            let record = self
-                .begin_record("prompts/list", Subject::default, &mut context)
-                .await?;
-            conclude(record, self.list_in_variant(params, context).await)
-        })
+        self.record(
+            "prompts/list",
+            (params, context),
+            |_| Subject::default(),
+            |params, context| self.list_in_variant(params, context),
+        )
         .await
     }
 
     async fn list_resources(
         &self,
         params: Option<PaginatedRequestParams>,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Box::pin(async move {
-            let record = self
-                .begin_record("resources/list", Subject::default, &mut context)
-                .await?;
-            conclude(record, self.list_in_variant(params, context).await)
-        })
+        self.record(
+            "resources/list",
+            (params, context),
+            |_| Subject::default(),
+            |params, context| self.list_in_variant(params, context),
+        )
         .await
     }
 
     async fn list_resource_templates(
         &self,
         params: Option<PaginatedRequestParams>,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Box::pin(async move {
-            let record = self
-                .begin_record("resources/templates/list", Subject::default, &mut context)
-                .await?;
-            conclude(record, self.list_in_variant(params, context).await)
-        })
+        self.record(
+            "resources/templates/list",
+            (params, context),
+            |_| Subject::default(),
+            |params, context| self.list_in_variant(params, context),
+        )
         .await
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Box::pin(async move {
-            let subject =
-                || Subject::call(TargetKind::Tool, &request.name, request.arguments.as_ref());
-            let record = self
-                .begin_record("tools/call", subject, &mut context)
-                .await?;
-            conclude_call(record, self.call_in_variant(request, context).await)
-        })
+        self.record_outcome(
+            "tools/call",
+            (request, context),
+            |request| Subject::call(TargetKind::Tool, &request.name, request.arguments.as_ref()),
+            |request, context| self.call_in_variant(request, context),
+            call_outcome,
+        )
         .await
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        Box::pin(async move {
-            let subject = || {
+        self.record(
+            "prompts/get",
+            (request, context),
+            |request| {
                 Subject::call(
                     TargetKind::Prompt,
                     &request.name,
                     request.arguments.as_ref(),
                 )
-            };
-            let record = self
-                .begin_record("prompts/get", subject, &mut context)
-                .await?;
-            conclude(record, self.prompt_in_variant(request, context).await)
-        })
+            },
+            |request, context| self.prompt_in_variant(request, context),
+        )
         .await
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::of(TargetKind::Resource, &request.uri);
-            let record = self
-                .begin_record("resources/read", subject, &mut context)
-                .await?;
-            conclude(record, self.read_in_variant(request, context).await)
-        })
+        self.record(
+            "resources/read",
+            (request, context),
+            |request| Subject::of(TargetKind::Resource, &request.uri),
+            |request, context| self.read_in_variant(request, context),
+        )
         .await
     }
 
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::reference(&request.r#ref);
-            let record = self
-                .begin_record("completion/complete", subject, &mut context)
-                .await?;
-            conclude(record, self.complete_in_variant(request, context).await)
-        })
+        self.record(
+            "completion/complete",
+            (request, context),
+            |request| Subject::reference(&request.r#ref),
+            |request, context| self.complete_in_variant(request, context),
+        )
         .await
     }
 
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::of(TargetKind::Resource, &request.uri);
-            let record = self
-                .begin_record("resources/subscribe", subject, &mut context)
-                .await?;
-            conclude(record, self.subscribe_in_variant(request, context).await)
-        })
+        self.record(
+            "resources/subscribe",
+            (request, context),
+            |request| Subject::of(TargetKind::Resource, &request.uri),
+            |request, context| self.subscribe_in_variant(request, context),
+        )
         .await
     }
 
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::of(TargetKind::Resource, &request.uri);
-            let record = self
-                .begin_record("resources/unsubscribe", subject, &mut context)
-                .await?;
-            conclude(record, self.unsubscribe_in_variant(request, context).await)
-        })
+        self.record(
+            "resources/unsubscribe",
+            (request, context),
+            |request| Subject::of(TargetKind::Resource, &request.uri),
+            |request, context| self.unsubscribe_in_variant(request, context),
+        )
         .await
     }
 
@@ -266,102 +257,99 @@ impl ServerHandler for VaryServer {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(async move {
-            let subject = Subject::default;
-            let record = self
-                .begin_record("logging/setLevel", subject, &mut context)
-                .await?;
-            conclude(record, self.set_level_of_handlers(request, context).await)
-        })
+        self.record(
+            "logging/setLevel",
+            (request, context),
+            |_| Subject::default(),
+            |request, context| self.set_level_of_handlers(request, context),
+        )
         .await
     }
 
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Box::pin(async move {
-            let record = self
-                .begin_record(&request.method, Subject::default, &mut context)
-                .await?;
-            let request = ClientRequest::CustomRequest(request);
-            let answer = self
-                .request_any(request, context, ErrorCode::METHOD_NOT_FOUND)
-                .await;
-            conclude(
-                record,
-                answer.and_then(|result| match result {
+        let method = request.method.clone();
+        self.record(
+            method,
+            (request, context),
+            |_| Subject::default(),
+            |request, context| async move {
+                let request = ClientRequest::CustomRequest(request);
+                match self
+                    .request_any(request, context, ErrorCode::METHOD_NOT_FOUND)
+                    .await?
+                {
                     ServerResult::CustomResult(result) => Ok(result),
                     _ => Err(mismatched_result()),
-                }),
-            )
-        })
+                }
+            },
+        )
         .await
     }
 
     async fn get_task(
         &self,
         request: GetTaskParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::of(TargetKind::Task, &request.task_id);
-            let record = self
-                .begin_record("tasks/get", subject, &mut context)
-                .await?;
-            let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(request));
-            let answer = self
-                .request_any(request, context, ErrorCode::INVALID_PARAMS)
-                .await;
-            conclude(
-                record,
-                answer.and_then(|result| match result {
+        self.record(
+            "tasks/get",
+            (request, context),
+            |request| Subject::of(TargetKind::Task, &request.task_id),
+            |request, context| async move {
+                let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(request));
+                match self
+                    .request_any(request, context, ErrorCode::INVALID_PARAMS)
+                    .await?
+                {
                     ServerResult::GetTaskResult(result) => Ok(result),
                     _ => Err(mismatched_result()),
-                }),
-            )
-        })
+                }
+            },
+        )
         .await
     }
 
     async fn update_task(
         &self,
         request: UpdateTaskParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::of(TargetKind::Task, &request.task_id);
-            let record = self
-                .begin_record("tasks/update", subject, &mut context)
-                .await?;
-            let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(request));
-            let answer = self
-                .request_any(request, context, ErrorCode::INVALID_PARAMS)
-                .await;
-            conclude(record, answer.map(drop))
-        })
+        self.record(
+            "tasks/update",
+            (request, context),
+            |request| Subject::of(TargetKind::Task, &request.task_id),
+            |request, context| async move {
+                let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(request));
+                self.request_any(request, context, ErrorCode::INVALID_PARAMS)
+                    .await
+                    .map(drop)
+            },
+        )
         .await
     }
 
     async fn cancel_task(
         &self,
         request: CancelTaskParams,
-        mut context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        Box::pin(async move {
-            let subject = || Subject::of(TargetKind::Task, &request.task_id);
-            let record = self
-                .begin_record("tasks/cancel", subject, &mut context)
-                .await?;
-            let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(request));
-            let answer = self
-                .request_any(request, context, ErrorCode::INVALID_PARAMS)
-                .await;
-            conclude(record, answer.map(drop))
-        })
+        self.record(
+            "tasks/cancel",
+            (request, context),
+            |request| Subject::of(TargetKind::Task, &request.task_id),
+            |request, context| async move {
+                let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(request));
+                self.request_any(request, context, ErrorCode::INVALID_PARAMS)
+                    .await
+                    .map(drop)
+            },
+        )
         .await
     }
 

@@ -1,5 +1,6 @@
 //! The record of a request for the audit log, from its arrival to its outcome.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clients::Clients;
+use super::dyn_handler::HandlerFuture;
 use super::features::era;
 use super::selection::SelectionSource;
 use super::vary_server::VaryServer;
@@ -67,51 +69,63 @@ impl Subject {
 }
 
 impl VaryServer {
-    /// Begins the record of a request, and stores it in the context. `None` without an audit log.
+    /// Answers a request, and records it in the audit log, if there is one.
+    ///
+    /// The future is boxed: rmcp spawns a task for each request and moves its future several times, and that future
+    /// would have room for the largest method.
     ///
     /// # Errors
     ///
-    /// When the audit log has no room and must not lose records.
-    pub(super) async fn begin_record(
-        &self,
-        method: &str,
-        subject: impl FnOnce() -> Subject,
-        context: &mut RequestContext<RoleServer>,
-    ) -> Result<Option<ActiveRecord>, ErrorData> {
-        let Some(log) = &self.state.audit_log else {
-            return Ok(None);
-        };
-        let clients = &self.state.clients;
-        let record = ActiveRecord::begin(log, clients, method, subject(), context);
-        record.await.map(Some)
+    /// Those of `answer`, and when the audit log has no room and must not lose records.
+    pub(super) fn record<'a, P, T, F>(
+        &'a self,
+        method: impl Into<Cow<'a, str>>,
+        request: (P, RequestContext<RoleServer>),
+        subject: fn(&P) -> Subject,
+        answer: impl FnOnce(P, RequestContext<RoleServer>) -> F + Send + 'a,
+    ) -> HandlerFuture<'a, T>
+    where
+        P: Send + 'a,
+        T: Send + 'a,
+        F: Future<Output = Result<T, ErrorData>> + Send + 'a,
+    {
+        self.record_outcome(method, request, subject, answer, |_| Outcome::Allowed)
+    }
+
+    /// Like [`record`](Self::record), for answers that can report a failure.
+    pub(super) fn record_outcome<'a, P, T, F>(
+        &'a self,
+        method: impl Into<Cow<'a, str>>,
+        (params, mut context): (P, RequestContext<RoleServer>),
+        subject: fn(&P) -> Subject,
+        answer: impl FnOnce(P, RequestContext<RoleServer>) -> F + Send + 'a,
+        outcome: fn(&T) -> Outcome,
+    ) -> HandlerFuture<'a, T>
+    where
+        P: Send + 'a,
+        T: Send + 'a,
+        F: Future<Output = Result<T, ErrorData>> + Send + 'a,
+    {
+        let method = method.into();
+        Box::pin(async move {
+            let Some(log) = &self.state.audit_log else {
+                return answer(params, context).await;
+            };
+            let (clients, subject) = (&self.state.clients, subject(&params));
+            let record = ActiveRecord::begin(log, clients, &method, subject, &mut context).await?;
+            let answer = answer(params, context).await;
+            record.finish(&answer, outcome);
+            answer
+        })
     }
 }
 
-/// Submits the record of a request, and returns the answer.
-pub(super) fn conclude<T>(
-    record: Option<ActiveRecord>,
-    answer: Result<T, ErrorData>,
-) -> Result<T, ErrorData> {
-    if let Some(record) = record {
-        record.finish(&answer, |_| Outcome::Allowed);
+/// The outcome of a call of a tool, which can report that it failed.
+pub(super) fn call_outcome(response: &CallToolResponse) -> Outcome {
+    match response {
+        CallToolResponse::Complete(result) if result.is_error == Some(true) => Outcome::ToolError,
+        _ => Outcome::Allowed,
     }
-    answer
-}
-
-/// Like [`conclude`], for the call of a tool, which may report that it failed.
-pub(super) fn conclude_call(
-    record: Option<ActiveRecord>,
-    answer: Result<CallToolResponse, ErrorData>,
-) -> Result<CallToolResponse, ErrorData> {
-    if let Some(record) = record {
-        record.finish(&answer, |response| match response {
-            CallToolResponse::Complete(result) if result.is_error == Some(true) => {
-                Outcome::ToolError
-            }
-            _ => Outcome::Allowed,
-        });
-    }
-    answer
 }
 
 /// The record of a request while it is answered.

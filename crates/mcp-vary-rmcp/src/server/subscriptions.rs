@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::active_variant::ActiveVariant;
 use super::errors::with_active_variant;
-use super::request_record::{Subject, conclude};
+use super::request_record::Subject;
 use super::resource_watch::ResourceWatch;
 use super::selected_handler::SelectedHandler;
 use super::session::BindError;
@@ -113,11 +113,14 @@ impl VaryServer {
         context: SubscriptionContext,
     ) -> Result<(), ErrorData> {
         let mut inner = context.request_context().clone();
-        let subject = Subject::default;
-        let record = self
-            .begin_record("subscriptions/listen", subject, &mut inner)
+        let active = self
+            .record(
+                "subscriptions/listen",
+                ((), inner.clone()),
+                |()| Subject::default(),
+                |(), inner| async move { self.begin_stream(&inner) },
+            )
             .await?;
-        let active = conclude(record, self.begin_stream(&inner))?;
         let Some(variant) = active.variant else {
             return active.handler.inner.listen(context).await;
         };
