@@ -25,3 +25,24 @@ impl Environment {
         format!("{:032x}", u128::from_le_bytes(bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Environment;
+
+    #[test]
+    fn a_random_name_has_32_digits_of_all_random_bytes() {
+        let environment = Environment::new(
+            || 0,
+            |bytes| {
+                for (at, byte) in (1..).zip(bytes) {
+                    *byte = at;
+                }
+            },
+        );
+        let name = environment.random_name();
+        assert_eq!(name, "100f0e0d0c0b0a090807060504030201");
+        let zeros = Environment::new(|| 0, |bytes| bytes.fill(0));
+        assert_eq!(zeros.random_name(), "0".repeat(32));
+    }
+}

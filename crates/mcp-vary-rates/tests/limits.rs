@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mcp_vary_rates::{
-    Caller, Counted, FakeRelativeClock, HTTP_STATUS, Limit, LimitExceeded, Operation, Per,
-    RateLimiter,
+    Caller, Clock, Counted, FakeRelativeClock, HTTP_STATUS, Limit, LimitExceeded, MonotonicClock,
+    Operation, Per, RateLimiter, SharedClock,
 };
 
 const PUSH: Operation<'_> = Operation::CallTool {
@@ -358,4 +358,85 @@ fn a_refusal_says_everything_on_both_transports() {
     );
     let data = refusal.data().to_string();
     assert_eq!(data, r#"{"limit":"access[1]","retryAfter":60}"#);
+}
+
+#[test]
+fn a_key_cannot_count_refused_credentials_but_it_counts_switches() {
+    let rate = "1/s".parse().unwrap();
+    let error = Limit::new("a", Per::Key, Counted::AuthFailures, rate).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a limit per key cannot count refused credentials; count calls, or set `per` to `principal`"
+    );
+    limiter(vec![limit("a", Per::Key, Counted::Switches, "1/min")])
+        .allows(&key("ci"), Operation::SwitchVariant)
+        .refuses(&key("ci"), Operation::SwitchVariant, "a", 60);
+}
+
+#[test]
+fn a_pattern_of_tools_may_have_512_bytes() {
+    let calls = || limit("a", Per::Principal, Counted::Calls, "1/s");
+    assert!(calls().for_tools(&"a".repeat(512)).is_ok());
+    assert_eq!(
+        calls().for_tools(&"a".repeat(513)).unwrap_err().to_string(),
+        "the pattern of tools must have 1 to 512 bytes; write `*` for all tools"
+    );
+}
+
+#[test]
+fn a_limit_knows_whether_it_needs_the_names_of_tools() {
+    let calls = |per| limit("a", per, Counted::Calls, "1/s");
+    assert!(!calls(Per::Principal).uses_tool_names());
+    assert!(calls(Per::Tool).uses_tool_names());
+    let by_pattern = calls(Per::Principal).for_tools("push").unwrap();
+    assert!(by_pattern.uses_tool_names());
+}
+
+#[test]
+fn limits_differ_by_each_of_their_properties() {
+    let calls = || limit("a", Per::Principal, Counted::Calls, "1/s");
+    let of_tools = |pattern| calls().for_tools(pattern).unwrap();
+    assert_eq!(calls(), calls());
+    assert_eq!(of_tools("a_*"), of_tools("a_*"));
+    let others = [
+        limit("b", Per::Principal, Counted::Calls, "1/s"),
+        limit("a", Per::Address, Counted::Calls, "1/s"),
+        limit("a", Per::Principal, Counted::Switches, "1/s"),
+        limit("a", Per::Principal, Counted::Calls, "2/s"),
+        calls().for_server("git").unwrap(),
+        of_tools("a_*"),
+    ];
+    for other in others {
+        assert_ne!(calls(), other);
+    }
+    assert_ne!(of_tools("a_*"), of_tools("b_*"));
+}
+
+#[test]
+fn a_limiter_lists_its_limits_in_their_order() {
+    let names = ["b", "a"];
+    let limits = names.map(|name| limit(name, Per::Principal, Counted::Calls, "1/s"));
+    let limiter = limiter(limits.to_vec());
+    let listed: Vec<_> = limiter.limiter.limits().map(Limit::name).collect();
+    assert_eq!(listed, names);
+}
+
+#[test]
+fn of_two_limits_that_block_equally_long_the_first_is_named() {
+    let limits = ["first", "second"].map(|name| limit(name, Per::Principal, Counted::Calls, "1/h"));
+    limiter(limits.to_vec())
+        .allows(&principal("alice"), PUSH)
+        .refuses(&principal("alice"), PUSH, "first", 3600);
+}
+
+#[test]
+fn the_clock_of_a_gateway_advances() {
+    let clock = MonotonicClock::start();
+    let before = clock.now();
+    while clock.now() == before {
+        std::hint::spin_loop();
+    }
+    assert!(clock.now() > before);
+    let shared = format!("{:?}", SharedClock::of(clock));
+    assert_eq!(shared, "SharedClock { .. }");
 }
