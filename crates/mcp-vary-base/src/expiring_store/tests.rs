@@ -61,7 +61,11 @@ fn what_has_expired_is_not_read_and_gives_way_first() {
     store.insert(0, entry(1, 6, 9), 0);
     store.insert(1, entry(1, 4, 5), 0);
     assert_eq!((keys(&store, 4), keys(&store, 5)), (vec![0, 1], vec![0]));
+    assert_eq!(store.get_mut(&1, 4).copied(), Some(1));
     assert_eq!(store.get_mut(&1, 5), None);
+    assert_eq!(store.get_mut(&1, 6), None);
+    *store.get_mut(&0, 8).unwrap() = 2;
+    assert_eq!(store.get(&0, 8), Some(&2));
     assert_eq!(store.of_owner(1, 5).count(), 1);
     assert_eq!(
         (store.count(5), store.len()),
