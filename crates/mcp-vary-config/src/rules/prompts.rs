@@ -1,19 +1,16 @@
 //! `prompts`: rules for prompts.
 
-use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Role;
 use mcp_vary_results::rules::PromptRules;
-use mcp_vary_results::{PromptRule, RuleFailures, Template, VariantScope};
-use mcp_vary_view::Selection;
+use mcp_vary_results::{PromptRule, RuleFailures, Template};
 use serde_json::json;
 
-use super::{FOR, Section, has_key, predicate, template, variant_scope};
-use crate::clients::{self, Named};
+use super::{RuleDraft, RuleScope, ScopeDescriptions, Section, has_key, scope_keys, template};
+use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
-use crate::variants::selection;
 
 /// Reads rules from YAML or JSON, as written under `prompts` in a configuration.
 ///
@@ -44,9 +41,8 @@ const SECTION: Section<PartialPromptRule, PromptRule> = Section {
     name: "prompts",
     example: "[{prompts: [plan], when: agent & sampling, text: \"...\"}]",
     gist: "{prompts: [...], text: ...}",
-    settings: SETTINGS,
+    keys: KEYS,
     rule: PartialPromptRule::rule,
-    named: |draft| &mut draft.named,
 };
 
 /// Reads the list of rules. Adds the variants that they name to `named`.
@@ -60,18 +56,14 @@ pub(crate) fn read(
 
 /// The schema of `prompts`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut rule = schema.table(&[SETTINGS]);
+    let mut rule = schema.table(&KEYS);
     rule["required"] = json!(["text"]);
     schema.list(&rule)
 }
 
 /// A rule while it is read.
 struct PartialPromptRule {
-    prompts: Selection,
-    variants: VariantScope,
-    named: Vec<Named>,
-    when: Predicate,
-    everyone: bool,
+    scope: RuleScope,
     role: Role,
     description: Option<String>,
     text: Option<Template>,
@@ -80,11 +72,7 @@ struct PartialPromptRule {
 impl Default for PartialPromptRule {
     fn default() -> Self {
         Self {
-            prompts: Selection::default(),
-            variants: VariantScope::default(),
-            named: Vec::new(),
-            when: Predicate::any(),
-            everyone: false,
+            scope: RuleScope::default(),
             role: Role::User,
             description: None,
             text: None,
@@ -98,10 +86,10 @@ impl PartialPromptRule {
             reader.report(field, "has no `text`", "add `text: ...`");
         }
         Some(PromptRule {
-            prompts: self.prompts,
-            variants: self.variants,
-            when: self.when,
-            applies_to_all: self.everyone,
+            prompts: self.scope.items,
+            variants: self.scope.variants,
+            when: self.scope.when.unwrap_or_default(),
+            applies_to_all: self.scope.everyone,
             role: self.role,
             description: self.description,
             text: self.text?,
@@ -112,40 +100,27 @@ impl PartialPromptRule {
 
 const ROLES: &[(&str, Role)] = &[("user", Role::User), ("assistant", Role::Assistant)];
 
-const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
-    KeySpec {
-        key: "prompts",
-        about: "the prompts that the rule applies to: a list of patterns and conditions, or `include` and `exclude`. All without it",
-        default: "",
-        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
-            draft.prompts = selection::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "variants",
-        about: "the variants that it applies in, by id; all without it",
-        default: "",
-        takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
-            draft.variants = variant_scope(reader, field, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "when",
-        about: "the clients that the rule applies to: a condition over their feature tags. If several rules match, the most specific condition decides; ties go to the first rule",
-        default: "*",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.when = predicate(reader, field).unwrap_or_default()
-        }),
-    },
-    KeySpec {
-        key: "for",
-        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
-        default: "negotiating",
-        takes: ValueKind::Other(
-            |schema| schema.choice(FOR),
-            |reader, field, draft| reader.choice(field, FOR, &mut draft.everyone),
-        ),
-    },
+impl RuleDraft for PartialPromptRule {
+    fn scope(&mut self) -> &mut RuleScope {
+        &mut self.scope
+    }
+}
+
+const KEYS: [&[KeySpec<PartialPromptRule>]; 2] = [SCOPE_KEYS, OWN_KEYS];
+
+const SCOPE_KEYS: &[KeySpec<PartialPromptRule>] = &scope_keys(&ScopeDescriptions {
+    items: (
+        "prompts",
+        "the prompts that the rule applies to: a list of patterns and conditions, or `include` and `exclude`. All without it",
+    ),
+    when: (
+        "the clients that the rule applies to: a condition over their feature tags. If several rules match, the most specific condition decides; ties go to the first rule",
+        "*",
+    ),
+    for_clients: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
+});
+
+const OWN_KEYS: &[KeySpec<PartialPromptRule>] = &[
     KeySpec {
         key: "text",
         about: "a template for the text that replaces the prompt's texts; required",

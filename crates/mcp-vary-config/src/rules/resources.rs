@@ -1,19 +1,16 @@
 //! `resources`: rules for resources.
 
-use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{MediaType, Rendering};
 use mcp_vary_results::rules::ResourceRules;
-use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template, VariantScope};
-use mcp_vary_view::Selection;
+use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template};
 use serde_json::json;
 
-use super::{FOR, Section, has_key, predicate, template, variant_scope};
-use crate::clients::{self, Named};
+use super::{RuleDraft, RuleScope, ScopeDescriptions, Section, has_key, scope_keys, template};
+use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
-use crate::variants::selection;
 
 /// Reads rules from YAML or JSON, as written under `resources` in a configuration.
 ///
@@ -44,9 +41,8 @@ const SECTION: Section<PartialResourceRule, ResourceRule> = Section {
     name: "resources",
     example: "[{uris: [\"map://*\"], as: geo-markdown}]",
     gist: "{uris: [...], as: markdown}",
-    settings: SETTINGS,
+    keys: KEYS,
     rule: PartialResourceRule::rule,
-    named: |draft| &mut draft.named,
 };
 
 /// Reads the list of rules. Adds the variants that they name to `named`.
@@ -60,7 +56,7 @@ pub(crate) fn read(
 
 /// The schema of `resources`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut rule = schema.table(&[SETTINGS]);
+    let mut rule = schema.table(&KEYS);
     rule["oneOf"] = json!([
         {"required": ["as"], "not": {"required": ["type"]}},
         {"required": ["template", "type"]},
@@ -76,11 +72,7 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 /// A rule while it is read.
 #[derive(Default)]
 struct PartialResourceRule {
-    uris: Selection,
-    variants: VariantScope,
-    named: Vec<Named>,
-    when: Option<Predicate>,
-    everyone: bool,
+    scope: RuleScope,
     format: Option<As>,
     template: Option<Template>,
     media_type: Option<MediaType>,
@@ -93,15 +85,13 @@ enum As {
 }
 
 impl PartialResourceRule {
-    fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResourceRule> {
-        let (uris, when) = (self.uris.clone(), self.when.clone());
-        let (variants, applies_to_all) = (self.variants.clone(), self.everyone);
+    fn rule(mut self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResourceRule> {
         match self.format(field) {
             Ok(format) => Some(ResourceRule {
-                uris,
-                variants,
-                when,
-                applies_to_all,
+                uris: self.scope.items,
+                variants: self.scope.variants,
+                when: self.scope.when,
+                applies_to_all: self.scope.everyone,
                 format: format?,
                 failures: RuleFailures::default(),
             }),
@@ -113,7 +103,7 @@ impl PartialResourceRule {
     }
 
     /// The format of the resource; `None` if one of its keys is invalid, which was reported.
-    fn format(self, field: &Located<'_>) -> Result<Option<ResourceFormat>, Problem> {
+    fn format(&mut self, field: &Located<'_>) -> Result<Option<ResourceFormat>, Problem> {
         let has_key = |key| has_key(field, &[key]);
         match (has_key("as"), has_key("template"), has_key("type")) {
             (false, false, _) => Err(("does not say how", "add `as`, or `template` and `type`")),
@@ -130,9 +120,14 @@ impl PartialResourceRule {
         }
     }
 
-    fn by_name(self) -> Result<Option<ResourceFormat>, Problem> {
+    /// Whether the rule is for the clients that ask for the format that it makes.
+    fn goes_by_format(&self) -> bool {
+        self.scope.when.is_none() && !self.scope.everyone
+    }
+
+    fn by_name(&self) -> Result<Option<ResourceFormat>, Problem> {
         match self.format {
-            Some(As::Served) if self.when.is_none() && !self.everyone => Err((
+            Some(As::Served) if self.goes_by_format() => Err((
                 "applies to no client",
                 "add `when`: without it everybody gets what is served",
             )),
@@ -142,11 +137,12 @@ impl PartialResourceRule {
         }
     }
 
-    fn by_template(self) -> Result<Option<ResourceFormat>, Problem> {
-        let (Some(template), Some(media_type)) = (self.template, self.media_type) else {
+    fn by_template(&mut self) -> Result<Option<ResourceFormat>, Problem> {
+        let (Some(template), Some(media_type)) = (self.template.take(), self.media_type.take())
+        else {
             return Ok(None);
         };
-        if self.when.is_none() && !self.everyone && media_type.format().is_none() {
+        if self.goes_by_format() && media_type.format().is_none() {
             return Err((
                 "has a `type` that no client can ask for",
                 "add `when`, or write `text/markdown`, `text/plain` or `application/json`",
@@ -167,40 +163,27 @@ const AS: &[(&str, As)] = &[
     ("geo-text", As::Rendered(Rendering::GeoText)),
 ];
 
-const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
-    KeySpec {
-        key: "uris",
-        about: "the resources that the rule applies to, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
-        default: "",
-        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
-            draft.uris = selection::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "variants",
-        about: "the variants that it applies in, by id; all without it",
-        default: "",
-        takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
-            draft.variants = variant_scope(reader, field, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "when",
-        about: "the clients that the rule applies to, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.when = predicate(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "for",
-        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all, whatever format they ask for",
-        default: "negotiating",
-        takes: ValueKind::Other(
-            |schema| schema.choice(FOR),
-            |reader, field, draft| reader.choice(field, FOR, &mut draft.everyone),
-        ),
-    },
+impl RuleDraft for PartialResourceRule {
+    fn scope(&mut self) -> &mut RuleScope {
+        &mut self.scope
+    }
+}
+
+const KEYS: [&[KeySpec<PartialResourceRule>]; 2] = [SCOPE_KEYS, OWN_KEYS];
+
+const SCOPE_KEYS: &[KeySpec<PartialResourceRule>] = &scope_keys(&ScopeDescriptions {
+    items: (
+        "uris",
+        "the resources that the rule applies to, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
+    ),
+    when: (
+        "the clients that the rule applies to, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
+        "",
+    ),
+    for_clients: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all, whatever format they ask for",
+});
+
+const OWN_KEYS: &[KeySpec<PartialResourceRule>] = &[
     KeySpec {
         key: "as",
         about: "`markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places and distances. `served`: as the server has it, for clients that meet `when`",

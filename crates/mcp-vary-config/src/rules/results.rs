@@ -6,17 +6,16 @@ use std::sync::Arc;
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Bounds;
 use mcp_vary_results::rules::ResultRules;
-use mcp_vary_results::{DeclaredOutput, Projection, ResultRule, ResultTransform, VariantScope};
+use mcp_vary_results::{DeclaredOutput, Projection, ResultRule, ResultTransform};
 use serde_json::json;
 
-use super::{FOR, Section, has_key, predicate, template, variant_scope};
-use crate::clients::{self, Named};
+use super::{RuleDraft, RuleScope, ScopeDescriptions, Section, has_key, scope_keys, template};
+use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
 use crate::json_value;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
-use crate::variants::selection;
 
 /// Reads rules from YAML or JSON, as written under `results` in a configuration.
 ///
@@ -51,9 +50,8 @@ const SECTION: Section<PartialResultRule, ResultRule> = Section {
     name: "results",
     example: "[{tools: [\"list_*\"], project: \"map({id, title})\"}]",
     gist: "{tools: [...], markdown: ...}",
-    settings: SETTINGS,
+    keys: KEYS,
     rule: PartialResultRule::rule,
-    named: |draft| &mut draft.named,
 };
 
 /// The keys of which a rule needs at least one.
@@ -81,7 +79,7 @@ pub(crate) fn read(
 
 /// The schema of `results`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut rule = schema.table(&[SETTINGS]);
+    let mut rule = schema.table(&KEYS);
     rule["dependentSchemas"] = json!({"output-schema": {
         "required": ["project"],
         "not": {"anyOf": NOT_WITH_SCHEMA.map(|key| json!({"required": [key]}))},
@@ -93,11 +91,7 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 /// A rule while it is read.
 #[derive(Default)]
 struct PartialResultRule {
-    tools: mcp_vary_view::Selection,
-    variants: VariantScope,
-    named: Vec<Named>,
-    when: Predicate,
-    everyone: bool,
+    scope: RuleScope,
     recipe: ResultTransform,
     output_schema: Option<String>,
 }
@@ -112,16 +106,17 @@ impl PartialResultRule {
         if has_key(field, &["output-schema"]) {
             return self.output_rule(reader, field);
         }
+        let when = self.scope.when.unwrap_or_default();
         Some(ResultRule {
-            tools: self.tools,
-            variants: self.variants,
+            tools: self.scope.items,
+            variants: self.scope.variants,
             output: None,
             transform: Arc::new(ResultTransform {
-                verbosity: self.when.verbosity(),
+                verbosity: when.verbosity(),
                 ..self.recipe
             }),
-            when: self.when,
-            applies_to_all: self.everyone,
+            when,
+            applies_to_all: self.scope.everyone,
         })
     }
 
@@ -143,8 +138,8 @@ impl PartialResultRule {
         }
         match DeclaredOutput::new(self.recipe.projection?, &self.output_schema?) {
             Ok(output) => Some(ResultRule {
-                tools: self.tools,
-                variants: self.variants,
+                tools: self.scope.items,
+                variants: self.scope.variants,
                 when: Predicate::default(),
                 applies_to_all: true,
                 transform: Arc::default(),
@@ -159,42 +154,27 @@ impl PartialResultRule {
     }
 }
 
-const SETTINGS: &[KeySpec<PartialResultRule>] = &[
-    KeySpec {
-        key: "tools",
-        about: "the tools that the rule applies to: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
-        default: "",
-        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
-            draft.tools = selection::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "variants",
-        about: "the variants that it applies in, by id; all without it",
-        default: "",
-        takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
-            draft.variants = variant_scope(reader, field, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "when",
-        about: "the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If several rules match, the most specific condition decides; ties go to the first rule",
-        default: "*",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.when = predicate(reader, field).unwrap_or_default()
-        }),
-    },
-    KeySpec {
-        key: "for",
-        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
-        default: "negotiating",
-        takes: ValueKind::Other(
-            |schema| schema.choice(FOR),
-            |reader, field, draft| {
-                reader.choice(field, FOR, &mut draft.everyone);
-            },
-        ),
-    },
+impl RuleDraft for PartialResultRule {
+    fn scope(&mut self) -> &mut RuleScope {
+        &mut self.scope
+    }
+}
+
+const KEYS: [&[KeySpec<PartialResultRule>]; 2] = [SCOPE_KEYS, OWN_KEYS];
+
+const SCOPE_KEYS: &[KeySpec<PartialResultRule>] = &scope_keys(&ScopeDescriptions {
+    items: (
+        "tools",
+        "the tools that the rule applies to: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
+    ),
+    when: (
+        "the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If several rules match, the most specific condition decides; ties go to the first rule",
+        "*",
+    ),
+    for_clients: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
+});
+
+const OWN_KEYS: &[KeySpec<PartialResultRule>] = &[
     KeySpec {
         key: "project",
         about: "a jq filter that turns the tool's value into the one that clients receive",
