@@ -110,6 +110,32 @@ mod tests {
     }
 
     #[test]
+    fn a_bucket_is_shown_as_the_number_in_its_middle() {
+        // Buckets of one number up to 31, then of two up to 63, and so on.
+        for (duration, shown) in [
+            (15, 15),
+            (16, 16),
+            (31, 31),
+            (40, 41),
+            (63, 63),
+            (1000, 1008),
+        ] {
+            let histogram = Histogram::default();
+            histogram.record(Duration::from_micros(duration));
+            let found = histogram.percentile(50);
+            assert_eq!(found, Some(Duration::from_micros(shown)), "{duration}");
+        }
+    }
+
+    #[test]
+    fn debugging_shows_the_median() {
+        let histogram = Histogram::default();
+        histogram.record(Duration::from_micros(7));
+        let shown = format!("{histogram:?}");
+        assert_eq!(shown, "Histogram { median: Some(7µs), .. }");
+    }
+
+    #[test]
     fn percentiles_count_from_the_shortest_duration() {
         let histogram = Histogram::default();
         for ms in 1..=100 {

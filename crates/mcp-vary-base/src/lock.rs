@@ -123,6 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn debugging_shows_the_value_unless_it_is_locked() {
+        let lock: Lock<_> = Lock::new(7);
+        assert!(format!("{lock:?}").contains("data: 7"));
+        let _guard = lock.lock();
+        assert!(format!("{lock:?}").contains("<locked>"));
+    }
+
+    #[test]
     fn a_panic_does_not_poison() {
         let lock: Lock<_> = Lock::new(1);
         let panicked = std::thread::scope(|scope| {

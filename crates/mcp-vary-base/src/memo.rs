@@ -80,6 +80,34 @@ const ENTRY: usize = 1 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_count_by_their_length() {
+        let memo = Memo::new(16 * ENTRY);
+        for text in 'a'..='z' {
+            memo.get_or_read(&text.to_string().repeat(MAX_REMEMBERED), |_| ());
+        }
+        // Twice 16 KiB have room for three texts of 8 KiB with their entries, and for many short ones.
+        assert!(memo.len() <= 3, "{}", memo.len());
+        for text in 'a'..='z' {
+            memo.get_or_read(&text.to_string(), |_| ());
+        }
+        assert!((10..=32).contains(&memo.len()), "{}", memo.len());
+    }
+
+    #[test]
+    fn a_text_of_more_than_8_kib_is_read_each_time() {
+        let memo = Memo::new(64 * ENTRY);
+        for (length, expected) in [(MAX_REMEMBERED, 1), (MAX_REMEMBERED + 1, 2)] {
+            let text = "a".repeat(length);
+            let mut reads = 0;
+            for _ in 0..2 {
+                memo.get_or_read(&text, |_| reads += 1);
+            }
+            assert_eq!(reads, expected, "{length}");
+        }
+    }
+
     #[test]
     fn what_is_used_stays_and_the_rest_goes() {
         let memo = Memo::new(2 * (ENTRY + 1));

@@ -25,6 +25,16 @@ fn keys(store: &ExpiringStore<u8, u64>, now: u64) -> Vec<u8> {
 }
 
 #[test]
+fn a_store_is_empty_until_it_has_an_entry() {
+    let mut store = ExpiringStore::new(LIMITS);
+    assert!(store.is_empty());
+    store.insert(0, entry(1, 1, 9), 0);
+    assert!(!store.is_empty());
+    assert_eq!(store.remove(&0), Some(1));
+    assert!(store.is_empty());
+}
+
+#[test]
 fn the_oldest_goes_for_space() {
     let mut store = ExpiringStore::new(LIMITS);
     for key in 0..3 {
