@@ -152,6 +152,7 @@ mod tests {
         let project = Projection::new("{names: map(.name)}").unwrap();
         let schema = r#"{"type":"object","required":["names"],"properties":{"names":{"items":{"type":"string"}}}}"#;
         let output = DeclaredOutput::new(project, schema).unwrap();
+        assert_eq!(output.schema(), schema);
         let called = CallContext {
             name: "list".into(),
             server: "rail".into(),
