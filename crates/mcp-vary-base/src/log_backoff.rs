@@ -29,8 +29,14 @@ impl LogBackoff {
             .filter(|burst| now.duration_since(burst.latest) < QUIET);
         let count = before.map_or(0, |burst| burst.count) + 1;
         *burst = Some(Burst { count, latest: now });
-        (count <= FIRST || count.is_power_of_two()).then_some(count)
+        is_logged(count).then_some(count)
     }
+}
+
+/// Whether to log the event with this number, counted from 1: the first eight, and then each whose number is a power of
+/// two.
+pub const fn is_logged(count: u64) -> bool {
+    count <= FIRST || count.is_power_of_two()
 }
 
 const FIRST: u64 = 8;
@@ -39,6 +45,12 @@ const QUIET: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_eight_and_the_powers_of_two_are_logged() {
+        let logged: Vec<_> = (1..=40).filter(|count| is_logged(*count)).collect();
+        assert_eq!(logged, [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_logged_ever_more_rarely_and_the_next_one_anew() {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use mcp_vary_base::log_backoff::is_logged;
 use tracing::{debug, warn};
 
 /// Counts how often a rule could not be applied.
@@ -14,7 +15,7 @@ impl RuleFailures {
     pub fn record(&self, server: &str, what: &str, part: &str, why: &str) {
         let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         debug!(server, what, part, why, "result not rewritten");
-        if count <= 8 || count.is_power_of_two() {
+        if is_logged(count) {
             warn!(
                 server,
                 what,

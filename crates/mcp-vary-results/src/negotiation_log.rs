@@ -10,6 +10,7 @@ use mcp_vary::feature::{FeatureTag, Features, Form, Format, Verbosity};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::shape::Shaped;
+use mcp_vary_base::log_backoff::is_logged;
 use tracing::{debug, warn};
 
 /// Formats tags for the log, truncated after a whole tag.
@@ -93,7 +94,7 @@ impl IgnoredCounter {
             return;
         }
         let count = self.unsupported.fetch_add(1, Ordering::Relaxed) + 1;
-        if is_worth_a_warning(count) {
+        if is_logged(count) {
             warn!(tags = %Tags(&tags), count, "unsupported format or verbosity declared");
         } else {
             debug!(tags = %Tags(&tags), count, "unsupported format or verbosity declared");
@@ -112,7 +113,7 @@ impl IgnoredCounter {
     /// Warns that `dropped` tags of a client did not fit into its session id.
     pub fn tags_dropped(&self, dropped: usize) {
         let count = self.truncated_sessions.fetch_add(1, Ordering::Relaxed) + 1;
-        if is_worth_a_warning(count) {
+        if is_logged(count) {
             warn!(
                 dropped,
                 count, "feature tags without room in the session id dropped"
@@ -132,7 +133,7 @@ impl IgnoredCounter {
             return;
         }
         let count = self.ignored.fetch_add(1, Ordering::Relaxed) + 1;
-        if is_worth_a_warning(count) {
+        if is_logged(count) {
             warn!(extension, %ignored, count, "parts of a client's declaration ignored");
         } else {
             debug!(extension, %ignored, count, "parts of a client's declaration ignored");
@@ -143,11 +144,6 @@ impl IgnoredCounter {
     pub fn count(&self) -> u64 {
         self.ignored.load(Ordering::Relaxed)
     }
-}
-
-/// True for the first few occurrences, then less and less often, so that no peer can flood the log.
-fn is_worth_a_warning(count: u64) -> bool {
-    count <= 8 || count.is_power_of_two()
 }
 
 /// Logs how a result, a resource or a prompt (`what`) was shaped for a client with `features`.
@@ -189,5 +185,27 @@ mod tests {
             text.len()
         );
         assert!(text.ends_with("v,and 60 more"), "{text}");
+        // A tag and its separator take all of the room, or one byte more than there is.
+        let tags = |length: usize| {
+            let long =
+                ["x-a", "x-b", "x-c", "x-d"].map(|key| format!("{key}={}", "v".repeat(length)));
+            shown(&long)
+        };
+        let room = MAX_LOGGED_BYTES / 4 - "x-a=,".len();
+        assert_eq!(tags(room).len(), MAX_LOGGED_BYTES - 1);
+        assert!(tags(room + 1).ends_with("v,and 1 more"));
+    }
+
+    #[test]
+    fn keys_of_hints_are_escaped_and_cut_between_two_of_them() {
+        let shown = |keys: &[String]| {
+            let pairs = keys.iter().map(|key| (key.as_str(), "v"));
+            HintKeys(&VariantHints::from_pairs(pairs).0).to_string()
+        };
+        let keys = ["a\nb".to_owned(), "useCase".to_owned()];
+        assert_eq!(shown(&keys), r"a\nb,useCase");
+        let long: Vec<_> = (0..10).map(|n| format!("{n}{}", "k".repeat(98))).collect();
+        let text = shown(&long);
+        assert!(text.ends_with("k,and 5 more"), "{text}");
     }
 }

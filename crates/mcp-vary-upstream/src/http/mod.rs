@@ -34,7 +34,7 @@ use crate::liveness::Liveness;
 use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
 use mcp_vary_base::io_error;
-use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_base::log_backoff::{LogBackoff, is_logged};
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::headers::header_value;
@@ -278,7 +278,7 @@ impl Connection {
     /// Logs an event that is not a message: the first few, then at growing intervals.
     fn skip(&self, why: &str, event: &[u8]) {
         let count = self.skipped_events.fetch_add(1, Ordering::Relaxed) + 1;
-        if count <= 8 || count.is_power_of_two() {
+        if is_logged(count) {
             let event = self.secrets.excerpt(event, 200);
             tracing::warn!(server = %self.server, count, event, why, "event skipped");
         }

@@ -32,7 +32,7 @@ use crate::liveness::Liveness;
 use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
 use crate::stdio::in_flight_calls::{InFlightCall, InFlightCalls};
 use mcp_vary_base::lock::ScopedLock;
-use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_base::log_backoff::{LogBackoff, is_logged};
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
@@ -388,7 +388,7 @@ impl Shared {
     /// Logs a line that is not a message: the first few, then at growing intervals.
     fn skip(&self, why: &str, output: &[u8]) {
         let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
-        if count <= 8 || count.is_power_of_two() {
+        if is_logged(count) {
             let output = self.secrets.excerpt(output, 200);
             tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped");
             *self.last_skipped_line.lock() = output;
