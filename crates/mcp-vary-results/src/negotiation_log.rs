@@ -13,25 +13,15 @@ use mcp_vary::shape::Shaped;
 use mcp_vary_base::log_backoff::is_logged;
 use tracing::{debug, warn};
 
+/// The maximum number of bytes of a list to log.
+const MAX_LOGGED_BYTES: usize = 512;
+
 /// Formats tags for the log, truncated after a whole tag.
 struct Tags<'a>(&'a Features);
 
-/// The maximum number of bytes of tags to log.
-const MAX_LOGGED_BYTES: usize = 512;
-
 impl fmt::Display for Tags<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = MAX_LOGGED_BYTES;
-        for (at, tag) in self.0.tags().enumerate() {
-            let tag = tag.as_str();
-            if tag.len() + 1 > room {
-                return write!(f, ",and {} more", self.0.tags().len() - at);
-            }
-            room -= tag.len() + 1;
-            let separator = if at > 0 { "," } else { "" };
-            write!(f, "{separator}{tag}")?;
-        }
-        Ok(())
+        write_list(f, self.0.tags().map(FeatureTag::as_str))
     }
 }
 
@@ -40,17 +30,30 @@ struct HintKeys<'a>(&'a VariantHints);
 
 impl fmt::Display for HintKeys<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = MAX_LOGGED_BYTES;
-        for (at, (key, _)) in self.0.iter().enumerate() {
-            let key = key.escape_debug().to_string();
-            if key.len() + 1 > room {
-                return write!(f, ",and {} more", self.0.iter().count() - at);
-            }
-            room -= key.len() + 1;
-            let separator = if at > 0 { "," } else { "" };
-            write!(f, "{separator}{key}")?;
-        }
-        Ok(())
+        write_list(
+            f,
+            self.0.iter().map(|(key, _)| key.escape_debug().to_string()),
+        )
+    }
+}
+
+/// Writes as many whole items as fit, separated by commas, and how many more there are.
+fn write_list(
+    f: &mut fmt::Formatter<'_>,
+    items: impl Iterator<Item = impl AsRef<str>>,
+) -> fmt::Result {
+    let mut room = MAX_LOGGED_BYTES;
+    let mut items = items.peekable();
+    let mut separator = "";
+    while let Some(item) = items.next_if(|item| item.as_ref().len() < room) {
+        let item = item.as_ref();
+        room -= item.len() + 1;
+        write!(f, "{separator}{item}")?;
+        separator = ",";
+    }
+    match items.count() {
+        0 => Ok(()),
+        rest => write!(f, "{separator}and {rest} more"),
     }
 }
 
