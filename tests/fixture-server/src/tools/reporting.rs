@@ -108,8 +108,13 @@ async fn progress(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
 /// Goes through the levels from the lowest up, again and again.
 async fn log(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
     let count = call.number("count")?;
+    let first = match call.argument("first") {
+        None => 0,
+        Some(_) => call.number("first")?,
+    };
     let mut released = call.fixture.shared.released().subscribe();
     for (number, level) in (0..count).zip(LEVELS.iter().cycle()) {
+        let number = first.saturating_add(number);
         send_log(call, *level, json!({ "number": number })).await;
     }
     if call.argument("hold") == Some(&Value::Bool(true)) {
