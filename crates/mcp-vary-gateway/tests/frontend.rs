@@ -21,6 +21,7 @@ mod frontend {
     mod lookalikes;
     mod memory_bounds;
     mod sessions;
+    mod standalone_streams;
     mod stdio;
     mod streams;
     mod tls;

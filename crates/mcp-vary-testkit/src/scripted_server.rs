@@ -77,6 +77,8 @@ pub struct Reply {
     headers: Vec<(&'static str, String)>,
     body: Pieces,
     silent: bool,
+    /// Notified when the head may be sent.
+    gate: Option<Arc<Notify>>,
     /// Whether it is the description of a modern server.
     is_modern: bool,
 }
@@ -94,6 +96,7 @@ impl Reply {
             headers: vec![("content-type", kind.to_owned())],
             body: Pieces(pieces),
             silent: false,
+            gate: None,
         }
     }
 
@@ -125,6 +128,12 @@ impl Reply {
         let mut reply = Self::new(200, "text/plain", "");
         reply.silent = true;
         reply
+    }
+
+    /// Sent, with its head, only once `gate` is notified.
+    pub fn after(mut self, gate: &Arc<Notify>) -> Self {
+        self.gate = Some(Arc::clone(gate));
+        self
     }
 
     /// With another header.
@@ -340,6 +349,9 @@ async fn serve(
     if reply.silent {
         let _guard = Abandoned(shared);
         std::future::pending::<()>().await;
+    }
+    if let Some(gate) = reply.gate {
+        gate.notified().await;
     }
     let mut response = Response::new(reply.body);
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap();

@@ -63,6 +63,7 @@ pub(crate) async fn connect(
         generation: watch::Sender::new(0),
         renewal: Mutex::new(()),
         stream_opened: watch::Sender::new(0),
+        stream_refused: AtomicBool::new(false),
         stream_generation: watch::Sender::new(0),
         configured_headers: configured,
         side_channels: Arc::default(),

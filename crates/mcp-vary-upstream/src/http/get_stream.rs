@@ -3,6 +3,7 @@
 //! Source: MCP 2025-11-25, basic/transports, "Listening for Messages from the Server".
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -42,6 +43,7 @@ pub(crate) async fn read_standalone_stream(connection: Arc<Connection>) {
     let mut failures: u32 = 0;
     loop {
         generation.borrow_and_update();
+        connection.stream_refused.store(false, Ordering::Release);
         let outcome = tokio::select! {
             outcome = listen_once(&connection, &mut bookmark) => outcome,
             // A new session has a new stream.
@@ -54,6 +56,7 @@ pub(crate) async fn read_standalone_stream(connection: Arc<Connection>) {
             StreamOutcome::Received => failures = 0,
             StreamOutcome::Failed => failures += 1,
             StreamOutcome::Rejected => {
+                connection.stream_refused.store(true, Ordering::Release);
                 bookmark = ResumePoint::default();
                 if *connection.stream_opened.borrow() > 0 {
                     // It was open before, so the session may have expired.
@@ -64,7 +67,9 @@ pub(crate) async fn read_standalone_stream(connection: Arc<Connection>) {
                 }
                 continue;
             }
-            StreamOutcome::Unsupported => return,
+            StreamOutcome::Unsupported => {
+                return connection.stream_refused.store(true, Ordering::Release);
+            }
         }
         let pause = bookmark.retry.unwrap_or(PAUSE);
         let pause = pause.saturating_mul(1 << failures.min(6));
@@ -73,6 +78,11 @@ pub(crate) async fn read_standalone_stream(connection: Arc<Connection>) {
 }
 
 impl Connection {
+    /// Whether messages may arrive on the standalone stream during a request that is sent now.
+    pub(super) fn may_have_stream(&self) -> bool {
+        *self.stream_opened.borrow() > 0 || !self.stream_refused.load(Ordering::Acquire)
+    }
+
     /// On a dedicated connection, waits until the stream of the session is open or refused.
     ///
     /// Without the stream, requests of the server are lost, and the calls that need their answers hang.

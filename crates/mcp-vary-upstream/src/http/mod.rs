@@ -74,6 +74,9 @@ pub(super) struct Connection {
     renewal: Mutex<()>,
     /// Counts how often the standalone stream was opened; earlier messages were missed.
     stream_opened: watch::Sender<u64>,
+    /// Whether the server offers no standalone stream, or not in this session. Some servers send the head of its response
+    /// only with the first message, so until then the stream may be there.
+    stream_refused: AtomicBool,
     /// The generation of the latest session whose standalone stream was opened or refused.
     stream_generation: watch::Sender<u64>,
     configured_headers: HeaderMap,
@@ -139,7 +142,7 @@ impl Connection {
         let asked = may_be_asked.then_some(id);
         let room = (self.limits.message, &self.budget);
         // Messages that name no call arrive on the standalone stream, if there is one.
-        let hears_more = session.era == Era::Legacy && *self.stream_opened.borrow() > 0;
+        let hears_more = session.era == Era::Legacy && self.may_have_stream();
         let owner = request.caller.filter(|_| session.era == Era::Legacy);
         if let Some(owner) = owner {
             self.call_table
