@@ -12,6 +12,7 @@ mod subscriptions {
     mod closed_connections;
     mod dedicated;
     mod growing_lists;
+    mod interrupted_streams;
     mod many_classes;
     mod notifications;
     mod upstream_variants;

@@ -246,8 +246,8 @@ pub enum Event {
     ResourceUpdated {
         /// The URI of the resource at the server.
         uri: Arc<str>,
-        /// The parameters of the notification, JSON text.
-        params: Arc<str>,
+        /// The parameters of the notification, JSON text; `None` if the resource may have changed without one.
+        params: Option<Arc<str>>,
     },
     /// The status of a task changed.
     TaskChanged {
@@ -279,7 +279,7 @@ impl Event {
         let uri = Members::parse(params).ok()?.get_str("uri")?;
         Some(Self::ResourceUpdated {
             uri: uri.into(),
-            params: params.into(),
+            params: Some(params.into()),
         })
     }
 
@@ -304,10 +304,9 @@ impl Event {
 
     /// The resource `uri` may have changed without a notification.
     pub(super) fn resource_may_have_changed(uri: &Arc<str>) -> Self {
-        let params = format!(r#"{{"uri":{}}}"#, mcp_vary::json::string(uri));
         Self::ResourceUpdated {
             uri: Arc::clone(uri),
-            params: params.into(),
+            params: None,
         }
     }
 }

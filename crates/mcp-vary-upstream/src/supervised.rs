@@ -291,7 +291,7 @@ impl SupervisedConnection {
     /// Reports that a resource update arrived on another connection. If the resource is subscribed here, the update is
     /// published here as well, unless the server sends its own within `DEDUP_WINDOW`. Updates of several connections
     /// within that time are published once.
-    pub fn resource_updated_elsewhere(&self, uri: Arc<str>, params: Arc<str>) {
+    pub fn resource_updated_elsewhere(&self, uri: Arc<str>, params: Option<Arc<str>>) {
         let shared = Arc::clone(&self.shared);
         // Bounded by the number of subscriptions.
         if !shared.subscriptions(Topic::Resources).contains(&uri)
@@ -312,9 +312,7 @@ impl SupervisedConnection {
 
     /// Reports that a resource may have changed without a notification.
     pub fn resource_may_have_changed(&self, uri: &Arc<str>) {
-        if let Event::ResourceUpdated { uri, params } = Event::resource_may_have_changed(uri) {
-            self.resource_updated_elsewhere(uri, params);
-        }
+        self.resource_updated_elsewhere(Arc::clone(uri), None);
     }
 
     /// Waits until the first attempt to connect has ended.

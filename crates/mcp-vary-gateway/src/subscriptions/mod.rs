@@ -360,18 +360,18 @@ impl SubscriptionHub {
             ResourceUpdates::Some(updates) => {
                 affected.extend(updates.iter().filter_map(|(uri, params)| {
                     let of_resource = subscribers.resources.get(&(id, Arc::clone(uri)))?;
-                    Some((of_resource.clone(), Arc::clone(params)))
+                    Some((of_resource.clone(), params.clone()))
                 }))
             }
             ResourceUpdates::Any => {
                 let resources = subscribers.resources.iter();
                 let resources = resources.filter(|((source, _), _)| *source == id);
-                affected
-                    .extend(resources.map(|(_, of_resource)| (of_resource.clone(), "{}".into())));
+                affected.extend(resources.map(|(_, of_resource)| (of_resource.clone(), None)));
             }
         }
         for (of_resource, params) in affected {
-            let late = send_updates(&subscribers, &of_resource, &params);
+            let params = params.as_deref().unwrap_or("{}");
+            let late = send_updates(&subscribers, &of_resource, params);
             removed.extend(late);
         }
         let removed = subscribers.remove_all(removed);

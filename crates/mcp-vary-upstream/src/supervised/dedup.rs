@@ -4,22 +4,29 @@ use mcp_vary_base::lock::ScopedLock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
 
-/// Updates that arrived on other connections and are not published here yet: URIs, with the latest parameters.
+/// Updates that arrived on other connections and are not published here yet: URIs, with the parameters of the latest
+/// notification. `None` if the resource may have changed without one.
 #[derive(Debug, Default)]
-pub(super) struct UpdateDedup(ScopedLock<BTreeMap<Arc<str>, Arc<str>>>);
+pub(super) struct UpdateDedup(ScopedLock<Pending>);
+
+type Pending = BTreeMap<Arc<str>, Option<Arc<str>>>;
 
 impl UpdateDedup {
     /// Adds an update; `true` if no other one of the same resource is pending.
-    pub(super) fn insert(&self, uri: Arc<str>, params: Arc<str>) -> bool {
-        self.lock().insert(uri, params).is_none()
+    pub(super) fn insert(&self, uri: Arc<str>, params: Option<Arc<str>>) -> bool {
+        let mut pending = self.lock();
+        let is_new = !pending.contains_key(&uri);
+        let known = pending.entry(uri).or_default();
+        *known = params.or_else(|| known.take());
+        is_new
     }
 
     /// Removes the pending update of a resource.
-    pub(super) fn take(&self, uri: &str) -> Option<Arc<str>> {
+    pub(super) fn take(&self, uri: &str) -> Option<Option<Arc<str>>> {
         self.lock().remove(uri)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<str>>> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.0.lock()
     }
 }
@@ -31,11 +38,13 @@ mod tests {
     #[test]
     fn what_several_connections_tell_is_one_news_with_the_last_words() {
         let overheard = UpdateDedup::default();
-        assert!(overheard.insert("a".into(), "1".into()));
-        assert!(!overheard.insert("a".into(), "2".into()));
-        assert!(overheard.insert("b".into(), "1".into()));
-        assert_eq!(overheard.take("a").as_deref(), Some("2"));
+        assert!(overheard.insert("a".into(), Some("1".into())));
+        assert!(!overheard.insert("a".into(), Some("2".into())));
+        assert!(!overheard.insert("a".into(), None));
+        assert!(overheard.insert("b".into(), None));
+        assert_eq!(overheard.take("a"), Some(Some("2".into())));
         assert_eq!(overheard.take("a"), None);
-        assert!(overheard.insert("a".into(), "3".into()));
+        assert_eq!(overheard.take("b"), Some(None));
+        assert!(overheard.insert("a".into(), Some("3".into())));
     }
 }

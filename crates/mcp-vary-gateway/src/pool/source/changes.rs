@@ -50,8 +50,8 @@ impl Changes {
 /// The resources that changed.
 #[derive(Debug)]
 pub(crate) enum ResourceUpdates {
-    /// By the server's URIs, each with the params of its last update.
-    Some(BTreeMap<Arc<str>, Arc<str>>),
+    /// By the server's URIs, each with the params of its last notification; `None` if it may have changed without one.
+    Some(BTreeMap<Arc<str>, Option<Arc<str>>>),
     /// Events were missed: any resource may have changed.
     Any,
 }
@@ -69,7 +69,13 @@ impl ResourceUpdates {
 
     pub(super) fn add(&mut self, more: Self) {
         match (self, more) {
-            (Self::Some(known), Self::Some(more)) => known.extend(more),
+            (Self::Some(known), Self::Some(more)) => {
+                for (uri, params) in more {
+                    let known = known.entry(uri).or_default();
+                    // What the server sent says more than that the resource may have changed.
+                    *known = params.or_else(|| known.take());
+                }
+            }
             (all, _) => *all = Self::Any,
         }
     }
@@ -106,7 +112,7 @@ impl PendingChanges {
             _ => None,
         };
         let updated = match event {
-            Event::ResourceUpdated { uri, params } => Some((Arc::clone(uri), Arc::clone(params))),
+            Event::ResourceUpdated { uri, params } => Some((Arc::clone(uri), params.clone())),
             _ => None,
         };
         Self {
@@ -154,6 +160,32 @@ pub(super) fn also_received(
             Ok(event) => news.add(PendingChanges::of(&event)),
             Err(TryRecvError::Lagged(_)) => news.add(PendingChanges::missed()),
             Err(TryRecvError::Empty | TryRecvError::Closed) => return news,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_a_resource_may_have_changed_replaces_no_params() {
+        let update = |params: Option<&str>| {
+            let params = params.map(Arc::from);
+            ResourceUpdates::Some(BTreeMap::from([("note:a".into(), params)]))
+        };
+        let mut updates = ResourceUpdates::default();
+        for (more, expected) in [
+            (None, None),
+            (Some("1"), Some("1")),
+            (None, Some("1")),
+            (Some("2"), Some("2")),
+        ] {
+            updates.add(update(more));
+            let ResourceUpdates::Some(known) = &updates else {
+                panic!("nothing was missed");
+            };
+            assert_eq!(known["note:a"].as_deref(), expected);
         }
     }
 }
