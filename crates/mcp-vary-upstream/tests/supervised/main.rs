@@ -4,4 +4,5 @@
 
 mod http;
 mod stdio;
+mod subscriptions;
 mod support;

@@ -2,11 +2,12 @@
 //!
 //! The previous stream stays open until the next one is acknowledged, and a little longer, so that no update is lost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use mcp_vary::json::{self, Members};
 use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::watch;
@@ -34,7 +35,7 @@ pub(super) async fn maintain(
         changes: shared.subscriptions(topic).changes(),
         opening: None,
         open: None,
-        previous: None,
+        previous: VecDeque::new(),
         failures: 0,
         retry_at: Instant::now(),
     };
@@ -62,7 +63,7 @@ enum StreamEvent {
     Ignored,
 }
 
-/// The streams of one connection for one topic: at most one that is opening, one that is open and one that is closing.
+/// The streams of one connection for one topic: at most one that is opening, one that is open, and some that are closing.
 struct Streams<'a> {
     topic: Topic,
     upstream: &'a Arc<UpstreamConnection>,
@@ -70,20 +71,28 @@ struct Streams<'a> {
     changes: watch::Receiver<u64>,
     opening: Option<Stream>,
     open: Option<Stream>,
-    previous: Option<Previous>,
+    /// At most [`MAX_PREVIOUS`], the oldest first.
+    previous: VecDeque<Previous>,
     failures: u32,
     /// When a stream may be opened again.
     retry_at: Instant,
 }
 
-/// The stream before the open one. The open stream repeats its updates, except those that the server sent before it
-/// received the new request. So an update counts only if the open stream has none of the same resource.
+/// A stream before the open one. Newer streams repeat its updates, except those that the server sent before it received
+/// the new request. So an update counts only if no newer stream has one of the same resource.
 #[derive(Debug)]
 struct Previous {
     stream: Stream,
     late: BTreeMap<Arc<str>, Event>,
-    /// The resources that were updated on the open stream, which then sends all later updates.
+    /// The resources that were updated on a newer stream, which then sends all later updates.
     superseded: BTreeSet<Arc<str>>,
+}
+
+impl Previous {
+    fn supersede(&mut self, uri: &Arc<str>) {
+        self.late.remove(uri);
+        self.superseded.insert(Arc::clone(uri));
+    }
 }
 
 impl Streams<'_> {
@@ -95,7 +104,7 @@ impl Streams<'_> {
             _ = self.changes.changed() => {}
             event = next_event(self.opening.as_mut()) => self.on_opening(event),
             event = next_event(self.open.as_mut()) => self.on_open(event),
-            event = next_event(self.previous.as_mut().map(|it| &mut it.stream)) => self.on_previous(event),
+            (at, event) = next_of_previous(&mut self.previous) => self.on_previous(at, event),
             () = tokio::time::sleep_until(self.retry_at), if waits => {}
         }
     }
@@ -105,10 +114,11 @@ impl Streams<'_> {
         let wanted = self.shared.subscriptions(self.topic).wanted();
         let current = self.open.as_ref().map(|stream| &stream.uris);
         if wanted.is_empty() {
-            (self.opening, self.open, self.previous) = (None, None, None);
-            return;
+            (self.opening, self.open) = (None, None);
+            return self.previous.clear();
         }
-        if current == Some(&wanted) || self.opening.is_some() || self.retry_at > Instant::now() {
+        let is_waiting = self.opening.is_some() || self.previous.len() >= MAX_PREVIOUS;
+        if current == Some(&wanted) || is_waiting || self.retry_at > Instant::now() {
             return;
         }
         let request = request(self.topic, &self.upstream.config.capabilities, &wanted);
@@ -175,24 +185,22 @@ impl Streams<'_> {
         }
         stream.uris.retain(|uri| accepted.contains(uri));
         stream.until = None;
-        let former = self.open.replace(stream);
-        self.previous = former.map(|mut stream| {
+        if let Some(mut stream) = self.open.replace(stream) {
             stream.until = Some(Instant::now() + OVERLAP);
-            Previous {
+            self.previous.push_back(Previous {
                 stream,
                 late: BTreeMap::new(),
                 superseded: BTreeSet::new(),
-            }
-        });
+            });
+        }
         self.retry_at = Instant::now();
     }
 
     fn on_open(&mut self, stream_event: StreamEvent) {
         match stream_event {
             StreamEvent::Updated(event, uri) => {
-                if let Some(former) = &mut self.previous {
-                    former.late.remove(&uri);
-                    former.superseded.insert(uri);
+                for former in &mut self.previous {
+                    former.supersede(&uri);
                 }
                 self.failures = 0;
                 self.shared.publish(event);
@@ -205,23 +213,25 @@ impl Streams<'_> {
         }
     }
 
-    fn on_previous(&mut self, stream_event: StreamEvent) {
-        match (stream_event, &mut self.previous) {
-            (StreamEvent::Updated(event, uri), Some(former))
-                if !former.superseded.contains(&uri) =>
-            {
-                former.late.insert(uri, event);
+    /// Handles an event of the previous stream at this position.
+    fn on_previous(&mut self, at: usize, stream_event: StreamEvent) {
+        match stream_event {
+            StreamEvent::Updated(event, uri) => {
+                for older in self.previous.iter_mut().take(at) {
+                    older.supersede(&uri);
+                }
+                let former = self.previous.get_mut(at);
+                if let Some(former) = former.filter(|it| !it.superseded.contains(&uri)) {
+                    former.late.insert(uri, event);
+                }
             }
-            (StreamEvent::Ended(_), _) => {
-                let former = self.previous.take();
-                for event in former
-                    .into_iter()
-                    .flat_map(|former| former.late.into_values())
-                {
+            StreamEvent::Ended(_) => {
+                let former = self.previous.remove(at).into_iter();
+                for event in former.flat_map(|former| former.late.into_values()) {
                     self.shared.publish(event);
                 }
             }
-            _ => {}
+            StreamEvent::Acknowledged(_) | StreamEvent::Ignored => {}
         }
     }
 
@@ -254,6 +264,17 @@ async fn next_event(stream: Option<&mut Stream>) -> StreamEvent {
             Err(_elapsed) => StreamEvent::Ended(None),
         },
     }
+}
+
+/// Reads the next event of one of the previous streams, with the position of the stream. Safe to drop while it waits.
+async fn next_of_previous(previous: &mut VecDeque<Previous>) -> (usize, StreamEvent) {
+    if previous.is_empty() {
+        return std::future::pending().await;
+    }
+    let events = previous.iter_mut();
+    let events = events.map(|former| Box::pin(next_event(Some(&mut former.stream))));
+    let (event, at, _) = select_all(events).await;
+    (at, event)
 }
 
 fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEvent {
@@ -295,5 +316,7 @@ fn accepted(topic: Topic, params: &str) -> BTreeSet<Arc<str>> {
 
 /// How long the previous stream is still read.
 const OVERLAP: Duration = Duration::from_millis(250);
+/// The streams that may be closing. Further changes of the subscriptions wait until one is closed.
+const MAX_PREVIOUS: usize = 16;
 /// The pause before a stream that ended or could not be opened is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
