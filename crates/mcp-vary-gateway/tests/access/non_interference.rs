@@ -9,6 +9,7 @@ mod servers;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::HeaderMap;
 use mcp_vary_access::{AccessPolicy, AccessRule, When};
@@ -49,7 +50,10 @@ async fn gateway(
         headers.insert(GATEWAY, name.parse().unwrap());
         headers.insert(SERVER, at.parse().unwrap());
         let url = server.url.clone();
-        UpstreamConfig::new(*at, Target::Http { url, headers })
+        let mut server = UpstreamConfig::new(*at, Target::Http { url, headers });
+        // However slow the machine, clients wait until the lists are there.
+        server.limits.ready_timeout = Duration::from_secs(60);
+        server
     });
     let servers: Vec<_> = servers.collect();
     let environment = Environment::new(|| 1_000_000, |bytes| bytes.fill(7));

@@ -164,9 +164,8 @@ pub(crate) fn variant(id: &str) -> VariantConfig {
     VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
 }
 
-/// Limits that do not depend on how fast the machine is.
+/// Limits of the gateway that no slow answer exceeds.
 pub(crate) fn limits() -> Limits {
-    // A slow answer must not become a stream.
     Limits::default()
         .with_drain(Duration::from_millis(50))
         .with_stream_after(Duration::from_secs(3_600))
