@@ -230,7 +230,11 @@ impl<'a> Client<'a> {
             let message = of_hidden["error"]["message"].as_str().unwrap();
             assert!(message.starts_with("Task not found"), "{method} {message}");
         }
-        assert_eq!(self.office.forwarded_requests(), before, "a request was forwarded");
+        assert_eq!(
+            self.office.forwarded_requests(),
+            before,
+            "a request was forwarded"
+        );
     }
 
     async fn is_known(&self, task: &str) {
