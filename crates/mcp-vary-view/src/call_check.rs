@@ -1,12 +1,14 @@
 //! Checks the arguments of a call against the server's schema, with errors that a model can act on.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
-use mcp_vary::json::Members;
+use mcp_vary::json::{Json, Members};
 use mcp_vary::text::is_invisible;
 
 use super::arguments::Arguments;
-use super::check::{SchemaCheck, call_error};
+use super::check::{AcceptanceCheck, Format, SchemaCheck, call_error};
+use super::derive;
 use super::fault::ArgumentError;
 use super::on_demand::argument_names;
 use super::style::ArgumentCheck;
@@ -14,7 +16,10 @@ use super::style::ArgumentCheck;
 /// A server's schema, compiled for the calls of one tool.
 #[derive(Debug)]
 pub(super) struct CallCheck {
-    schema: SchemaCheck,
+    schema: Box<str>,
+    acceptance: AcceptanceCheck,
+    /// For calls that `acceptance` refuses. Compiled at the first; `None` if that failed.
+    errors: OnceLock<Option<SchemaCheck>>,
     /// The names that the schema gives to arguments; `None` if others are accepted, or if names are not checked.
     names: Option<BTreeSet<String>>,
     argument_check: ArgumentCheck,
@@ -22,14 +27,22 @@ pub(super) struct CallCheck {
 
 impl CallCheck {
     /// Compiles the schema, or returns why arguments cannot be checked against it.
+    ///
+    /// With [`ArgumentCheck::Off`] the view has a dialect of models; only then is `format` asserted. Otherwise a schema
+    /// whose `$schema` names an unknown draft is not compiled.
     pub(super) fn new(schema: &str, argument_check: ArgumentCheck) -> Result<Self, String> {
-        let is_off = argument_check == ArgumentCheck::Off;
-        let (schema, names) = match is_off {
-            true => (SchemaCheck::new(schema)?, None),
-            false => (SchemaCheck::for_calls(schema)?, argument_names(schema)),
-        };
+        let mut names = None;
+        if argument_check != ArgumentCheck::Off {
+            let read = Json::parse(schema).map_err(|error| error.to_string())?;
+            if derive::schema::dialect(&read).is_none() {
+                return Err("its `$schema` names an unknown draft of JSON Schema".to_owned());
+            }
+            names = argument_names(schema);
+        }
         Ok(Self {
-            schema,
+            schema: schema.into(),
+            acceptance: AcceptanceCheck::new(schema, format(argument_check))?,
+            errors: OnceLock::new(),
             names,
             argument_check,
         })
@@ -46,22 +59,40 @@ impl CallCheck {
         let names = self.names.as_ref();
         let mut errors =
             names.map_or_else(Vec::new, |names| arguments.unnamed_arguments(given, names));
-        let found = match self.argument_check {
-            ArgumentCheck::Off => self.schema.errors(upstream),
+        if !self.acceptance.accepts(upstream) {
+            let found = self.schema_errors(upstream);
+            errors.extend(
+                found
+                    .into_iter()
+                    .map(|error| arguments.in_view_names(error)),
+            );
+        }
+        limited(errors)
+    }
+
+    fn schema_errors(&self, upstream: &str) -> Vec<ArgumentError> {
+        let compiled = || SchemaCheck::with_format(&self.schema, format(self.argument_check)).ok();
+        let Some(schema) = self.errors.get_or_init(compiled) else {
+            return Vec::new();
+        };
+        let names = self.names.as_ref();
+        match self.argument_check {
+            ArgumentCheck::Off => schema.errors(upstream),
             ArgumentCheck::On | ArgumentCheck::TypesOff => {
                 let text_for_scalars = self.argument_check == ArgumentCheck::TypesOff;
-                self.schema
-                    .errors_up_to(upstream, MAX_REPORTED, text_for_scalars, |error| {
-                        call_error(error, names)
-                    })
+                schema.errors_up_to(upstream, MAX_REPORTED, text_for_scalars, |error| {
+                    call_error(error, names)
+                })
             }
-        };
-        errors.extend(
-            found
-                .into_iter()
-                .map(|error| arguments.in_view_names(error)),
-        );
-        limited(errors)
+        }
+    }
+}
+
+/// What `format` in a schema means for the arguments of calls.
+fn format(argument_check: ArgumentCheck) -> Format {
+    match argument_check {
+        ArgumentCheck::Off => Format::Assertion,
+        ArgumentCheck::On | ArgumentCheck::TypesOff => Format::Annotation,
     }
 }
 

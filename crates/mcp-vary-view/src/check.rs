@@ -1,13 +1,22 @@
 //! Validates arguments against a server's schema in bounded time.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod acceptance;
+mod borrowed;
+mod compile;
+mod effort;
+
+use std::collections::BTreeSet;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
+use jsonschema::{ValidationError, Validator};
 use mcp_vary::ignored::for_display;
-use mcp_vary::json::{self, Json};
+use mcp_vary::json;
 use serde_json::Value;
 
+pub(super) use self::acceptance::AcceptanceCheck;
+pub(super) use self::compile::Format;
+pub use self::compile::MAX_CHECKED_VALUES;
+use self::compile::{MAX_TEXT, compile, has_too_many_values};
 use super::fault::{ArgumentError, truncated};
 
 /// Validates arguments against one schema.
@@ -28,40 +37,11 @@ pub(super) struct SchemaCheck {
 impl SchemaCheck {
     /// Compiles the schema, or returns why arguments cannot be checked against it.
     pub(super) fn new(schema: &str) -> Result<Self, String> {
-        Self::compile(schema, jsonschema::options())
+        Self::with_format(schema, Format::Assertion)
     }
 
-    /// Like [`new`](Self::new), for a schema that is not restricted to a dialect of models: `format` is not asserted,
-    /// and a schema whose `$schema` names an unknown draft is not compiled.
-    ///
-    /// > The value of this keyword MAY be … "annotation" … by default (JSON Schema 2020-12, Validation, 7.2.1:
-    /// > "Format-Annotation Vocabulary")
-    pub(super) fn for_calls(schema: &str) -> Result<Self, String> {
-        let read = Json::parse(schema).map_err(|error| error.to_string())?;
-        if super::derive::schema::dialect(&read).is_none() {
-            return Err("its `$schema` names an unknown draft of JSON Schema".to_owned());
-        }
-        Self::compile(schema, jsonschema::options().should_validate_formats(false))
-    }
-
-    fn compile(schema: &str, options: ValidationOptions<'_>) -> Result<Self, String> {
-        if schema.len() > MAX_SCHEMA_BYTES {
-            return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
-        }
-        let read = Json::parse(schema).map_err(|error| error.to_string())?;
-        let effort = Effort::by_depth(&read);
-        if effort.is_empty() {
-            return Err("it takes too long to check values against it".to_owned());
-        }
-        let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
-        let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(MAX_BACKTRACKS)
-            .size_limit(MAX_PATTERN_BYTES);
-        let validator = options
-            .offline()
-            .with_pattern_options(patterns)
-            .build(&value)
-            .map_err(|error| truncated(&for_display(&error.to_string()), MAX_TEXT))?;
+    pub(super) fn with_format(schema: &str, format: Format) -> Result<Self, String> {
+        let (validator, effort) = compile(schema, format)?;
         Ok(Self { validator, effort })
     }
 
@@ -92,23 +72,19 @@ impl SchemaCheck {
         text_for_scalars: bool,
         describe: impl Fn(&ValidationError<'_>) -> Option<ArgumentError>,
     ) -> Vec<ArgumentError> {
-        // Every value has a byte.
-        let is_long = arguments.len() > MAX_CHECKED_VALUES;
-        if is_long && json::count_values(arguments) > MAX_CHECKED_VALUES {
+        if has_too_many_values(arguments) {
             return Vec::new();
         }
         // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
         let Ok(mut value) = serde_json::from_str::<Value>(arguments) else {
             return Vec::new();
         };
-        // A value that was read nests at most so deep. Its depth need not be found where all depths can be checked.
-        let is_in_time = self.effort.len() > json::MAX_DEPTH || depth(&value) < self.effort.len();
-        if !is_in_time || self.validator.is_valid(&value) {
-            return Vec::new();
-        }
         let Some(effort) = self.effort.get(depth(&value)) else {
             return Vec::new();
         };
+        if self.validator.is_valid(&value) {
+            return Vec::new();
+        }
         // Each schema that rejects a value may create an error with a copy of it.
         let copied = arguments.len() + VALUE_BYTES * json::count_values(arguments);
         let errors = usize::try_from(*effort).unwrap_or(usize::MAX);
@@ -353,128 +329,6 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The maximum number of schema evaluations for one value, computed from the schema.
-///
-/// `allOf`, `anyOf` and references evaluate one value several times, and its children several times for each of
-/// these. A short list of self-references costs two to the power of the depth.
-struct Effort<'j> {
-    root: &'j Json<'j>,
-    /// Computed costs, by schema and remaining depth.
-    memo: BTreeMap<(*const Json<'j>, usize), Option<u64>>,
-    /// How many schemas enclose the current one.
-    nesting: usize,
-}
-
-impl<'j> Effort<'j> {
-    /// The cost by nesting depth, up to the depth that can be checked; empty if none can.
-    fn by_depth(schema: &'j Json<'j>) -> Vec<u64> {
-        let mut effort = Effort {
-            root: schema,
-            memo: BTreeMap::new(),
-            nesting: 0,
-        };
-        // The costs of one depth are reused for the next.
-        let depths = 0..=json::MAX_DEPTH;
-        depths
-            .map_while(|depth| effort.cost(schema, depth).filter(|it| *it <= MAX_EFFORT))
-            .collect()
-    }
-
-    /// The cost for a value that is nested `depth` deep; `None` if the schema recurses without end.
-    fn cost(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
-        let place = (std::ptr::from_ref(schema), depth);
-        if let Some(known) = self.memo.get(&place) {
-            return *known;
-        }
-        if self.memo.len() > MAX_MEMO || self.nesting > MAX_NESTING {
-            return None;
-        }
-        // Until the cost is known, a recursive visit means endless recursion.
-        self.memo.insert(place, None);
-        self.nesting += 1;
-        let effort = self.compute(schema, depth);
-        self.nesting -= 1;
-        self.memo.insert(place, effort);
-        effort
-    }
-
-    fn compute(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
-        let mut here: u64 = 1;
-        let mut within: u64 = 0;
-        for (keyword, value) in schema.as_object().unwrap_or_default() {
-            let (inner, same) = subschemas(keyword, value);
-            for part in inner {
-                if same {
-                    here = here.saturating_add(self.cost(part, depth)?);
-                } else if depth > 0 {
-                    within = within.max(self.cost(part, depth - 1)?);
-                }
-            }
-            if let (true, Some(reference)) =
-                (REFERENCES.contains(&keyword.as_ref()), value.as_str())
-                && let Some(target) = self.target(reference)
-            {
-                here = here.saturating_add(self.cost(target, depth)?);
-            }
-        }
-        Some(here.saturating_add(within))
-    }
-
-    fn target(&self, reference: &str) -> Option<&'j Json<'j>> {
-        use super::derive::schema::{Reference, find};
-        match Reference::parse(reference)? {
-            Reference::Pointer(tokens) => find(self.root, &tokens),
-            // An anchor may be anywhere.
-            Reference::Anchor => Some(self.root),
-        }
-    }
-}
-
-/// The schemas under a keyword, and whether they apply to the same value.
-fn subschemas<'j>(keyword: &str, value: &'j Json<'j>) -> (Vec<&'j Json<'j>>, bool) {
-    let named = || {
-        value
-            .as_object()
-            .unwrap_or_default()
-            .iter()
-            .map(|(_, schema)| schema)
-            .collect()
-    };
-    match keyword {
-        "allOf" | "anyOf" | "oneOf" => {
-            (value.as_array().unwrap_or_default().iter().collect(), true)
-        }
-        "if" | "then" | "else" | "not" => (vec![value], true),
-        "dependentSchemas" | "dependencies" => (named(), true),
-        "properties" | "patternProperties" => (named(), false),
-        "items" | "prefixItems" if value.as_array().is_some() => {
-            (value.as_array().unwrap_or_default().iter().collect(), false)
-        }
-        "items"
-        | "additionalItems"
-        | "additionalProperties"
-        | "contains"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties" => (vec![value], false),
-        _ => (Vec::new(), true),
-    }
-}
-
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-
-/// Longer schemas are not compiled.
-const MAX_SCHEMA_BYTES: usize = 512 * 1024;
-/// Schema evaluations for one value.
-const MAX_EFFORT: u64 = 100_000;
-/// Computed costs that are stored.
-const MAX_MEMO: usize = 200_000;
-/// Deeper nesting of schemas is not followed.
-const MAX_NESTING: usize = 512;
-const MAX_BACKTRACKS: usize = 10_000;
-const MAX_PATTERN_BYTES: usize = 1024 * 1024;
-/// Arguments with more values are not checked under a dialect: a tree of them takes about 300 bytes for each value.
-pub const MAX_CHECKED_VALUES: usize = 100_000;
 /// Bytes that one value takes in a tree, besides its text; objects with one member cost most.
 const VALUE_BYTES: usize = 300;
 /// Bytes that the errors of one check may copy.
@@ -482,8 +336,6 @@ const MAX_COPIED_BYTES: usize = 16 << 20;
 /// How many errors are reported, and how many are counted.
 const MAX_REPORTED: usize = 8;
 const MAX_COUNTED: usize = 100;
-/// Characters of a description of what is expected.
-const MAX_TEXT: usize = 300;
 /// Characters of an argument's name.
 const MAX_NAME: usize = 64;
 
