@@ -39,24 +39,30 @@ impl SelectedHandler<'_> {
         self.on_demand_view().is_some()
     }
 
-    /// The definitions of `describe_tools` and `search_tools` for this client, as far as the view has
-    /// them.
-    pub(super) async fn directory_tools(
+    /// Adds `describe_tools` and `search_tools` to the last page of the list, as far as the view has them.
+    ///
+    /// If the list has earlier pages, their tools are listed again in `context`. A page that is the whole list needs
+    /// no second one, which could differ from it.
+    pub(super) async fn add_directory_tools(
         &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Vec<Tool>, ErrorData> {
+        list: &mut ListToolsResult,
+        context: Option<&RequestContext<RoleServer>>,
+    ) -> Result<(), ErrorData> {
         let Some(view) = self.on_demand_view() else {
-            return Ok(Vec::new());
+            return Ok(());
         };
-        let tools = self.seen_tools(view, context).await?;
-        let search = view
-            .has_search(tools.len())
-            .then(|| search_tools(&free_name(SEARCH, &tools)));
-        let definitions = [Some(describe_tools(&free_name(DESCRIBE, &tools))), search];
-        let definitions = definitions.iter().flatten();
-        Ok(definitions
-            .filter_map(|json| serde_json::from_str(json).ok())
-            .collect())
+        if list.next_cursor.is_some() {
+            return Ok(());
+        }
+        let definitions = match context {
+            None => definitions(view, list.tools.iter()),
+            Some(context) => {
+                let seen = self.seen_tools(view, context).await?;
+                definitions(view, seen.iter().map(|tool| &tool.shown))
+            }
+        };
+        list.tools.extend(definitions);
+        Ok(())
     }
 
     /// The answer, if the request calls `describe_tools` or `search_tools`.
@@ -75,10 +81,11 @@ impl SelectedHandler<'_> {
             return Ok(None);
         }
         let tools = self.seen_tools(view, context).await?;
+        let shown = tools.iter().map(|tool| &tool.shown);
         let arguments = json!(request.arguments.clone().unwrap_or_default()).to_string();
-        let answer = if request.name == free_name(DESCRIBE, &tools) {
+        let answer = if request.name == free_name(DESCRIBE, shown.clone()) {
             describe(view, &tools, &arguments)
-        } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, &tools) {
+        } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, shown) {
             search(view, &tools, &self.handler.server_name, &arguments)
         } else {
             return Ok(None);
@@ -114,6 +121,22 @@ impl SelectedHandler<'_> {
     }
 }
 
+/// The definitions of `describe_tools` and `search_tools` beside the tools that a client sees, as far as the view has
+/// them.
+fn definitions<'a>(
+    view: &View,
+    shown: impl ExactSizeIterator<Item = &'a Tool> + Clone,
+) -> Vec<Tool> {
+    let describe = describe_tools(&free_name(DESCRIBE, shown.clone()));
+    let search = view
+        .has_search(shown.len())
+        .then(|| search_tools(&free_name(SEARCH, shown)));
+    let definitions = [Some(describe), search].into_iter().flatten();
+    definitions
+        .filter_map(|json| serde_json::from_str(&json).ok())
+        .collect()
+}
+
 /// The tools that the arguments name, described.
 fn describe(view: &View, tools: &[SeenTool], arguments: &str) -> Result<String, String> {
     let described = describe_named_tools(arguments, |name| {
@@ -139,11 +162,11 @@ fn search(
     Ok(escape_invisible(&json!({"tools": found}).to_string()))
 }
 
-/// The name of the added tool `name` beside `tools`: `vary_` before it, then a number after it, if one
-/// of them has it.
-fn free_name(name: &str, tools: &[SeenTool]) -> String {
+/// The name of the added tool `name` beside the tools `shown`: `vary_` before it, then a number after it, if one of
+/// them has it.
+fn free_name<'a>(name: &str, shown: impl Iterator<Item = &'a Tool> + Clone) -> String {
     let names = [name.to_owned(), format!("vary_{name}")].into_iter();
     let mut names = names.chain((2..).map(|number| format!("vary_{name}_{number}")));
-    let free = names.find(|name| tools.iter().all(|tool| tool.shown.name != *name));
+    let free = names.find(|name| shown.clone().all(|tool| tool.name != *name));
     free.unwrap_or_else(|| name.to_owned())
 }

@@ -93,11 +93,12 @@ impl VaryServer {
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let active = self.begin_request(&mut context)?;
-        let describing = active.is_on_demand().then(|| context.clone());
+        let has_earlier_pages = params.as_ref().is_some_and(|page| page.cursor.is_some());
+        let earlier = (active.is_on_demand() && has_earlier_pages).then(|| context.clone());
         let mut list: ListToolsResult = page(self.variants(), &active, params, context).await?;
-        if let Some(context) = describing.filter(|_| list.next_cursor.is_none()) {
-            list.tools.extend(active.directory_tools(&context).await?);
-        }
+        active
+            .add_directory_tools(&mut list, earlier.as_ref())
+            .await?;
         Ok(list)
     }
 
@@ -135,10 +136,7 @@ impl VaryServer {
         let codec =
             RequestStateCodec::new(self.variants(), &active, &handler_item, arguments, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
-        let answer = match era(&context) {
-            Era::Modern => call_directly(&active, request, client_item, context).await?,
-            Era::Legacy => call_through_rmcp(&active, request, client_item, context).await?,
-        };
+        let answer = call_selected(&active, request, client_item, context).await?;
         Ok(match answer {
             CallToolResponse::InputRequired(result) => seal_state(codec.as_ref(), result).into(),
             answer => answer,
@@ -261,13 +259,20 @@ async fn request_selected(
     answer.map_err(|error| active.describe_error(error, what, era))
 }
 
-/// Calls a tool of the selected handler for a legacy client. rmcp adapts the result to its revision.
-async fn call_through_rmcp(
+/// Calls a tool of the selected handler.
+async fn call_selected(
     active: &SelectedHandler<'_>,
     request: CallToolRequestParams,
     what: Identifier,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
+    if era(&context) == Era::Modern {
+        // rmcp has checked the request, and checks the answer.
+        let handler = &active.handler.inner;
+        let answer = handler.call_tool_directly(request, context).await;
+        return answer.map_err(|error| active.describe_error(error, what, Era::Modern));
+    }
+    // rmcp adapts the result to the revision of a legacy client.
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
     match request_selected(active, request, what, context).await? {
         ServerResult::CallToolResult(result) => Ok(result.into()),
@@ -275,18 +280,6 @@ async fn call_through_rmcp(
         ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
         _ => Err(mismatched_result()),
     }
-}
-
-/// Calls a tool of the selected handler for a modern client. rmcp has checked the request, and checks the answer.
-async fn call_directly(
-    active: &SelectedHandler<'_>,
-    request: CallToolRequestParams,
-    what: Identifier,
-    context: RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
-    let handler = &active.handler.inner;
-    let answer = handler.call_tool_directly(request, context).await;
-    answer.map_err(|error| active.describe_error(error, what, Era::Modern))
 }
 
 /// Stores the listed properties of the called tool, if the client negotiates content.

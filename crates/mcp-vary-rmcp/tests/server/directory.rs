@@ -1,6 +1,7 @@
 //! Views whose schemas are on demand: what is listed and described, and how calls are checked.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
@@ -17,13 +18,13 @@ use serde_json::{Value, json};
 use crate::support::{Client, WAYS, connect, data_of};
 use crate::variants::{said, variant};
 
-/// Returns the arguments that it received.
+/// Returns the arguments that it received, and counts how often its tools are listed.
 #[derive(Clone)]
-struct Notes(Arc<Mutex<Vec<Tool>>>);
+struct Notes(Arc<Mutex<Vec<Tool>>>, Arc<AtomicUsize>);
 
 impl Notes {
     fn new(tools: Vec<Tool>) -> Self {
-        Self(Arc::new(Mutex::new(tools)))
+        Self(Arc::new(Mutex::new(tools)), Arc::default())
     }
 }
 
@@ -66,6 +67,7 @@ impl ServerHandler for Notes {
         _params: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.1.fetch_add(1, Ordering::Relaxed);
         Ok(ListToolsResult::with_all_items(
             self.0.lock().unwrap().clone(),
         ))
@@ -287,6 +289,38 @@ async fn a_long_list_has_a_search() {
             .await
             .unwrap_err();
         data_of(error, -32602, "Unknown tool: search_tools");
+    }
+}
+
+/// SV-11: the tools that Vary adds are named by the list that they are added to, whatever the handler lists next.
+#[tokio::test]
+async fn a_handler_lists_its_tools_once_for_each_list() {
+    for way in WAYS {
+        let notes = notes();
+        let view = View::new()
+            .with_schemas(SchemaStyle::OnDemand)
+            .with_search_above(2);
+        let directory = VariantHandler::new(notes.clone()).with_view(view);
+        let server = VaryServer::builder()
+            .with_variant(variant("directory"), directory)
+            .build()
+            .unwrap();
+        let client = connect(&server, way).await;
+        let listed = async || {
+            let before = notes.1.load(Ordering::Relaxed);
+            let names = client.names("directory", "tools").await;
+            (names, notes.1.load(Ordering::Relaxed) - before)
+        };
+        let (names, lists) = listed().await;
+        assert_eq!(names[3..], ["describe_tools", "search_tools"], "{way:?}");
+        assert_eq!(lists, 1, "{way:?}");
+
+        let own = json!({"name": "describe_tools", "inputSchema": {"type": "object"}});
+        notes.0.lock().unwrap().push(tool(own));
+        let (names, lists) = listed().await;
+        let expected = ["describe_tools", "vary_describe_tools", "search_tools"];
+        assert_eq!(names[3..], expected, "{way:?}");
+        assert_eq!(lists, 1, "{way:?}");
     }
 }
 
