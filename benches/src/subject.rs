@@ -42,9 +42,9 @@ pub(crate) enum Subject {
     McpProxy,
     /// A handler on rmcp's own server, which is the limit of the library.
     Bare,
-    /// The same, with content negotiation by the library.
+    /// That handler, with content negotiation by the library.
     Negotiating,
-    /// The same, and four variants.
+    /// That handler in four variants, without content negotiation.
     Variants,
 }
 

@@ -38,7 +38,7 @@ enum Wrapping {
     Bare,
     /// Content negotiation alone.
     Negotiating,
-    /// Four variants of it, and content negotiation.
+    /// Four variants of it, without content negotiation.
     Variants,
 }
 
