@@ -55,10 +55,10 @@ impl SelectedHandler<'_> {
             return Ok(());
         }
         let definitions = match context {
-            None => definitions(view, list.tools.iter()),
+            None => definitions(view, &list.tools.iter()),
             Some(context) => {
                 let seen = self.seen_tools(view, context).await?;
-                definitions(view, seen.iter().map(|tool| &tool.shown))
+                definitions(view, &seen.iter().map(|tool| &tool.shown))
             }
         };
         list.tools.extend(definitions);
@@ -83,9 +83,9 @@ impl SelectedHandler<'_> {
         let tools = self.seen_tools(view, context).await?;
         let shown = tools.iter().map(|tool| &tool.shown);
         let arguments = json!(request.arguments.clone().unwrap_or_default()).to_string();
-        let answer = if request.name == free_name(DESCRIBE, shown.clone()) {
+        let answer = if request.name == free_name(DESCRIBE, &shown) {
             describe(view, &tools, &arguments)
-        } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, shown) {
+        } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, &shown) {
             search(view, &tools, &self.handler.server_name, &arguments)
         } else {
             return Ok(None);
@@ -125,9 +125,9 @@ impl SelectedHandler<'_> {
 /// them.
 fn definitions<'a>(
     view: &View,
-    shown: impl ExactSizeIterator<Item = &'a Tool> + Clone,
+    shown: &(impl ExactSizeIterator<Item = &'a Tool> + Clone),
 ) -> Vec<Tool> {
-    let describe = describe_tools(&free_name(DESCRIBE, shown.clone()));
+    let describe = describe_tools(&free_name(DESCRIBE, shown));
     let search = view
         .has_search(shown.len())
         .then(|| search_tools(&free_name(SEARCH, shown)));
@@ -164,7 +164,7 @@ fn search(
 
 /// The name of the added tool `name` beside the tools `shown`: `vary_` before it, then a number after it, if one of
 /// them has it.
-fn free_name<'a>(name: &str, shown: impl Iterator<Item = &'a Tool> + Clone) -> String {
+fn free_name<'a>(name: &str, shown: &(impl Iterator<Item = &'a Tool> + Clone)) -> String {
     let names = [name.to_owned(), format!("vary_{name}")].into_iter();
     let mut names = names.chain((2..).map(|number| format!("vary_{name}_{number}")));
     let free = names.find(|name| shown.clone().all(|tool| tool.name != *name));
