@@ -245,21 +245,16 @@ impl ChangingServer {
     }
 
     fn listen(&self, id: &Value, filter: &Value) -> Reply {
-        let (sender, reply) = Reply::stream();
         self.with(|state| {
-            if !id.is_null() {
-                let mut filter = filter.clone();
-                if let Some(uris) = filter["resourceSubscriptions"].as_array_mut() {
-                    uris.retain(|uri| !state.refused.iter().any(|refused| uri == *refused));
-                }
-                let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
-                let method = "notifications/subscriptions/acknowledged";
-                let _ = sender.send(event(&notification(method, params)).into());
+            let mut acknowledged = filter.clone();
+            if let Some(uris) = acknowledged["resourceSubscriptions"].as_array_mut() {
+                uris.retain(|uri| !state.refused.iter().any(|refused| uri == *refused));
             }
+            let (sender, reply) = Reply::subscription(id, &acknowledged);
             let (id, filter) = (id.clone(), filter.clone());
             state.streams.push(Stream { id, filter, sender });
-        });
-        reply
+            reply
+        })
     }
 }
 

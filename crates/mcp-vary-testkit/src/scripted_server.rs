@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
+use crate::message::{SUBSCRIPTION, notification};
 use crate::wait::soon;
 
 /// A request as the server received it.
@@ -115,6 +116,18 @@ impl Reply {
         let (sender, pieces) = mpsc::unbounded_channel();
         let mut reply = Self::events("");
         reply.body = Pieces(pieces);
+        (sender, reply)
+    }
+
+    /// The stream of a subscription, which begins with the acknowledgement of its `filter`. With the id `null`, the
+    /// stream of a legacy session, which has none.
+    pub fn subscription(id: &Value, filter: &Value) -> (mpsc::UnboundedSender<Bytes>, Self) {
+        let (sender, reply) = Self::stream();
+        if !id.is_null() {
+            let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
+            let method = "notifications/subscriptions/acknowledged";
+            let _ = sender.send(event(&notification(method, params)).into());
+        }
         (sender, reply)
     }
 

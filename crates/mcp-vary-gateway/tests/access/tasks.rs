@@ -78,12 +78,7 @@ fn answer(era: Era, streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> 
 }
 
 fn listen(streams: &Streams, id: &Value, filter: &Value) -> Reply {
-    let (sender, reply) = Reply::stream();
-    if !id.is_null() {
-        let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
-        let method = "notifications/subscriptions/acknowledged";
-        let _ = sender.send(event(&notification(method, params)).into());
-    }
+    let (sender, reply) = Reply::subscription(id, filter);
     let (id, filter) = (id.clone(), filter.clone());
     streams.lock().unwrap().push(Stream { id, filter, sender });
     reply

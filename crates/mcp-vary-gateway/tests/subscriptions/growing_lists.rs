@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use mcp_vary_gateway::{Config, Target};
 use mcp_vary_testkit::client::ClientKind;
 use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{SUBSCRIPTION, introduced, names, notification, tool};
+use mcp_vary_testkit::message::{introduced, names, notification, tool};
 use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, discover, event};
 use mcp_vary_testkit::wait::soon;
@@ -87,12 +87,8 @@ impl Growing {
             }
             "server/discover" if self.said == Said::ModernCall => Some(discover(seen)),
             "subscriptions/listen" => {
-                let (sender, reply) = Reply::stream();
-                let meta = json!({SUBSCRIPTION: seen.id()});
                 let filter = &seen.body["params"]["notifications"];
-                let params = json!({"notifications": filter, "_meta": meta});
-                let method = "notifications/subscriptions/acknowledged";
-                let _ = sender.send(event(&notification(method, params)).into());
+                let (sender, reply) = Reply::subscription(seen.id(), filter);
                 self.with(|state| state.streams.insert(seen.id().to_string(), sender));
                 Some(reply)
             }

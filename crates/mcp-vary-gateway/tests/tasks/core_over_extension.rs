@@ -174,10 +174,7 @@ impl Works {
     }
 
     fn listen(&self, seen: &ReceivedRequest, filter: &Value) -> Reply {
-        let (sender, reply) = Reply::stream();
-        let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: seen.id()}});
-        let method = "notifications/subscriptions/acknowledged";
-        let _ = sender.send(event(&notification(method, params)).into());
+        let (sender, reply) = Reply::subscription(seen.id(), filter);
         let stream = (seen.id().clone(), filter["taskIds"].clone(), sender);
         self.with(|state| state.streams.push(stream));
         reply

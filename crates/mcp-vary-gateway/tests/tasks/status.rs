@@ -214,12 +214,7 @@ impl Jobs {
     }
 
     fn listen(&self, session: String, id: &Value, filter: &Value) -> Reply {
-        let (sender, reply) = Reply::stream();
-        if !id.is_null() {
-            let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
-            let method = "notifications/subscriptions/acknowledged";
-            let _ = sender.send(event(&notification(method, params)).into());
-        }
+        let (sender, reply) = Reply::subscription(id, filter);
         let (id, filter) = (id.clone(), filter.clone());
         let stream = Stream {
             session,

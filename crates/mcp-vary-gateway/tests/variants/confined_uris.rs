@@ -49,13 +49,7 @@ fn answer(
             "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
         }),
         ("subscriptions/listen", Era::Modern) => {
-            let (sender, reply) = Reply::stream();
-            let acknowledged = json!({
-                "notifications": params["notifications"], "_meta": {SUBSCRIPTION: seen.id()},
-            });
-            let method = "notifications/subscriptions/acknowledged";
-            let acknowledged = notification(method, acknowledged);
-            sender.send(event(&acknowledged).into()).unwrap();
+            let (sender, reply) = Reply::subscription(seen.id(), &params["notifications"]);
             streams.lock().unwrap().push((seen.id().clone(), sender));
             return Some(reply);
         }
