@@ -22,6 +22,7 @@ mod variants {
     mod pagination;
     mod passthrough;
     mod passthrough_features;
+    mod passthrough_hints;
     mod passthrough_rules;
     mod rules_by_variant;
     mod selection;

@@ -193,7 +193,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "passthrough",
-        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come last, whatever the hints of a client; with `{rank: on}` their hints rank them among the others. If the server negotiates content, it gets the feature tags of clients under these variants, and shapes their results. Without effect with `variants: off`",
+        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come last, whatever the hints of a client; with `{rank: on}` their hints rank them among the others. Under these variants the server gets the hints of clients, and, if it negotiates content, their feature tags, and shapes their results. Without effect with `variants: off`",
         default: "off",
         takes: ValueKind::Other(passthrough_shape, read_passthrough),
     },
@@ -256,7 +256,7 @@ fn read_forwarded(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<String> {
         let id = reader.word(&item);
         if id.is_some_and(|id| EXTENSIONS.iter().any(|extension| extension.id == id)) {
             let what = "is negotiated by Vary itself";
-            let fix = "remove it; `passthrough: on` offers the variants of the server, and forwards feature tags under them";
+            let fix = "remove it; `passthrough: on` offers the variants of the server, and forwards feature tags and hints under them";
             reader.report(&item, what, fix);
         }
     }

@@ -90,7 +90,7 @@ fn variants_of_servers_are_named_where_rules_name_variants() {
         ),
         &[
             "1:50: `servers.crm.forward-extensions[0]` is negotiated by Vary itself; remove it; `passthrough: on` offers the \
-           variants of the server, and forwards feature tags under them",
+           variants of the server, and forwards feature tags and hints under them",
         ],
     );
 }

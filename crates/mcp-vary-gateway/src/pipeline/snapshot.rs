@@ -28,6 +28,7 @@ use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
 use crate::pool::access::{AccessControl, AllowedVariants};
+use crate::pool::client_declarations::ClientDeclarations;
 use crate::pool::upstream_variants::OfferedVariants;
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
@@ -257,13 +258,19 @@ impl ConfigSnapshot {
             let declared = DeclaredFeatures::read(&value, &self.services.ignored_declarations);
             let features = declared.features.clone();
             let features = features.filter(|_| self.config.negotiation);
-            let pool = &self.pool;
+            let forwardable = self.pool.forwardable_capabilities(
+                &value,
+                &ClientDeclarations {
+                    features: features.as_ref(),
+                    hints: &declared.hints,
+                },
+            );
             ParsedCapabilities {
                 hints: HintsKey::of(&declared.hints),
                 missing_required: self.missing_required(&value, &declared),
                 declared,
                 capabilities: Arc::new(capability_names(&value)),
-                forwardable: pool.forwardable_capabilities(&value, features.as_ref()),
+                forwardable,
                 features: features.map(Arc::new),
             }
         });

@@ -8,11 +8,11 @@ mod beyond_limit;
 mod capabilities;
 mod claims;
 mod class;
+pub(crate) mod client_declarations;
 pub(crate) mod client_lists;
 pub(crate) mod connection_id;
 mod connections;
 pub(crate) mod dedicated;
-pub(crate) mod feature_tags;
 mod last_use;
 pub(crate) mod list_reading;
 pub(crate) mod live_catalog;
@@ -35,11 +35,11 @@ use self::server::PooledServer;
 use self::table::ClassMap;
 use crate::pool::access::AccessControl;
 use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
+use crate::pool::client_declarations::ClientDeclarations;
 use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
 use crate::session::{AccessKey, BASE_CLASS, PoolKey};
 use futures_util::future::join_all;
-use mcp_vary::feature::Features;
 use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
@@ -202,9 +202,9 @@ impl UpstreamPool {
     pub(crate) fn forwardable_capabilities(
         &self,
         capabilities: &Value,
-        features: Option<&Features>,
+        declared: &ClientDeclarations<'_>,
     ) -> Arc<str> {
-        forwardable_capabilities(capabilities, features, &self.forwarded_extensions)
+        forwardable_capabilities(capabilities, declared, &self.forwarded_extensions)
     }
 
     /// The capabilities to declare to a server for a client of `class` with the `forwardable` capabilities.

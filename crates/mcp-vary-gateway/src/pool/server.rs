@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use http::HeaderValue;
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
 use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
@@ -16,8 +17,8 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use crate::pool::capabilities::capabilities_for_server;
+use crate::pool::client_declarations::without_extension;
 use crate::pool::dedicated::DedicatedPool;
-use crate::pool::feature_tags::without_features;
 use crate::session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
@@ -185,12 +186,8 @@ impl PooledServer {
         if let Some(connection) = self.found(&connections, &wanted) {
             return Ok(connection);
         }
-        // A user who declares ever new tags leaves half of the connections to others.
-        if owner.is_some() && connections.len() >= config.limits.connections / 2 {
-            wanted.capabilities = without_features(&wanted.capabilities).into_owned();
-            if let Some(connection) = self.found(&connections, &wanted) {
-                return Ok(connection);
-            }
+        if let Some(connection) = self.found_with_less(&connections, &mut wanted) {
+            return Ok(connection);
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
         // are.
@@ -223,6 +220,28 @@ impl PooledServer {
         }
         connections.insert(wanted, Arc::downgrade(&connection));
         Ok(connection)
+    }
+
+    /// The open connection for the same clients without hints, or for a user without feature tags, if half of the
+    /// connections are in use: ever new hints, and one user with ever new tags, leave the other half to others. What is
+    /// left out is removed from `wanted`.
+    fn found_with_less(
+        &self,
+        connections: &ConnectionMap,
+        wanted: &mut ConnectionKey,
+    ) -> Option<Arc<SupervisedConnection>> {
+        if connections.len() < self.config.limits.connections / 2 {
+            return None;
+        }
+        let extensions = match wanted.owner {
+            Some(_) => &[SERVER_VARIANTS, CONTENT_NEGOTIATION][..],
+            None => &[SERVER_VARIANTS],
+        };
+        extensions.iter().find_map(|extension| {
+            let less = without_extension(&wanted.capabilities, extension);
+            wanted.capabilities = less.into_owned();
+            self.found(connections, wanted)
+        })
     }
 
     fn connection_key(&self, key: &PoolKey) -> ConnectionKey {

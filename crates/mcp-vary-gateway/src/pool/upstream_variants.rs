@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
 use mcp_vary::variant::{Date, DeprecationInfo, ServerVariant, VariantId};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::UpstreamConfig;
@@ -62,7 +62,8 @@ impl UpstreamVariants {
     }
 
     /// The sources and variants to offer with `servers`, besides the variants `taken` of the configuration. A server that
-    /// negotiates content shapes the results of its variants itself, except those that are `shaped_here`.
+    /// negotiates content shapes the results of its variants itself, except those that are `shaped_here`. All get the hints
+    /// of clients.
     pub(crate) fn offered(
         &self,
         mut servers: Vec<UpstreamConfig>,
@@ -95,6 +96,8 @@ impl UpstreamVariants {
                     offered.unranked.insert(seen.id.clone());
                 }
                 let mut source = server.of_upstream_variant(&variant.id);
+                let hints = SERVER_VARIANTS.to_owned();
+                source.forwarded_extensions.push(hints);
                 if declared.negotiates_content && !shaped_here(&server.name, &seen.id) {
                     let extension = CONTENT_NEGOTIATION.to_owned();
                     source.forwarded_extensions.push(extension);

@@ -26,8 +26,8 @@ use crate::pipeline::exchange::{
 use crate::pipeline::method_action::MethodAction;
 use crate::pipeline::methods::Dispatch;
 use crate::pool::ConnectionUse;
+use crate::pool::client_declarations::{declare_features, forwards_features};
 use crate::pool::dedicated::DedicatedLease;
-use crate::pool::feature_tags::{declare_features, forwards_features};
 use crate::session::{BASE_CLASS, Session};
 
 /// The result of a method's checks: where its request goes, and the plan for its response.
