@@ -23,6 +23,7 @@ mod variants {
     mod passthrough;
     mod passthrough_features;
     mod passthrough_hints;
+    mod passthrough_ranking;
     mod passthrough_rules;
     mod rules_by_variant;
     mod selection;

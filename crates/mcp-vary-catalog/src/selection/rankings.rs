@@ -75,6 +75,33 @@ impl HintsKey {
     }
 }
 
+/// The order in which a server ranks its own variants for the hints of a client.
+#[derive(Clone, Debug)]
+pub struct ServerOrder {
+    /// The ids of the server's variants.
+    pub variants: BTreeSet<VariantId>,
+    /// Those that the server offers to the client, best first.
+    pub offered: Vec<VariantId>,
+}
+
+impl ServerOrder {
+    /// Sorts the variants of the server in `ids`, in the places that they have there. Those that it does not offer to the
+    /// client come last.
+    fn apply(&self, ids: &mut [VariantId]) {
+        let places: Vec<_> = (0..ids.len())
+            .filter(|at| self.variants.contains(&ids[*at]))
+            .collect();
+        let mut sorted: Vec<_> = places.iter().map(|at| ids[*at].clone()).collect();
+        sorted.sort_by_key(|id| {
+            let mut offered = self.offered.iter();
+            offered.position(|other| other == id).unwrap_or(usize::MAX)
+        });
+        for (at, id) in places.into_iter().zip(sorted) {
+            ids[at] = id;
+        }
+    }
+}
+
 /// How the variants rank for a client, and why.
 #[derive(Clone, Debug)]
 pub struct Explanation {
@@ -154,6 +181,25 @@ impl Rankings {
         }
         ranking.append(self.visible_unranked(visible));
         Some(self.advertise(&ranking))
+    }
+
+    /// The ranking for such a client with the variants of each server in the server's order (EXT-9): they have the places
+    /// that the rules give to the variants of that server. It is not cached.
+    pub fn in_server_orders(
+        &self,
+        hints: &VariantHints,
+        visible: Option<&[VariantIndex]>,
+        orders: &[ServerOrder],
+        scope: Reordering,
+    ) -> RankedVariants {
+        let mut ranking = rank(self.visible(visible), hints, &self.weights);
+        let mut ids: Vec<_> = ranking.ids().cloned().collect();
+        for order in orders {
+            order.apply(&mut ids);
+        }
+        ranking.reorder(&ids, scope);
+        ranking.append(self.visible_unranked(visible));
+        self.advertise(&ranking)
     }
 
     /// The variants that are ranked for a client, in the order of declaration: those of `visible`, or all.
@@ -343,6 +389,43 @@ mod tests {
         assert_eq!(explained.ranking.entries()[3].id.as_str(), "b");
         assert_eq!(explained.ranking.entries()[3].score, 0);
         assert!(explained.unknown.is_empty());
+    }
+
+    /// EXT-9: the variants of a server take the places of its variants in the order of the rules, in the server's order.
+    /// Those that it does not offer come last; the default of clients without sessions stays that of the rules.
+    #[test]
+    fn a_server_orders_its_own_variants() {
+        let variants = [
+            ("a", "x"),
+            ("s/1", "y"),
+            ("b", "z"),
+            ("s/2", "y"),
+            ("s/3", "y"),
+        ];
+        let (rankings, asked) = (
+            rankings(Weights::default(), &variants),
+            hints(&[("useCase", "y")]),
+        );
+        let server = |offered: &[&str]| ServerOrder {
+            variants: ["s/1", "s/2", "s/3"].map(|id| id.parse().unwrap()).into(),
+            offered: offered.iter().map(|id| id.parse().unwrap()).collect(),
+        };
+        let ranked = |offered: &[&str], visible: Option<&[VariantIndex]>, scope| {
+            let ranked = rankings.in_server_orders(&asked, visible, &[server(offered)], scope);
+            let order = ranked.order.iter().map(|it| variants[it.position()].0);
+            order.collect::<Vec<_>>()
+        };
+        let by_server = ["s/3", "a", "s/1", "s/nix"];
+        assert_eq!(ranked(&[], None, Reordering::All), ["s/1", "s/2", "s/3"]);
+        assert_eq!(
+            ranked(&by_server, None, Reordering::All),
+            ["s/3", "s/1", "s/2"]
+        );
+        let after_default = ranked(&by_server, None, Reordering::AfterDefault);
+        assert_eq!(after_default, ["s/1", "s/3", "s/2"]);
+        let visible = [0, 1, 3].map(VariantIndex::at);
+        let ranked = ranked(&["s/2", "s/1"], Some(&visible), Reordering::All);
+        assert_eq!(ranked, ["s/2", "s/1", "a"]);
     }
 
     /// SV-7: no two sets of hints have one digest by the way they are written one after the other.

@@ -241,7 +241,7 @@ pass only under variants that hide nothing",
 
 const PASSTHROUGH: &[KeySpec<Passthrough>] = &[KeySpec {
     key: "rank",
-    about: "whether the hints of these variants rank them for clients, among the variants of the file; one of them can be the default of a client then",
+    about: "whether the hints of these variants rank them for clients, among the variants of the file, and the server orders them among themselves for the hints of a client; one of them can be the default of a client then",
     default: "off",
     takes: ValueKind::Switch(|passthrough| &mut passthrough.rank),
 }];

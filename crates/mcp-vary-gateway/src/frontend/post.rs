@@ -26,7 +26,7 @@ use super::session_header::{follow_claims, session_of};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream, understands_priming};
 use crate::frontend::validation::{self, Rejection};
-use crate::pipeline::clients::{legacy_client, modern_client};
+use crate::pipeline::clients::{legacy_client, modern_client, wait_for_servers};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::initialize::initialize;
@@ -263,6 +263,7 @@ async fn modern(
         ..failure.reply(Some(id), Era::Modern)
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
+    wait_for_servers(gateway, method, caller, &params).await;
     let client = modern_client(gateway, method, caller, &params).map_err(bad)?;
     let asked = IncomingRequest {
         id,

@@ -107,6 +107,28 @@ fn modern_capabilities<'p>(params: &'p Params<'_>) -> Result<&'p str, RpcError> 
     })
 }
 
+/// Waits a moment for the servers that rank their own variants for the client of `server/discover`. Other requests do not
+/// wait: the servers do not decide their default.
+pub(crate) async fn wait_for_servers(
+    snapshot: &ConfigSnapshot,
+    method: &str,
+    caller: &Caller,
+    params: &Params<'_>,
+) {
+    if method != "server/discover" {
+        return;
+    }
+    let declared = modern_capabilities(params);
+    let declared = declared.and_then(|text| snapshot.parse_capabilities(text));
+    // A request that cannot be read is refused later.
+    if let Ok(declared) = declared {
+        let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+        let (selector, allowed) = (&snapshot.selector, allowed.as_deref());
+        let waiting = selector.wait_for_servers(&declared, caller, allowed, Era::Modern);
+        Box::pin(waiting).await;
+    }
+}
+
 /// The client of one modern request: what its `_meta` declares, and nothing from earlier requests.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ pub(crate) mod negotiated_extensions;
 pub(crate) mod request;
 pub(crate) mod router;
 pub(crate) mod runtime;
+pub(crate) mod server_ranking;
 pub(crate) mod snapshot;
 pub(crate) mod startup;
 pub(crate) mod variant_selection;

@@ -159,6 +159,19 @@ fn access_control(config: &Config, variant_set: &Arc<VariantSet>) -> Option<Arc<
     Some(Arc::new(AccessControl::new(access, variant_set)))
 }
 
+/// The placement of subscribers under `config`.
+fn placements(
+    config: &Config,
+    pool: &Arc<UpstreamPool>,
+    variant_set: &Arc<VariantSet>,
+    before: Option<&ConfigSnapshot>,
+) -> Arc<Placements> {
+    let generation = before.map_or(0, |before| before.placements.generation() + 1);
+    let (pool, variant_set) = (Arc::clone(pool), Arc::clone(variant_set));
+    let placements = Placements::new(generation, pool, variant_set, config.variants);
+    Arc::new(placements)
+}
+
 /// Bytes of a client's capabilities. Real ones have some hundred.
 const MAX_CAPABILITIES: usize = 64 << 10;
 
@@ -193,34 +206,30 @@ impl ConfigSnapshot {
             &services.pool,
         );
         let pool = Arc::new(pool.await);
-        let generation = before.map_or(0, |before| before.placements.generation() + 1);
-        let placements = Placements::new(
-            generation,
-            Arc::clone(&pool),
-            Arc::clone(&variant_set),
-            config.variants,
-        );
+        let placements = placements(&config, &pool, &variant_set, before);
         let authentication = authentication(&config, &services, before);
+        let shortens_for_all = shortens_for_all(&config, &variant_set, &rules);
+        let selector = VariantSelector::new(
+            &config,
+            (Arc::clone(&variant_set), upstream.unranked),
+            rules,
+            (&pool, background_tasks(&services)),
+            before.map(|before| &before.selector),
+        );
         Self {
             authentication,
             pool,
-            shortens_for_all: shortens_for_all(&config, &variant_set, &rules),
+            shortens_for_all,
             experiments: Experiments::new(
                 &config,
                 &variant_set,
                 before.map(|before| &before.experiments),
             ),
             calls: ServerCalls::new(&config.servers, before.map(|before| &before.calls)),
-            selector: VariantSelector::new(
-                &config,
-                (Arc::clone(&variant_set), upstream.unranked),
-                rules,
-                background_tasks(&services),
-                before.map(|before| &before.selector),
-            ),
+            selector,
             variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
-            placements: Arc::new(placements),
+            placements,
             services,
             position,
             config,

@@ -25,6 +25,8 @@ use tracing::debug;
 
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::model_ranking::{BackgroundTasks, ModelRanking, RankedClient};
+use crate::pipeline::server_ranking::ServerRanking;
+use crate::pool::UpstreamPool;
 use crate::pool::access::AllowedVariants;
 use crate::session::caller::Caller;
 use crate::settings::config::Config;
@@ -52,6 +54,8 @@ pub(crate) struct VariantSelector {
     pub(crate) rankings: Arc<Rankings>,
     /// The ranking by a model, if one is configured.
     pub(crate) model_ranking: Option<Arc<ModelRanking>>,
+    /// The order of servers for their own variants, if that of some counts.
+    server_ranking: Option<Arc<ServerRanking>>,
     /// The variant of clients that no rule matches.
     default: Option<VariantId>,
     /// Whether a header that contradicts `_meta` or the address is an error.
@@ -65,7 +69,7 @@ impl VariantSelector {
         config: &Config,
         (variant_set, unranked): (Arc<VariantSet>, BTreeSet<VariantId>),
         rules: ClientRules,
-        background: BackgroundTasks,
+        (pool, background): (&UpstreamPool, BackgroundTasks),
         before: Option<&Self>,
     ) -> Self {
         let rankings = Rankings::new(
@@ -78,6 +82,7 @@ impl VariantSelector {
         let before = before.and_then(|before| before.model_ranking.as_ref());
         Self {
             is_enabled: config.variants,
+            server_ranking: ServerRanking::new(pool, &rankings, background.clone()),
             model_ranking: ModelRanking::new(model, &rankings, background, before),
             rankings,
             variant_set,
@@ -103,7 +108,8 @@ impl VariantSelector {
         self.rankings.get(hints, &client.hints, visible, now)
     }
 
-    /// The same in the order of the model, if it ranked them for such a client before; else by the rules.
+    /// The same in the order of the model, if it ranked them for such a client before; else by the rules, and by the
+    /// servers that ranked their own variants.
     pub(crate) fn ranked(
         &self,
         client: &ParsedCapabilities,
@@ -111,21 +117,28 @@ impl VariantSelector {
         allowed: Option<&AllowedVariants>,
         era: Era,
     ) -> Arc<RankedVariants> {
+        let ranked_client = ranked_client(client, caller, allowed, era);
+        let ranked_client = ranked_client.as_ref();
+        let by_model = || self.model_ranking.as_ref()?.ranked(ranked_client?);
+        let by_servers = || self.server_ranking.as_ref()?.ranked(ranked_client?);
         let visible = allowed.map(|allowed| &*allowed.variants);
-        let is_pinned =
-            caller.requested.pin.is_some() || allowed.is_some_and(|allowed| allowed.pin.is_some());
-        let by_model = self.model_ranking.as_ref().filter(|_| !is_pinned);
-        let by_model = by_model.and_then(|by_model| {
-            by_model.ranked(&RankedClient {
-                hints: &client.declared.hints,
-                hints_key: &client.hints,
-                visible,
-                principal: caller.principal.as_ref(),
-                address: caller.address,
-                era,
-            })
-        });
-        by_model.unwrap_or_else(|| self.ranked_by_rules(client, visible))
+        let by_rules = || self.ranked_by_rules(client, visible);
+        by_model().or_else(by_servers).unwrap_or_else(by_rules)
+    }
+
+    /// Waits a moment for the servers that rank their own variants for such a client.
+    pub(crate) async fn wait_for_servers(
+        &self,
+        client: &ParsedCapabilities,
+        caller: &Caller,
+        allowed: Option<&AllowedVariants>,
+        era: Era,
+    ) {
+        if let Some(servers) = &self.server_ranking
+            && let Some(client) = ranked_client(client, caller, allowed, era)
+        {
+            servers.wait(&client).await;
+        }
     }
 
     /// The variant of a client whose rules name `variant`, or none. A variant of a server that is not connected yet counts
@@ -331,6 +344,26 @@ impl VariantSelector {
         }
         *order = all.into();
     }
+}
+
+/// The client for which variants are ranked; `None` if its credential leaves it no choice.
+fn ranked_client<'a>(
+    client: &'a ParsedCapabilities,
+    caller: &'a Caller,
+    allowed: Option<&'a AllowedVariants>,
+    era: Era,
+) -> Option<RankedClient<'a>> {
+    let is_pinned =
+        caller.requested.pin.is_some() || allowed.is_some_and(|allowed| allowed.pin.is_some());
+    (!is_pinned).then(|| RankedClient {
+        hints: &client.declared.hints,
+        hints_key: &client.hints,
+        visible: allowed.map(|allowed| &*allowed.variants),
+        principal: caller.principal.as_ref(),
+        address: caller.address,
+        era,
+        forwardable: &client.forwardable,
+    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value, json};
 
 use super::UpstreamPool;
+use super::capabilities::capabilities_for_server;
 use super::server::PooledServer;
 use crate::session::BASE_CLASS;
 
@@ -102,6 +103,15 @@ pub(super) fn hint_settings(hints: &VariantHints) -> impl Iterator<Item = Value>
     all.into_iter()
         .flatten()
         .map(|hints| json!({"variantHints": hints}))
+}
+
+/// The capabilities to declare to a server that ranks its variants for a client: the `configured` ones, and the hints in
+/// the client's `forwardable` ones.
+pub(crate) fn hints_for_server(configured: &str, forwardable: &str) -> String {
+    let forwardable: Value = serde_json::from_str(forwardable).unwrap_or_default();
+    let hints = &forwardable["extensions"][SERVER_VARIANTS];
+    let hints = json!({"extensions": {SERVER_VARIANTS: hints}}).to_string();
+    capabilities_for_server(configured, &hints, &[SERVER_VARIANTS.to_owned()])
 }
 
 /// Whether `capabilities`, JSON text, declare exactly these features.

@@ -1,4 +1,6 @@
-"""An MCP server on standard streams with a variant, whose tool says which hints the client declared.
+"""An MCP server on standard streams with two variants, whose tool says which hints the client declared.
+
+It offers `human` before `agent` to clients with the use case `chat`.
 
 The argument is the revision that it speaks: `2025-11-25` or `2026-07-28`."""
 
@@ -17,7 +19,12 @@ declared = {}
 def answer(request):
     global declared
     method, params = request["method"], request.get("params", {})
-    offered = [{"id": "agent", "description": "For agents."}]
+    seen = params.get("_meta", {}).get(CAPABILITIES, params.get("capabilities", declared))
+    settings = seen.get("extensions", {}).get(VARIANTS, {})
+    ids = ["agent", "human"]
+    if "chat" in settings.get("variantHints", {}).get("hints", {}).get("useCase", []):
+        ids.reverse()
+    offered = [{"id": id, "description": "", "hints": {"useCase": "chat"}} for id in ids]
     capabilities = {"tools": {}, "extensions": {VARIANTS: {"availableVariants": offered}}}
     if method == "server/discover" and is_modern:
         return {"resultType": "complete", "supportedVersions": [revision], "capabilities": capabilities}
@@ -30,8 +37,8 @@ def answer(request):
         return {"tools": [{"name": "hints", "inputSchema": {"type": "object"}}]}
     if method == "tools/call":
         settings = meta.get(CAPABILITIES, declared).get("extensions", {}).get(VARIANTS)
-        seen = {"variant": meta.get(SELECTOR), "settings": settings}
-        return {"content": [{"type": "text", "text": json.dumps(seen)}]}
+        shown = {"variant": meta.get(SELECTOR), "settings": settings}
+        return {"content": [{"type": "text", "text": json.dumps(shown)}]}
     return None
 
 

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::StdioConnection;
 use crate::frontend::recording::{ReceivedRequest, recorded};
-use crate::pipeline::clients::{legacy_client, modern_client};
+use crate::pipeline::clients::{legacy_client, modern_client, wait_for_servers};
 use crate::pipeline::methods::initialize::initialize;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
@@ -114,6 +114,7 @@ impl StdioConnection {
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), RpcError> {
         if params.is_modern() {
+            wait_for_servers(setup, method, caller, params).await;
             let mut client = modern_client(setup, method, caller, params)?;
             client.id = self.modern.client;
             client.connection = Some(client.id);

@@ -46,6 +46,7 @@ pub(crate) async fn initialize(
     let info = params.object("clientInfo")?;
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
+    wait_for_servers(snapshot, caller, &declared, Era::Legacy).await;
     let (offers, takes_part) = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
@@ -76,6 +77,19 @@ pub(crate) async fn initialize(
         takes_part,
     };
     Ok((negotiated, result))
+}
+
+/// Waits a moment for the servers that rank their own variants for a client.
+async fn wait_for_servers(
+    snapshot: &ConfigSnapshot,
+    caller: &Caller,
+    declared: &ParsedCapabilities,
+    era: Era,
+) {
+    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let (selector, allowed) = (&snapshot.selector, allowed.as_deref());
+    let waiting = selector.wait_for_servers(declared, caller, allowed, era);
+    Box::pin(waiting).await;
 }
 
 /// The variants that a client of `initialize` is offered, and whether it takes part in an experiment.

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_catalog::selection::rankings::RankedVariants;
 
+use super::QuestionKey;
 use super::endpoint::AskError;
-
-/// A digest of the hints, the description and the visible variants of a client.
-pub(super) type QuestionKey = [u8; 32];
 
 /// The order of a model, for clients of both eras.
 #[derive(Debug)]

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use self::cache::{AnswerCache, Known, ModelOrder, QuestionKey};
+use self::cache::{AnswerCache, Known, ModelOrder};
 use self::endpoint::AskError;
 use crate::audit::AuditService;
 use crate::settings::model_ranking::ModelRankingConfig;
@@ -70,6 +70,33 @@ pub(crate) struct RankedClient<'a> {
     /// The client's address, if limits need it.
     pub(crate) address: Option<IpAddr>,
     pub(crate) era: Era,
+    /// The part of its capabilities that may be forwarded to servers, JSON text.
+    pub(crate) forwardable: &'a str,
+}
+
+/// A digest of the hints, the description and the visible variants of a client.
+pub(crate) type QuestionKey = [u8; 32];
+
+impl RankedClient<'_> {
+    /// The key of a question for this client. The variants are the same for all questions under one configuration, and the
+    /// model and its instructions for all of one [`ModelRanking`].
+    pub(super) fn key(&self) -> QuestionKey {
+        let description = self.hints.description().unwrap_or_default();
+        let mut digest = Sha256::new();
+        digest.update(self.hints_key.as_str());
+        digest.update((description.len() as u64).to_be_bytes());
+        digest.update(description);
+        match self.visible {
+            None => digest.update([0]),
+            Some(visible) => {
+                digest.update([1]);
+                for index in visible {
+                    digest.update((index.position() as u64).to_be_bytes());
+                }
+            }
+        }
+        digest.finalize().into()
+    }
 }
 
 /// The status of the ranking by a model.
@@ -144,7 +171,7 @@ impl ModelRanking {
         if description.trim().is_empty() || known.is_none() && !self.config.anonymous {
             return None;
         }
-        let key = question_key(client, description);
+        let key = client.key();
         let now = self.started.elapsed().as_secs();
         let mut answers = self.answers.lock();
         match answers.get(&key, now) {
@@ -294,25 +321,6 @@ impl ModelRequest {
             principal: client.principal.cloned(),
         }
     }
-}
-
-/// The key of what the model is asked for `client`. The variants, the model and the instructions are the same for all
-/// questions of one [`ModelRanking`].
-fn question_key(client: &RankedClient<'_>, description: &str) -> QuestionKey {
-    let mut digest = Sha256::new();
-    digest.update(client.hints_key.as_str());
-    digest.update((description.len() as u64).to_be_bytes());
-    digest.update(description);
-    match client.visible {
-        None => digest.update([0]),
-        Some(visible) => {
-            digest.update([1]);
-            for index in visible {
-                digest.update((index.position() as u64).to_be_bytes());
-            }
-        }
-    }
-    digest.finalize().into()
 }
 
 /// A request to the model, as the limits count it: a call of one tool of one server.
