@@ -186,7 +186,7 @@ const SETTINGS: &[KeySpec<PartialModel>] = &[
     },
     KeySpec {
         key: "cache",
-        about: "the most answers that are remembered, each for a day",
+        about: "the most answers that are remembered, each for a day; they are in memory, so a restart forgets them",
         default: "10000",
         takes: ValueKind::Other(
             |schema| schema.count(1..=MOST_ANSWERS),
