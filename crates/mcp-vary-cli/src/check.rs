@@ -96,7 +96,10 @@ impl CheckedFile<'_> {
         let (servers, collisions) = (gateway.servers(), gateway.collisions());
         let unmatched = self.unmatched(gateway);
         let down = servers.iter().filter(|server| !is_up(&server.state));
-        let problems = down.count() + unmatched.len() + self.refused.len();
+        let unknown = gateway.unknown_variants().into_iter();
+        let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
+        let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
+        let problems = down.count() + unmatched.len() + refused.len();
         let variants = match self.file.declares_variants() {
             true => gateway.tools(),
             false => Vec::new(),
@@ -107,7 +110,7 @@ impl CheckedFile<'_> {
                 unmatched: &unmatched,
                 collisions: &collisions,
                 variants: &variants,
-                problems: self.refused,
+                problems: &refused,
             };
             return (report::connected(self.name, self.file, &found), problems);
         }
@@ -118,7 +121,7 @@ impl CheckedFile<'_> {
             file_summary(self.name, self.file),
             cost_table(&variants),
             unmatched_lines(self.name, &unmatched),
-            problem_lines(self.refused),
+            problem_lines(&refused),
             summary_line(problems),
         );
         (shown, problems)

@@ -98,6 +98,7 @@ pub use pipeline::model_ranking::ModelRankingStatus;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};
 pub use status::{AuditStatus, CallStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};
+pub use upstream_variants::UnknownVariant;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -248,6 +248,7 @@ impl Gateway {
             audit.config_reloaded(after.config.digest.as_ref());
         }
         info!(%reloaded, "configuration reloaded");
+        after.warn_of_unknown_variants();
         Ok(reloaded)
     }
 

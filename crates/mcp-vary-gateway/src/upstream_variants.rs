@@ -1,16 +1,18 @@
 //! Offers the variants that servers with `passthrough` offer themselves, as their handshakes show them
 //! ([0047](../../../docs/decisions/0047-passthrough.md)).
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::ConnectionState;
 use tracing::{info, warn};
 
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::{self, ServerSource};
-use crate::pool::upstream_variants::is_passed_through;
+use crate::pool::upstream_variants::{Recorded, is_passed_through};
 
 /// The longest wait for the lists of new variants. Other servers, and changes of the configuration, wait meanwhile; lists
 /// that are read later are announced.
@@ -28,8 +30,10 @@ impl Gateway {
         let _replacing = self.reloading.lock().await;
         let before = self.current();
         let known = &self.services.upstream_variants;
-        if !known.record(before.pool.base().sources()) {
-            return;
+        match known.record(before.pool.base().sources()) {
+            Recorded::Same => return,
+            Recorded::Nothing => return before.warn_of_unknown_variants(),
+            Recorded::Others => {}
         }
         let built = self.with_upstream_variants(&before);
         let Some(after) = self.services.shutdown.run_until_cancelled(built).await else {
@@ -46,9 +50,13 @@ impl Gateway {
             after.pool.publish().await;
         }
         info!(variants = ids.join(" "), "variants of servers offered");
-        for id in after.config.unknown_variants(&after.variant_set) {
-            warn!(%id, "rules name a variant that its server does not offer");
-        }
+        after.warn_of_unknown_variants();
+    }
+
+    /// The variants of connected servers that rules of the configuration name, and that the servers do not offer.
+    #[must_use]
+    pub fn unknown_variants(&self) -> Vec<UnknownVariant> {
+        self.current().unknown_variants()
     }
 
     /// The snapshot of the same configuration with the variants that are known by now. It waits a moment for their lists.
@@ -103,7 +111,71 @@ impl Gateway {
     }
 }
 
+/// A variant of a server that rules of the configuration name, and that the server does not offer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct UnknownVariant {
+    /// The variant, as rules name it: `<server>/<id>`.
+    pub id: VariantId,
+    /// The server.
+    pub server: String,
+    /// The variants that the server offers, as rules name them.
+    pub offered: Vec<VariantId>,
+}
+
+impl fmt::Display for UnknownVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            id,
+            server,
+            offered,
+        } = self;
+        write!(
+            f,
+            "rules name the variant `{id}`, but server `{server}` offers "
+        )?;
+        if offered.is_empty() {
+            return write!(f, "no variants");
+        }
+        let offered = offered.iter().map(|id| format!("`{id}`"));
+        write!(f, "{}", offered.collect::<Vec<_>>().join(", "))
+    }
+}
+
 impl ConfigSnapshot {
+    /// Writes a warning for each variant that rules name and that its server does not offer.
+    pub(crate) fn warn_of_unknown_variants(&self) {
+        for unknown in self.unknown_variants() {
+            let (id, server) = (&unknown.id, &unknown.server);
+            let offered: Vec<_> = unknown.offered.iter().map(VariantId::as_str).collect();
+            let offered = offered.join(" ");
+            warn!(%id, server, offered, "rules name a variant that its server does not offer");
+        }
+    }
+
+    /// The variants that rules name, of servers whose variants are known.
+    fn unknown_variants(&self) -> Vec<UnknownVariant> {
+        let named = self.config.unknown_variants(&self.variant_set).into_iter();
+        let unknown = named.filter_map(|id| {
+            let (server, _) = id.as_str().split_once('/')?;
+            let is_known = self.services.upstream_variants.has(server);
+            is_known.then(|| UnknownVariant {
+                id: id.clone(),
+                server: server.to_owned(),
+                offered: self.variants_of(server),
+            })
+        });
+        unknown.collect()
+    }
+
+    /// The variants of `server` that clients can select.
+    fn variants_of(&self, server: &str) -> Vec<VariantId> {
+        let sources = self.pool.base().sources().iter();
+        let own = sources.filter(|it| it.is_upstream_variant() && *it.server_name == *server);
+        own.filter_map(|source| source.name().parse().ok())
+            .collect()
+    }
+
     /// The ids of the variants that servers offer themselves.
     fn upstream_variant_ids(&self) -> Vec<String> {
         let sources = self.pool.base().sources().iter();

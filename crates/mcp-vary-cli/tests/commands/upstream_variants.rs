@@ -94,6 +94,83 @@ fn the_variants_of_a_server_can_be_selected_by_clients() {
     }
 }
 
+/// EXT-9: a variant of one of two servers is named on the command line and in addresses like any other.
+#[test]
+fn variants_of_servers_are_named_on_the_command_line() {
+    let inner = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let url = inner.url();
+    let text = format!(
+        "servers:\n  far: {{url: \"{url}\", passthrough: on}}\n  near: {{url: \"{url}\", passthrough: on}}\n  \
+         plain: {{url: \"{url}\"}}\nlisten: 0\nadmin: 0\n"
+    );
+    let path = file("upstream-variants-commands.yaml", &text);
+    let path = path.to_str().unwrap();
+    let outer = Server::start(&["serve", path]);
+    let running = outer.url();
+    let address = |segments: &str| running.replace("/mcp", &format!("/mcp/v/{segments}"));
+    let stdio = ["--", VARY, "serve", "--stdio", path, "--variant"];
+    let list = "variant near/directory: 3 tools";
+    for target in [
+        &["--variant", "near/directory", path][..],
+        &["--variant", "near/directory", &running],
+        &[&address("near/directory")],
+        &[&address("near%2Fdirectory")],
+    ] {
+        let listed = run(&[&["tools"], target].concat()).data(0);
+        assert!(listed.starts_with(list), "{target:?}: {listed}");
+        let call = [&["call", "near_get_weather", "location=Bern"], target];
+        let called = run(&call.concat()).data(0);
+        assert!(
+            called.contains("\"location\": \"Bern\""),
+            "{target:?}: {called}"
+        );
+    }
+    let served = run(&[&["tools"], &stdio[..], &["near/directory"]].concat()).data(0);
+    assert!(served.starts_with(list), "{served}");
+    let inspected = run(&["inspect", "--variant", "far/directory", path]).data(0);
+    assert!(inspected.contains("  far/directory  stable"), "{inspected}");
+    let connect = run(&["connect", "cursor", "--variant", "far/directory", &running]);
+    assert_eq!(connect.code, Some(0), "{}", connect.stderr);
+    let snippet = connect.stdout;
+    assert!(snippet.contains(&address("far%2Fdirectory")), "{snippet}");
+    let refuses = |id: &str, parts: &[&str]| {
+        let serve = ["serve", "--stdio", path, "--variant", id];
+        run(&serve).refuses(parts);
+    };
+    let fix = "there is no variant `plain/directory`; add `passthrough: on` to the entry of server `plain`, if it offers \
+               this variant";
+    refuses("plain/directory", &["--variant: ", fix]);
+    let fix = "there is no variant `nix/directory`; there are `standard`, `compact`, `directory`, `read-only`";
+    refuses("nix/directory", &["--variant: ", fix]);
+}
+
+/// EXT-9: a rule that names a variant that the server does not offer is a problem of the file.
+#[test]
+fn a_variant_that_the_server_lacks_is_a_problem_of_the_file() {
+    let inner = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let text = format!(
+        "servers: {{inner: {{url: \"{}\", passthrough: on}}}}\nvariant: inner/directry\n",
+        inner.url()
+    );
+    let path = file("upstream-variants-named.yaml", &text);
+    let path = path.to_str().unwrap();
+    let problem = format!(
+        "{path}: rules name the variant `inner/directry`, but server `inner` offers `inner/standard`, `inner/compact`, \
+         `inner/directory`, `inner/read-only`"
+    );
+    let checked = run(&["config", "check", path]).data(1);
+    let expected = format!("\n{problem}\n\n1 problem\n");
+    assert!(checked.ends_with(&expected), "{checked}");
+    let json = run(&["config", "check", "--json", path]).data(1);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["problems"], json!([problem]));
+    let fine = file(
+        "upstream-variants-named-fine.yaml",
+        &text.replace("directry", "directory"),
+    );
+    run(&["config", "check", fine.to_str().unwrap()]).data(0);
+}
+
 /// EXT-9, CN-19: a real Vary behind a Vary, over HTTP and as a program: what a client gets under a variant of the inner one,
 /// whatever feature tags it declares, is byte for byte what the inner one alone answers.
 #[test]

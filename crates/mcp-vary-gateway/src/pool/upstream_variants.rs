@@ -30,6 +30,17 @@ struct Declared {
     negotiates_content: bool,
 }
 
+/// What new handshakes of servers show.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Recorded {
+    /// The variants that were known before.
+    Same,
+    /// That a server has no variants, of which nothing was known before.
+    Nothing,
+    /// Others than were known before.
+    Others,
+}
+
 /// The sources of these variants, and how clients see them.
 #[derive(Debug, Default)]
 pub(crate) struct OfferedVariants {
@@ -42,10 +53,10 @@ pub(crate) struct OfferedVariants {
 }
 
 impl UpstreamVariants {
-    /// Records what the servers of `sources` declared in their last handshake. Returns whether anything changed.
-    pub(crate) fn record(&self, sources: &[Arc<ServerSource>]) -> bool {
+    /// Records what the servers of `sources` declared in their last handshake.
+    pub(crate) fn record(&self, sources: &[Arc<ServerSource>]) -> Recorded {
         let mut known = self.0.lock();
-        let mut has_changed = false;
+        let mut recorded = Recorded::Same;
         for source in sources.iter().filter(|source| is_passed_through(source)) {
             let Some(connection) = source.connection.current() else {
                 continue;
@@ -55,10 +66,21 @@ impl UpstreamVariants {
                 variants: handshake.variant_declarations(),
                 negotiates_content: handshake.negotiates_content(),
             };
-            let before = known.insert(Arc::clone(&source.server_name), declared);
-            has_changed |= before.unwrap_or_default() != known[&source.server_name];
+            let before = known.get(&source.server_name);
+            let found = match before {
+                Some(before) if *before == declared => Recorded::Same,
+                None if declared == Declared::default() => Recorded::Nothing,
+                _ => Recorded::Others,
+            };
+            recorded = recorded.max(found);
+            known.insert(Arc::clone(&source.server_name), declared);
         }
-        has_changed
+        recorded
+    }
+
+    /// Whether it is known which variants this server has.
+    pub(crate) fn has(&self, server: &str) -> bool {
+        self.0.lock().contains_key(server)
     }
 
     /// The sources and variants to offer with `servers`, besides the variants `taken` of the configuration. A server that

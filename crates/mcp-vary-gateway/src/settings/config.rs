@@ -232,19 +232,42 @@ impl Config {
         servers.filter(|server| server.variant_of.is_none())
     }
 
-    /// Makes a variant the default of clients without a matching rule, regardless of their hints.
+    /// Makes a variant the default of clients without a matching rule, regardless of their hints: one of the configuration,
+    /// or `<server>/<id>` of a server with `passthrough`, which counts as soon as the server offers it.
     ///
     /// # Errors
     ///
     /// If there is no such variant; the text names those that exist.
     pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
-        let ids: Vec<_> = self.variant_set.ids().collect();
-        let found = ids.iter().find(|known| known.as_str() == id);
-        let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
-        let found = found
-            .ok_or_else(|| format!("there is no variant `{id}`; there are {}", names.join(", ")))?;
-        self.selection.default = Some(found.clone());
+        let known = self.variant_set.ids().find(|known| known.as_str() == id);
+        let found = match known {
+            Some(known) => known,
+            None => self.upstream_variant(id)?,
+        };
+        self.selection.default = Some(found);
         Ok(self)
+    }
+
+    /// The variant `id` of a server with `passthrough`. Whether the server offers it is known once it is connected.
+    fn upstream_variant(&self, id: &str) -> Result<VariantId, String> {
+        let name = id.split_once('/').map(|(server, _)| server);
+        let mut servers = self.configured_servers();
+        let server = name.and_then(|name| servers.find(|server| server.name == name));
+        let unknown = |fix: String| format!("there is no variant `{id}`; {fix}");
+        match server {
+            Some(server) if server.passthrough.is_some() => {
+                id.parse().map_err(|error| unknown(format!("{error}")))
+            }
+            Some(server) => Err(unknown(format!(
+                "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
+                server.name
+            ))),
+            None => {
+                let ids = self.variant_set.ids().map(|id| format!("`{id}`"));
+                let ids: Vec<_> = ids.collect();
+                Err(unknown(format!("there are {}", ids.join(", "))))
+            }
+        }
     }
 
     /// Sets how the default variant of clients is selected.
@@ -304,7 +327,10 @@ impl Config {
         let prompts = self.prompt_results.0.iter();
         let prompts = prompts.flat_map(|rule| rule.variants.ids());
         let access = self.access.iter().flat_map(|access| access.policy.rules());
-        let access = access.flat_map(|rule| rule.variants().unwrap_or_default());
+        let access = access.flat_map(|rule| {
+            let all = rule.variants().unwrap_or_default().iter();
+            all.chain(rule.variant())
+        });
         let named = clients.chain(&self.selection.default).chain(tools);
         let named = named.chain(resources).chain(prompts).chain(access);
         named

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::client::ClientKind;
 use mcp_vary_testkit::message::{texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, ScriptedServer};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use super::passthrough::{answer, available_ids, from_file, passed_through, peer};
 use crate::support::{Harness, before};
@@ -149,4 +152,55 @@ async fn variants_that_always_change_are_offered_once_a_second_at_most() {
     assert!(handshakes > 10, "{handshakes}");
     // At the start, and once a second.
     assert!((3..=most).contains(&offered.len()), "{offered:?}");
+}
+
+/// EXT-9: the log warns of each variant that the file names and that its server does not offer, when the server is connected
+/// and when a file is reloaded, and of none whose server is not connected.
+#[tokio::test]
+async fn a_variant_that_rules_name_and_the_server_lacks_is_a_warning() {
+    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway", Level::WARN);
+    let crm = peer(true).await;
+    let plain = ScriptedServer::start(|seen| answer(seen, true, &json!([]))).await;
+    let silent = ScriptedServer::start(|_| Some(Reply::silence())).await;
+    let file = |rules: &str| {
+        let entry = |name: &str, server: &ScriptedServer| {
+            format!("  {name}: {{url: \"{}\", passthrough: on}}\n", server.url)
+        };
+        let entries = [("crm", &crm), ("plain", &plain), ("silent", &silent)];
+        let entries: String = entries.map(|(name, server)| entry(name, server)).concat();
+        format!("servers:\n{entries}variants: {{standard: {{}}}}\nstart-wait: 1s\n{rules}")
+    };
+    let warnings = |log: &CapturedLog| {
+        let mut said = log.take();
+        said.retain(|line| line.contains("rules name"));
+        said.dedup();
+        said
+    };
+    let warning = |id: &str, server: &str, offered: &str| {
+        format!(
+            "WARN rules name a variant that its server does not offer; id={id}; server={server:?}; offered={offered:?}; "
+        )
+    };
+    let all = "crm/agent crm/human crm/old";
+    let rules = "clients: [{variant: crm/nix}]\nvariant: silent/agent\n\
+                 results: [{variants: [crm/agent, plain/agent], for: everyone, text: Ruled.}]";
+    let config = from_file(&file(rules));
+    let harness = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    let expected = [
+        warning("crm/nix", "crm", all),
+        warning("plain/agent", "plain", ""),
+    ];
+    let mut said = BTreeSet::new();
+    soon(async {
+        while said.len() < expected.len() {
+            said.extend(warnings(&log));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    assert!(said.iter().eq(&expected), "{said:?}");
+    let access = "access: [{when: {anyone: on}, allow: ['*'], variant: crm/agnt, pin: on}]";
+    let next = from_file(&file(access));
+    harness.gateway.reload(next).await.unwrap();
+    assert_eq!(warnings(&log), [warning("crm/agnt", "crm", all)]);
 }
