@@ -3,6 +3,7 @@
 
 pub(crate) mod packages;
 
+mod features;
 mod folders;
 mod lengths;
 mod sources;
@@ -19,6 +20,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     Outcome::of_all(&[
         ("dependencies", packages::arrows(&packages)),
         ("the protocol crate", packages::pure(workspace)),
+        ("features", features::shared(workspace)),
         ("effects", sources::effects(workspace)),
         ("paths", sources::paths(workspace)),
         ("circles", folders::circles(workspace, &packages)),

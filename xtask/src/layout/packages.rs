@@ -310,7 +310,8 @@ pub(super) const RULES: &[Rule] = &[
             "mcp-vary-search",
             "mcp-vary-view",
         ],
-        rmcp: false,
+        // For its features only, see xtask/Cargo.toml.
+        rmcp: true,
         banned: &[],
     },
 ];
