@@ -232,7 +232,11 @@ fn all(workspace: &Workspace, phases: &[&Phase]) -> Vec<Row> {
             }
         }
         for running in beside {
-            rows.extend(running.join().unwrap_or_default());
+            rows.extend(
+                running
+                    .join()
+                    .unwrap_or_else(|panic| panic::resume_unwind(panic)),
+            );
         }
         rows.sort_by_key(|(number, _)| *number);
         rows.into_iter().map(|(_, row)| row).collect()

@@ -453,3 +453,32 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<String>(&string(&text)).unwrap(), text);
     }
 }
+
+#[test]
+fn a_value_is_found_by_its_key_in_every_form() {
+    let mut members = Members::parse(r#"{"a": "x\ny", "b": "plain", "c": 1.0}"#).unwrap();
+    assert_eq!(members.get_str("a").as_deref(), Some("x\ny"));
+    assert_eq!(members.get_text("a").as_deref(), Some("x\ny"));
+    assert!(matches!(
+        members.get_text("b"),
+        Some(std::borrow::Cow::Borrowed("plain"))
+    ));
+    assert_eq!(members.get_str("c"), None);
+    assert_eq!(members.get_text("c"), None);
+    assert_eq!(members.get_text("d"), None);
+    assert!(members.contains("c"));
+    assert!(!members.contains("d"));
+    assert_eq!(members.get_written("c"), Some("1.0"));
+    members.set("c", "2.0".to_owned());
+    assert_eq!(members.get("c"), Some("2.0"));
+    assert_eq!(members.get_written("c"), None);
+}
+
+#[test]
+fn the_error_about_a_repeated_key_has_the_key() {
+    let repeated = Members::parse(r#"{"a": 1, "b": 2, "a": 3}"#).unwrap_err();
+    assert_eq!(repeated.duplicate_key(), Some("a"));
+    assert_eq!(repeated.to_string(), r#"the key "a" is given twice"#);
+    let other = Members::parse("[]").unwrap_err();
+    assert_eq!(other.duplicate_key(), None);
+}
