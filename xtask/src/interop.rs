@@ -249,9 +249,18 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
 }
 
 /// A copy of an example with a small page size, so that all its lists have cursors, and with more time for servers
-/// that start slowly beside other jobs.
+/// that start slowly beside other jobs. Its servers are started without cargo, which would wait for the phases that
+/// compile.
 fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, String> {
-    let mut text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let replay = workspace.binary("replay-server")?;
+    let mut text = text.replace(WITH_CARGO, &without_cargo(&replay));
+    if text.contains("command: cargo") {
+        let file = file.display();
+        return Err(format!(
+            "{file}: `cargo` runs something else than\n{WITH_CARGO}"
+        ));
+    }
     if !text.lines().any(|line| line.starts_with(PAGE_SIZE)) {
         text.push_str(&format!("{PAGE_SIZE} 2\n"));
     }
@@ -262,6 +271,16 @@ fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, Stri
 }
 
 const PAGE_SIZE: &str = "page-size:";
+
+/// How the examples start a server that replays recorded results.
+const WITH_CARGO: &str = "    command: cargo
+    args: [run, --quiet, --package, replay-server, --, ";
+
+/// The same with the compiled program.
+fn without_cargo(replay: &Path) -> String {
+    let replay = json!(replay.display().to_string());
+    format!("    command: {replay}\n    args: [")
+}
 
 /// A job for every client and era with one server over one transport.
 fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> {
@@ -563,6 +582,21 @@ mod tests {
                 assert!(cases.len() > 2, "{name}: {} cases", cases.len());
             }
         }
+    }
+
+    #[test]
+    fn the_examples_start_without_cargo() {
+        let workspace = Workspace::here();
+        let text = workspace
+            .read("examples/configurations/weather.yaml")
+            .unwrap();
+        assert!(text.contains(WITH_CARGO), "{text}");
+        let replaced = text.replace(WITH_CARGO, &without_cargo(Path::new("/a b/replay-server")));
+        let example: Value = serde_saphyr::from_str(&replaced).unwrap();
+        let server = &example["servers"]["weather"];
+        assert_eq!(server["command"], "/a b/replay-server");
+        let file = "examples/configurations/servers/weather.json";
+        assert_eq!(server["args"], json!([file]));
     }
 
     #[test]
