@@ -166,19 +166,20 @@ const REMEMBERED_DELETIONS: usize = 100_000;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::sync::atomic::AtomicU8;
-
     use super::super::id::tests::{AllServers, fixed};
     use super::*;
     use mcp_vary_upstream::{Target, UpstreamConfig};
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-    static NONCES: AtomicU8 = AtomicU8::new(0);
+    static NONCES: AtomicU64 = AtomicU64::new(0);
 
-    /// Sessions with a store of `limit`.
+    /// Sessions with a store of `limit`. Tests that run at the same time share the nonces, of which none occurs twice.
     pub(in super::super) fn sessions(limit: usize) -> Sessions {
         let target = Target::command("none", []);
-        let random = |bytes: &mut [u8]| bytes.fill(NONCES.fetch_add(1, Ordering::Relaxed));
+        let random = |bytes: &mut [u8]| {
+            let nonce = NONCES.fetch_add(1, Ordering::Relaxed).to_le_bytes();
+            bytes[..nonce.len()].copy_from_slice(&nonce);
+        };
         let outside = Environment::new(|| 1_000, random);
         let mut config = Config::new(UpstreamConfig::new("none", target), outside);
         config.limits.sessions = limit;
