@@ -15,13 +15,12 @@ const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Formatting.
 pub(crate) fn format(workspace: &Workspace) -> Outcome {
-    let arguments = ["fmt", "--all", "--check"];
-    phase(workspace, "format", cargo(workspace).args(arguments))
+    phase(workspace, "format", &["fmt", "--all", "--check"], None)
 }
 
 /// The lints.
 pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
-    let arguments = [
+    let arguments = &[
         "clippy",
         "--workspace",
         "--all-targets",
@@ -29,15 +28,18 @@ pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
         "-D",
         "warnings",
     ];
-    let mut command = cargo_with_low_priority(workspace);
-    phase(workspace, "clippy", command.args(arguments))
+    phase(workspace, "clippy", arguments, None)
 }
 
 /// The reference.
 pub(crate) fn doc(workspace: &Workspace) -> Outcome {
-    let mut command = cargo_with_low_priority(workspace);
-    command.args(["doc", "--workspace", "--no-deps"]);
-    phase(workspace, "doc", command.env("RUSTDOCFLAGS", "-D warnings"))
+    let arguments = &["doc", "--workspace", "--no-deps"];
+    phase(
+        workspace,
+        "doc",
+        arguments,
+        Some(("RUSTDOCFLAGS", "-D warnings")),
+    )
 }
 
 /// Compiles the fuzz targets. They are a separate workspace, which no other phase checks.
@@ -53,8 +55,7 @@ pub(crate) fn fuzz(workspace: &Workspace) -> Outcome {
         "--target-dir",
         "target",
     ];
-    let mut command = cargo_with_low_priority(workspace);
-    let mut outcome = phase(workspace, "fuzz", command.args(arguments));
+    let mut outcome = phase(workspace, "fuzz", &arguments, None);
     for failure in &mut outcome.failures {
         let fix = format!("if the lock file is old: cargo check --manifest-path {manifest}");
         *failure = format!("{}\n{fix}", failure.trim_end());
@@ -95,17 +96,7 @@ pub(crate) fn compile_package(workspace: &Workspace, package: &str) -> Result<()
 /// Incremental compilation is off: its data for every test binary is several times as large as the binaries, and a full
 /// run does not reuse it.
 pub(crate) fn cargo(workspace: &Workspace) -> Command {
-    in_workspace(process::command(env!("CARGO")), workspace)
-}
-
-/// `cargo` in the workspace at the lowest priority: its phases run beside others, whose programs have time limits.
-fn cargo_with_low_priority(workspace: &Workspace) -> Command {
-    let mut command = process::command("nice");
-    command.args(["-n", "19", env!("CARGO")]);
-    in_workspace(command, workspace)
-}
-
-fn in_workspace(mut command: Command, workspace: &Workspace) -> Command {
+    let mut command = process::command(env!("CARGO"));
     command
         .current_dir(workspace.path(""))
         .env("CARGO_INCREMENTAL", "0");
@@ -121,9 +112,18 @@ pub(crate) fn compiled(command: &mut Command, log: &Path) -> Result<(), String> 
     process::run(command, log, LIMIT).map_err(|error| with_first_errors(&error, log))
 }
 
-fn phase(workspace: &Workspace, name: &str, command: &mut Command) -> Outcome {
-    let log = workspace.scratch(&format!("{name}.log"));
-    Outcome::of(log.and_then(|log| compiled(command, &log)))
+fn phase(
+    workspace: &Workspace,
+    name: &str,
+    arguments: &[&str],
+    variable: Option<(&str, &str)>,
+) -> Outcome {
+    let result = workspace.scratch(&format!("{name}.log")).and_then(|log| {
+        let mut command = cargo(workspace);
+        command.args(arguments).envs(variable);
+        compiled(&mut command, &log)
+    });
+    Outcome::of(result)
 }
 
 /// `error` behind the first errors of the compiler in `log`, which the end of a log may lack.

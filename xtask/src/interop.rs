@@ -249,8 +249,8 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
 }
 
 /// A copy of an example with a small page size, so that all its lists have cursors, and with more time for servers
-/// that start slowly beside other jobs. Its servers are started without cargo, which would wait for the phases that
-/// compile.
+/// that start slowly beside other jobs. Its servers are started without cargo, which clients would wait for
+/// each time.
 fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, String> {
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     let replay = workspace.binary("replay-server")?;

@@ -22,9 +22,8 @@ struct Phase {
     run: fn(&Workspace) -> Outcome,
 }
 
-/// The phases that run beside those after them: the first waits for timers for most of its time, and the others compile at
-/// a low priority while official clients and servers wait for each other.
-const BESIDE: &[&str] = &["soak", "clippy", "fuzz", "doc"];
+/// The phase that waits for timers for most of its time: those after it run beside it.
+const WAITING: &str = "soak";
 
 /// Every phase in order: fast ones first.
 const PHASES: &[Phase] = &[
@@ -69,6 +68,21 @@ const PHASES: &[Phase] = &[
         run: rust_tests::phase,
     },
     Phase {
+        name: "clippy",
+        about: "no warnings from the lints",
+        run: cargo::clippy,
+    },
+    Phase {
+        name: "fuzz",
+        about: "the fuzz targets, which are not part of the workspace, compile",
+        run: cargo::fuzz,
+    },
+    Phase {
+        name: "doc",
+        about: "the reference builds without warnings",
+        run: cargo::doc,
+    },
+    Phase {
         name: "figures",
         about: "the figures in the docs are up to date",
         run: |workspace| Outcome::of(tokens::tokens(workspace, true)),
@@ -107,21 +121,6 @@ const PHASES: &[Phase] = &[
         name: "library",
         about: "the program of the library's tutorial compiles as printed, and the Inspector calls its tool",
         run: library::phase,
-    },
-    Phase {
-        name: "clippy",
-        about: "no warnings from the lints",
-        run: cargo::clippy,
-    },
-    Phase {
-        name: "fuzz",
-        about: "the fuzz targets, which are not part of the workspace, compile",
-        run: cargo::fuzz,
-    },
-    Phase {
-        name: "doc",
-        about: "the reference builds without warnings",
-        run: cargo::doc,
     },
     Phase {
         name: "conformance",
@@ -206,45 +205,33 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
     }
 }
 
-/// Runs the phases one after the other, and those of [`BESIDE`] in a thread beside those that follow.
+/// Runs the phases one after the other, and [`WAITING`] beside those that follow it.
 fn all(workspace: &Workspace, phases: &[&Phase]) -> Vec<Row> {
     let of = phases.len();
-    let numbered: Vec<(usize, &Phase)> = (1..).zip(phases.iter().copied()).collect();
     thread::scope(|scope| {
-        let mut rows: Vec<(usize, Row)> = Vec::new();
-        let mut beside: Vec<ScopedJoinHandle<'_, Vec<(usize, Row)>>> = Vec::new();
-        for group in numbered.chunk_by(|(_, a), (_, b)| runs_beside(a) == runs_beside(b)) {
-            if group.iter().any(|(_, phase)| runs_beside(phase)) {
-                let run = move |&(number, phase): &(usize, &Phase)| {
-                    (number, one(workspace, phase, number, of))
-                };
-                beside.push(scope.spawn(move || group.iter().map(run).collect()));
+        let mut rows = Vec::new();
+        let mut waiting: Option<(usize, ScopedJoinHandle<'_, Row>)> = None;
+        for (phase, number) in phases.iter().zip(1..) {
+            if phase.name == WAITING {
+                let running = scope.spawn(move || one(workspace, phase, number, of));
+                waiting = Some((rows.len(), running));
                 continue;
             }
-            for (number, phase) in group {
-                let is_alone = beside.iter().all(ScopedJoinHandle::is_finished);
-                let before = cpu();
-                let mut row = one(workspace, phase, *number, of);
-                if is_alone {
-                    row.cpu = cpu_since(before);
-                }
-                rows.push((*number, row));
+            let is_alone = waiting.as_ref().is_none_or(|(_, it)| it.is_finished());
+            let before = cpu();
+            let mut row = one(workspace, phase, number, of);
+            if is_alone {
+                row.cpu = cpu_since(before);
             }
+            rows.push(row);
         }
-        for running in beside {
-            rows.extend(
-                running
-                    .join()
-                    .unwrap_or_else(|panic| panic::resume_unwind(panic)),
-            );
+        if let Some((at, running)) = waiting
+            && let Ok(row) = running.join()
+        {
+            rows.insert(at, row);
         }
-        rows.sort_by_key(|(number, _)| *number);
-        rows.into_iter().map(|(_, row)| row).collect()
+        rows
     })
-}
-
-fn runs_beside(phase: &Phase) -> bool {
-    BESIDE.contains(&phase.name)
 }
 
 fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
@@ -362,8 +349,6 @@ const MOST_CHARACTERS: usize = 400;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
     fn row(name: &'static str, passed: usize, failures: &[&str]) -> Row {
@@ -442,47 +427,8 @@ mod tests {
         assert_eq!(cpu_of("42 (a) S 1"), None);
     }
 
-    /// Whether the phase after the one that runs beside it has started.
-    static HAS_STARTED: AtomicBool = AtomicBool::new(false);
-
     #[test]
-    fn a_phase_beside_others_does_not_hold_them_up_and_keeps_its_place() {
-        let passed = |_: &Workspace| Outcome::of(Ok(()));
-        let waits = |_: &Workspace| {
-            let waiting = Instant::now();
-            while !HAS_STARTED.load(Ordering::SeqCst) && waiting.elapsed().as_secs() < 60 {
-                thread::sleep(Duration::from_millis(1));
-            }
-            let has_started = HAS_STARTED.load(Ordering::SeqCst);
-            Outcome::of(has_started.then_some(()).ok_or("it ran alone".to_owned()))
-        };
-        let starts = |_: &Workspace| {
-            HAS_STARTED.store(true, Ordering::SeqCst);
-            Outcome::of(Ok(()))
-        };
-        let phase = |name, run| Phase {
-            name,
-            about: "",
-            run,
-        };
-        let phases = [
-            phase("build", passed),
-            phase(BESIDE[0], waits),
-            phase(BESIDE[1], passed),
-            phase("interop", starts),
-        ];
-        let phases: Vec<&Phase> = phases.iter().collect();
-        let rows = all(&Workspace::here(), &phases);
-        let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
-        assert_eq!(names, ["build", BESIDE[0], BESIDE[1], "interop"]);
-        let failures: usize = rows.iter().map(|row| row.outcome.failed()).sum();
-        assert_eq!(failures, 0, "{:?}", rows[1].outcome);
-        assert!(rows[0].cpu.is_some() || cpu().is_none());
-        assert!(rows[1].cpu.is_none() && rows[3].cpu.is_none());
-    }
-
-    #[test]
-    fn the_phases_that_run_beside_others_are_some_of_them() {
-        assert!(BESIDE.iter().all(|name| names().contains(name)));
+    fn the_phase_that_waits_is_one_of_them() {
+        assert!(names().contains(&WAITING));
     }
 }
