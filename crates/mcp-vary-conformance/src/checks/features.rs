@@ -342,8 +342,9 @@ async fn do_not_depend_on_tags(probe: &Probe<'_>, kind: &Kind) -> Verdict {
 
 async fn tags_last_for_the_session(probe: &Probe<'_>) -> Verdict {
     default_body(probe).await?;
+    // In another order than other checks have them: those with the same capabilities share sessions on stdio.
     let client = probe
-        .connect_with_features(json!(["agent", "format=json"]))
+        .connect_with_features(json!(["format=json", "agent"]))
         .await?;
     let first = body(&call(&client, probe).await?);
     same(&body(&call(&client, probe).await?), &first)
