@@ -64,7 +64,7 @@ enum Known {
     /// The servers are being asked, until this is cancelled.
     Pending(CancellationToken),
     Order(Arc<OrderByEra>),
-    /// There is no order, and the servers are not asked again yet.
+    /// No server answered. They are asked again when this entry expires.
     Nothing,
 }
 

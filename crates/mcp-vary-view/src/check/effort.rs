@@ -170,7 +170,7 @@ mod tests {
             3,
         );
         takes(r#"{"unevaluatedProperties": {"not": {}}}"#, 1, 3);
-        // One after the other, however many, is no row of schemas that lead to each other.
+        // Subschemas of one `allOf` stand side by side: however many there are, they do not nest.
         takes(
             &format!(r#"{{"allOf": [{}]}}"#, vec!["{}"; 600].join(",")),
             601,
