@@ -137,11 +137,11 @@ fn variants_of_servers_are_named_on_the_command_line() {
         let serve = ["serve", "--stdio", path, "--variant", id];
         run(&serve).refuses(parts);
     };
-    let fix = "there is no variant `plain/directory`; add `passthrough: on` to the entry of server `plain`, if it offers \
-               this variant";
-    refuses("plain/directory", &["--variant: ", fix]);
-    let fix = "there is no variant `nix/directory`; there are `standard`, `compact`, `directory`, `read-only`";
-    refuses("nix/directory", &["--variant: ", fix]);
+    let problem = "there is no variant `plain/directory`; add `passthrough: on` to the entry of server `plain`, if it \
+                   offers this variant";
+    refuses("plain/directory", &["--variant: ", problem]);
+    let problem = "there is no variant `nix/directory`; there are `standard`, `compact`, `directory`, `read-only`";
+    refuses("nix/directory", &["--variant: ", problem]);
 }
 
 /// EXT-9: a rule that names a variant that the server does not offer is a problem of the file.

@@ -5,25 +5,24 @@
 //! `server/discover` wait for it, a moment. It does not decide the default of clients of 2026-07-28, whose requests may
 //! go to replicas with other answers.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcp_vary::extension::SERVER_VARIANTS;
 use mcp_vary::hints::VariantHints;
-use mcp_vary::rank::model::Reordering;
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings, ServerOrder};
-use mcp_vary_wire::revision::Era;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::model_ranking::{BackgroundTasks, QuestionKey, RankedClient};
+use super::model_ranking::{BackgroundTasks, QuestionKey, RankedByEra, RankedClient};
 use crate::pool::UpstreamPool;
 use crate::pool::client_declarations::hints_for_server;
 use crate::pool::source::ServerSource;
@@ -63,17 +62,9 @@ struct OrderCache {
 enum Known {
     /// The servers are being asked, until this is cancelled.
     Pending(CancellationToken),
-    Order(Arc<OrderByEra>),
+    Order(Arc<RankedByEra>),
     /// No server answered. They are asked again when this entry expires.
     Nothing,
-}
-
-/// The variants in the order of the servers, for clients of both eras.
-#[derive(Debug)]
-struct OrderByEra {
-    legacy: Arc<RankedVariants>,
-    /// The default is that of the rules.
-    modern: Arc<RankedVariants>,
 }
 
 impl ServerRanking {
@@ -117,10 +108,7 @@ impl ServerRanking {
         client: &RankedClient<'_>,
     ) -> Option<Arc<RankedVariants>> {
         match self.known(client)? {
-            Known::Order(order) => Some(match client.era {
-                Era::Legacy => Arc::clone(&order.legacy),
-                Era::Modern => Arc::clone(&order.modern),
-            }),
+            Known::Order(order) => Some(order.for_era(client.era)),
             Known::Pending(_) | Known::Nothing => None,
         }
     }
@@ -196,14 +184,11 @@ impl ServerRanking {
         if orders.is_empty() {
             return Known::Nothing;
         }
-        let ranked = |scope| {
+        let Ok(ranked) = RankedByEra::new(|scope| {
             let ranked = &self.rankings;
-            Arc::new(ranked.in_server_orders(hints, visible, orders, scope))
-        };
-        Known::Order(Arc::new(OrderByEra {
-            legacy: ranked(Reordering::All),
-            modern: ranked(Reordering::AfterDefault),
-        }))
+            Ok::<_, Infallible>(ranked.in_server_orders(hints, visible, orders, scope))
+        });
+        Known::Order(Arc::new(ranked))
     }
 }
 

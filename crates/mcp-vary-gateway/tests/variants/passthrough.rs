@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment, Naming};
+use mcp_vary_gateway::{Config, Environment, Naming, Target};
 use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{hints, introduced, modern, names, texts, tool, under};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::rules_by_variant;
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, limits, variant};
+use crate::support::{Harness, before, config, limits, variant};
 
 /// A server of either era with the variants `agent`, `human` and `old`: each lists `list`, a tool that has its name, and
 /// `delete`; without a selector only `list`. It says under which variant it was called.
@@ -67,6 +67,21 @@ pub(super) fn passed_through(mut config: Config, passthrough: Passthrough) -> Co
         server.passthrough = Some(passthrough);
     }
     config.with_variants_of(vec![variant("standard")]).unwrap()
+}
+
+/// A gateway in front of a process, `crm`, with the variants `agent` and `human`, whose tool says which hints the client
+/// declared.
+pub(super) async fn in_front_of_process(is_modern: bool, passthrough: Passthrough) -> Harness {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/hints.py");
+    let revision = match is_modern {
+        true => "2026-07-28",
+        false => "2025-11-25",
+    };
+    let target = Target::command("python3", [script, revision].map(str::to_owned));
+    let mut config = config(target);
+    config.servers[0].name = "crm".to_owned();
+    let config = passed_through(config, passthrough);
+    Harness::behind(ScriptedServer::start(|_| None).await, config).await
 }
 
 /// A gateway in front of such a server, `crm`.

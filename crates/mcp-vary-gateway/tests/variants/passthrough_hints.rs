@@ -6,15 +6,15 @@ use std::sync::Mutex;
 use mcp_vary::extension::{
     CLIENT_CAPABILITIES_META, CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS,
 };
-use mcp_vary_gateway::{Config, Target};
+use mcp_vary_gateway::Config;
 use mcp_vary_testkit::client::ClientKind;
 use mcp_vary_testkit::message::{hints, introduced, texts, tool, under};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_upstream::Passthrough;
 use serde_json::{Value, json};
 
-use super::passthrough::passed_through;
-use crate::support::{Harness, before, config};
+use super::passthrough::{in_front_of_process, passed_through};
+use crate::support::{Harness, before};
 
 /// The declarations of the sessions of a server, by their ids.
 type Sessions = Mutex<BTreeMap<String, Value>>;
@@ -70,20 +70,6 @@ async fn in_front_of_http(is_modern: bool, adapt: impl FnOnce(&mut Config)) -> H
     Harness::behind(server, passed_through(config, Passthrough::default())).await
 }
 
-/// A gateway in front of such a server, a process.
-async fn in_front_of_process(is_modern: bool) -> Harness {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/hints.py");
-    let revision = match is_modern {
-        true => "2026-07-28",
-        false => "2025-11-25",
-    };
-    let target = Target::command("python3", [script, revision].map(str::to_owned));
-    let mut config = config(target);
-    config.servers[0].name = "crm".to_owned();
-    let config = passed_through(config, Passthrough::default());
-    Harness::behind(ScriptedServer::start(|_| None).await, config).await
-}
-
 /// The hints that the server saw in a call of a client with these capabilities under `variant`.
 async fn seen(harness: &Harness, way: ClientKind, capabilities: &Value, variant: &str) -> Value {
     let call = under(variant, tool("hints"));
@@ -116,7 +102,10 @@ async fn hints_reach_a_server_under_its_own_variants() {
     for is_modern in [false, true] {
         let adapt = |config: &mut Config| config.servers[0].limits.connections = 16;
         let over_http = in_front_of_http(is_modern, adapt).await;
-        for harness in [over_http, in_front_of_process(is_modern).await] {
+        for harness in [
+            over_http,
+            in_front_of_process(is_modern, Passthrough::default()).await,
+        ] {
             for way in ClientKind::ALL {
                 let of = async |capabilities: &Value, variant: &str| {
                     seen(&harness, way, capabilities, variant).await

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mcp_vary::extension::{CLIENT_CAPABILITIES_META, SERVER_VARIANT_META, SERVER_VARIANTS};
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment, Target};
+use mcp_vary_gateway::{Config, Environment};
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};
 use mcp_vary_testkit::message::{hints, introduced, texts, tool};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
@@ -12,9 +12,9 @@ use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
 use serde_json::{Value, json};
 
-use super::passthrough::passed_through;
+use super::passthrough::{in_front_of_process, passed_through};
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, config, limits};
+use crate::support::{Harness, before, limits};
 
 /// What a server does with clients that have hints. Questions about its order are those that declare nothing else.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -87,19 +87,6 @@ async fn in_front_of_http(is_modern: bool, behavior: Behavior) -> Harness {
     Harness::behind(server, config).await
 }
 
-async fn in_front_of_process(is_modern: bool) -> Harness {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/hints.py");
-    let revision = match is_modern {
-        true => "2026-07-28",
-        false => "2025-11-25",
-    };
-    let target = Target::command("python3", [script, revision].map(str::to_owned));
-    let mut config = config(target);
-    config.servers[0].name = "crm".to_owned();
-    let config = passed_through(config, Passthrough::ranked(true));
-    Harness::behind(ScriptedServer::start(|_| None).await, config).await
-}
-
 /// The ids of the variants that a new client over HTTP is offered.
 async fn offered(harness: &Harness, is_modern: bool, capabilities: &Value) -> Vec<String> {
     let result = match is_modern {
@@ -139,7 +126,10 @@ async fn a_server_orders_its_variants_for_the_hints_of_a_client() {
     let (chat, other) = (hints(json!({"useCase": "chat"})), json!({}));
     for is_modern_server in [false, true] {
         let over_http = in_front_of_http(is_modern_server, Behavior::Ranks).await;
-        for harness in [over_http, in_front_of_process(is_modern_server).await] {
+        for harness in [
+            over_http,
+            in_front_of_process(is_modern_server, Passthrough::ranked(true)).await,
+        ] {
             becomes_first(&harness, &chat, "crm/human").await;
             for _ in 0..2 {
                 let legacy = offered(&harness, false, &chat).await;

@@ -4,33 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
-use mcp_vary_catalog::selection::rankings::RankedVariants;
 
-use super::QuestionKey;
 use super::endpoint::AskError;
-
-/// The order of a model, for clients of both eras.
-#[derive(Debug)]
-pub(super) struct ModelOrder {
-    /// All places are the model's.
-    pub(super) legacy: Arc<RankedVariants>,
-    /// The first place is the rules'.
-    pub(super) modern: Arc<RankedVariants>,
-}
+use super::{QuestionKey, RankedByEra};
 
 /// What is known of a question. Times are seconds of a clock that does not go back.
 #[derive(Debug)]
 enum Answer {
     /// The request is under way.
     Pending,
-    Usable(Arc<ModelOrder>),
+    Usable(Arc<RankedByEra>),
     Unusable,
 }
 
 /// What is remembered of a question.
 #[derive(Debug)]
 pub(super) enum Known {
-    Order(Arc<ModelOrder>),
+    Order(Arc<RankedByEra>),
     /// There is no order now, and the model is not asked again yet.
     Nothing,
 }
@@ -97,7 +87,7 @@ impl AnswerCache {
     }
 
     /// Records an answer.
-    pub(super) fn succeed(&mut self, key: QuestionKey, order: ModelOrder, now: u64) {
+    pub(super) fn succeed(&mut self, key: QuestionKey, order: RankedByEra, now: u64) {
         self.counts.used += 1;
         self.failures_in_row = 0;
         self.insert(key, Answer::Usable(Arc::new(order)), ANSWER_SECONDS, now);
@@ -159,13 +149,6 @@ mod tests {
 
     use super::*;
 
-    fn order() -> ModelOrder {
-        ModelOrder {
-            legacy: Arc::default(),
-            modern: Arc::default(),
-        }
-    }
-
     /// SV-6, SV-7: an answer is used for a day, and a failed question is asked again after a while.
     #[test]
     fn answers_and_failures_expire() {
@@ -178,7 +161,7 @@ mod tests {
             // A request whose task was lost blocks nothing.
             assert!(cache.get(&key, 11).is_none());
         }
-        cache.succeed(good, order(), 0);
+        cache.succeed(good, RankedByEra::default(), 0);
         assert!(cache.fail(bad, &AskError::Answer(AnswerError::NotJson), 0));
         assert!(!cache.fail(bad, &AskError::Answer(AnswerError::NotJson), 0));
         assert!(cache.fail(down, &AskError::NotACompletion, 0));
@@ -214,7 +197,7 @@ mod tests {
     fn answers_are_bounded_in_number() {
         let mut cache = AnswerCache::new(10);
         for number in 0..100 {
-            cache.succeed([number; 32], order(), 0);
+            cache.succeed([number; 32], RankedByEra::default(), 0);
         }
         assert_eq!(cache.len(), 10);
         assert!(cache.get(&[99; 32], 0).is_some());

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use self::cache::{AnswerCache, Known, ModelOrder};
+use self::cache::{AnswerCache, Known};
 use self::endpoint::AskError;
 use crate::audit::AuditService;
 use crate::settings::model_ranking::ModelRankingConfig;
@@ -76,6 +76,34 @@ pub(crate) struct RankedClient<'a> {
 
 /// A digest of the hints, the description and the visible variants of a client.
 pub(crate) type QuestionKey = [u8; 32];
+
+/// The variants as a model or the servers order them, for clients of both eras.
+#[derive(Debug, Default)]
+pub(super) struct RankedByEra {
+    legacy: Arc<RankedVariants>,
+    /// The default is that of the rules.
+    modern: Arc<RankedVariants>,
+}
+
+impl RankedByEra {
+    /// The variants in the order that `rank` gives them.
+    pub(super) fn new<E>(
+        rank: impl Fn(Reordering) -> Result<RankedVariants, E>,
+    ) -> Result<Self, E> {
+        Ok(Self {
+            legacy: Arc::new(rank(Reordering::All)?),
+            modern: Arc::new(rank(Reordering::AfterDefault)?),
+        })
+    }
+
+    /// The variants for clients of `era`.
+    pub(super) fn for_era(&self, era: Era) -> Arc<RankedVariants> {
+        match era {
+            Era::Legacy => Arc::clone(&self.legacy),
+            Era::Modern => Arc::clone(&self.modern),
+        }
+    }
+}
 
 impl RankedClient<'_> {
     /// The key of a question for this client. The variants are the same for all questions under one configuration, and the
@@ -175,10 +203,7 @@ impl ModelRanking {
         let now = self.started.elapsed().as_secs();
         let mut answers = self.answers.lock();
         match answers.get(&key, now) {
-            Some(Known::Order(order)) => Some(match client.era {
-                Era::Legacy => Arc::clone(&order.legacy),
-                Era::Modern => Arc::clone(&order.modern),
-            }),
+            Some(Known::Order(order)) => Some(order.for_era(client.era)),
             Some(Known::Nothing) => None,
             None => {
                 let is_asked = !answers.is_paused(now) && self.begin(key, client)?;
@@ -268,7 +293,7 @@ impl ModelRanking {
         &self,
         request: &ModelRequest,
         question: String,
-        order: &Result<(ModelOrder, Vec<VariantId>), AskError>,
+        order: &Result<(RankedByEra, Vec<VariantId>), AskError>,
         duration: Duration,
     ) {
         let Some(audit) = &self.background.audit else {
@@ -292,21 +317,16 @@ impl ModelRanking {
         &self,
         request: &ModelRequest,
         question: &str,
-    ) -> Result<(ModelOrder, Vec<VariantId>), AskError> {
+    ) -> Result<(RankedByEra, Vec<VariantId>), AskError> {
         let visible = request.visible.as_deref();
         let order = endpoint::ask(&self.config, question, &request.offered).await?;
-        let reordered = |scope| {
+        let ranked = RankedByEra::new(|scope| {
             let ranked = self
                 .rankings
                 .reordered(&request.hints, visible, &order, scope);
-            let ranked = ranked.ok_or(AskError::Answer(AnswerError::MissingVariant));
-            ranked.map(Arc::new)
-        };
-        let by_era = ModelOrder {
-            legacy: reordered(Reordering::All)?,
-            modern: reordered(Reordering::AfterDefault)?,
-        };
-        Ok((by_era, order))
+            ranked.ok_or(AskError::Answer(AnswerError::MissingVariant))
+        })?;
+        Ok((ranked, order))
     }
 }
 
