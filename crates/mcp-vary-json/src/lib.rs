@@ -2,7 +2,7 @@
 //!
 //! [`Members`] and [`elements`] parse one level and leave every value as a slice of text; [`Json`] is the whole
 //! tree, for rendering and rules that inspect every value. Neither converts numbers, so `1.10`, `1e5` and a 30-digit
-//! integer stay as they are.
+//! integer stay as they are. [`to_value`] does, for libraries that take a [`serde_json::Value`].
 
 mod compact;
 pub mod edit;
@@ -12,6 +12,7 @@ mod read;
 mod skip;
 mod strings;
 mod tree;
+mod value;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,6 +27,7 @@ pub use self::minify::minified;
 pub use self::skip::{Invalid, ObjectReader, count_values, skip};
 pub use self::strings::{is_string_of, string, unquoted, write_string};
 pub use self::tree::Json;
+pub use self::value::{to_map, to_value};
 
 /// The maximum nesting depth of containers.
 pub const MAX_DEPTH: usize = 128;

@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    fn error(&self, what: &str) -> JsonError {
+    pub(super) fn error(&self, what: &str) -> JsonError {
         JsonError::new(format!("{what} at byte {}", self.at))
     }
 }

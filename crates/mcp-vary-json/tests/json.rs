@@ -6,7 +6,8 @@
 )]
 
 use mcp_vary_json::{
-    Json, MAX_DEPTH, Members, ObjectReader, compact, elements, minified, skip, string,
+    Json, MAX_DEPTH, Members, ObjectReader, compact, elements, minified, skip, string, to_map,
+    to_value,
 };
 use proptest::prelude::*;
 
@@ -161,6 +162,57 @@ fn members_change_where_they_stand() {
     assert_eq!(members.remove("b"), None);
     assert_eq!(members.to_json(), r#"{"a":2,"c":null}"#);
     assert_eq!(members.get_str("a"), None);
+}
+
+/// The value that an object with this key is to every parser but `serde_json`.
+#[track_caller]
+fn is_an_object(text: &str) {
+    let read = to_value(text).unwrap();
+    let inner = read.pointer("/a/0").unwrap_or(&read);
+    let (key, value) = inner.as_object().unwrap().iter().next().unwrap();
+    assert!(key.starts_with("$serde_json::private::"), "{key}");
+    assert_eq!(value, "[7]", "{text}");
+}
+
+#[test]
+fn an_object_is_not_replaced_by_the_value_in_its_text() {
+    for key in ["RawValue", "Number"] {
+        is_an_object(&format!(r#"{{"$serde_json::private::{key}": "[7]"}}"#));
+        is_an_object(&format!(
+            r#"{{"\u0024serde_json::private::{key}": "\u005b7]"}}"#
+        ));
+        is_an_object(&format!(
+            r#"{{"a": [{{"$serde_json::private::{key}": "[7]"}}]}}"#
+        ));
+    }
+    let text = r#"{"$serde_json::private::RawValue":7,"b":1}"#;
+    assert_eq!(to_value(text).unwrap().to_string(), text);
+}
+
+#[test]
+fn a_value_is_read_with_its_numbers_and_the_last_of_equal_keys() {
+    let value =
+        to_value(r#" {"b": 1, "a": [1.50, -0, 1e2, 18446744073709551615], "\u0062": "\n"} "#);
+    assert_eq!(
+        value.unwrap().to_string(),
+        r#"{"b":"\n","a":[1.5,-0.0,100.0,18446744073709551615]}"#
+    );
+    for (text, error) in [
+        ("[1e999]", "a number out of range at byte 6"),
+        ("[1] 2", "text after the value at byte 4"),
+        (r#"{"a" 1}"#, "expected `:` at byte 5"),
+    ] {
+        assert_eq!(to_value(text).unwrap_err().to_string(), error, "{text}");
+    }
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(to_value(&nested(MAX_DEPTH)).is_ok());
+    assert!(to_value(&nested(MAX_DEPTH + 1)).is_err());
+}
+
+#[test]
+fn the_members_of_an_object_are_a_map() {
+    assert_eq!(to_map(r#"{"a": 1}"#).unwrap()["a"], 1);
+    assert_eq!(to_map("[]").unwrap_err().to_string(), "expected an object");
 }
 
 /// Text that is often JSON and often nearly.
@@ -386,6 +438,12 @@ proptest! {
             Ok(_) => prop_assert!(theirs.is_ok()),
             Err(error) => prop_assert!(theirs.is_err() || error.to_string().contains("twice")),
         }
+    }
+
+    #[test]
+    fn a_value_is_the_one_that_serde_json_reads(text in prop_oneof![json(), nearly_json()]) {
+        let theirs = serde_json::from_str::<serde_json::Value>(&text);
+        prop_assert_eq!(to_value(&text).ok(), theirs.ok());
     }
 
     #[test]

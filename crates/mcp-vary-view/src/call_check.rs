@@ -7,7 +7,7 @@ use mcp_vary::json::{Json, Members};
 use mcp_vary::text::is_invisible;
 
 use super::arguments::Arguments;
-use super::check::{AcceptanceCheck, Format, SchemaCheck, call_error};
+use super::check::{AcceptanceCheck, Format, SchemaCheck, Verdict, call_error};
 use super::derive;
 use super::fault::ArgumentError;
 use super::on_demand::argument_names;
@@ -60,31 +60,59 @@ impl CallCheck {
         let mut errors =
             names.map_or_else(Vec::new, |names| arguments.unnamed_arguments(given, names));
         if !self.acceptance.accepts(upstream) {
-            let found = self.schema_errors(upstream);
-            errors.extend(
-                found
-                    .into_iter()
-                    .map(|error| arguments.in_view_names(error)),
-            );
+            self.add_schema_errors(arguments, upstream, &mut errors);
         }
         limited(errors)
     }
 
-    fn schema_errors(&self, upstream: &str) -> Vec<ArgumentError> {
+    /// Adds what the schema rejects in arguments that `acceptance` refused: at least one error, unless texts are
+    /// accepted for the scalars that they spell.
+    fn add_schema_errors(
+        &self,
+        arguments: &Arguments,
+        upstream: &str,
+        errors: &mut Vec<ArgumentError>,
+    ) {
+        match self.schema_verdict(upstream) {
+            Some(Verdict::AcceptedAsScalars) => return,
+            Some(Verdict::Rejected(found)) => {
+                let found = found.into_iter();
+                errors.extend(found.map(|error| arguments.in_view_names(error)));
+            }
+            // A call that was refused is not sent, even if nobody can say why.
+            Some(Verdict::Accepted) | None => {}
+        }
+        if errors.is_empty() {
+            errors.push(unexplained_error(arguments));
+        }
+    }
+
+    /// What the schema rejects; `None` if it cannot be compiled.
+    fn schema_verdict(&self, upstream: &str) -> Option<Verdict> {
         let compiled = || SchemaCheck::with_format(&self.schema, format(self.argument_check)).ok();
-        let Some(schema) = self.errors.get_or_init(compiled) else {
-            return Vec::new();
-        };
+        let schema = self.errors.get_or_init(compiled).as_ref()?;
         let names = self.names.as_ref();
-        match self.argument_check {
-            ArgumentCheck::Off => schema.errors(upstream),
+        Some(match self.argument_check {
+            ArgumentCheck::Off => Verdict::Rejected(schema.errors(upstream)),
             ArgumentCheck::On | ArgumentCheck::TypesOff => {
                 let text_for_scalars = self.argument_check == ArgumentCheck::TypesOff;
-                schema.errors_up_to(upstream, MAX_REPORTED, text_for_scalars, |error| {
+                schema.verdict(upstream, MAX_REPORTED, text_for_scalars, |error| {
                     call_error(error, names)
                 })
             }
-        }
+        })
+    }
+}
+
+/// The error of a call that is refused although no error was found in what was given.
+fn unexplained_error(arguments: &Arguments) -> ArgumentError {
+    if arguments.values().next().is_some() {
+        return ArgumentError::InvalidFixedValue;
+    }
+    ArgumentError::InvalidValue {
+        path: String::new(),
+        expected: "arguments that the tool's schema accepts".to_owned(),
+        actual: "others".to_owned(),
     }
 }
 
@@ -180,3 +208,39 @@ pub fn escape_invisible(json: &str) -> String {
 
 /// Errors that are reported.
 const MAX_REPORTED: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Never fail open: what is refused quickly is refused, whatever the slow check finds.
+    #[test]
+    fn a_call_that_is_refused_without_a_known_error_gets_a_general_one() {
+        let refused = |argument_check, errors: Option<&str>| {
+            let check = CallCheck {
+                schema: "{}".into(),
+                acceptance: AcceptanceCheck::new("false", Format::Annotation).unwrap(),
+                errors: OnceLock::new(),
+                names: None,
+                argument_check,
+            };
+            let compiled = errors.map(|schema| SchemaCheck::new(schema).unwrap());
+            assert!(check.errors.set(compiled).is_ok());
+            let found = check.errors(&Arguments::default(), &Members::default(), "{}");
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        for argument_check in [
+            ArgumentCheck::On,
+            ArgumentCheck::TypesOff,
+            ArgumentCheck::Off,
+        ] {
+            for errors in [None, Some("true")] {
+                assert_eq!(
+                    refused(argument_check, errors),
+                    ["expected arguments that the tool's schema accepts, got others"],
+                    "{argument_check:?} {errors:?}"
+                );
+            }
+        }
+    }
+}

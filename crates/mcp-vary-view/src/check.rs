@@ -34,6 +34,17 @@ pub(super) struct SchemaCheck {
     effort: Vec<u64>,
 }
 
+/// What a schema decides on the arguments of a call.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It accepts them, or they cannot be checked against it.
+    Accepted,
+    /// It accepts them once the texts in them that spell scalars are these scalars.
+    AcceptedAsScalars,
+    /// It rejects them, with the errors that were described.
+    Rejected(Vec<ArgumentError>),
+}
+
 impl SchemaCheck {
     /// Compiles the schema, or returns why arguments cannot be checked against it.
     pub(super) fn new(schema: &str) -> Result<Self, String> {
@@ -47,7 +58,7 @@ impl SchemaCheck {
 
     /// Whether the schema accepts `value`; false if checking would take too long.
     pub(super) fn accepts(&self, value: &str) -> bool {
-        let value = serde_json::from_str::<Value>(value);
+        let value = json::to_value(value);
         value.is_ok_and(|value| self.accepts_value(&value))
     }
 
@@ -58,50 +69,64 @@ impl SchemaCheck {
 
     /// What the schema rejects in the arguments.
     pub(super) fn errors(&self, arguments: &str) -> Vec<ArgumentError> {
-        self.errors_up_to(arguments, MAX_REPORTED, false, |error| {
-            Some(argument_error(error))
-        })
+        let describe = |error: &ValidationError<'_>| Some(argument_error(error));
+        match self.verdict(arguments, MAX_REPORTED, false, describe) {
+            Verdict::Rejected(errors) => errors,
+            Verdict::Accepted | Verdict::AcceptedAsScalars => Vec::new(),
+        }
     }
 
     /// What the schema rejects in the arguments as `describe` says it: at most `most` errors, and the number of the
     /// others. With `text_for_scalars`, a text is accepted where the number, boolean or `null` that it spells is.
-    pub(super) fn errors_up_to(
+    pub(super) fn verdict(
         &self,
         arguments: &str,
         most: usize,
         text_for_scalars: bool,
         describe: impl Fn(&ValidationError<'_>) -> Option<ArgumentError>,
-    ) -> Vec<ArgumentError> {
+    ) -> Verdict {
         if has_too_many_values(arguments) {
-            return Vec::new();
+            return Verdict::Accepted;
         }
         // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
-        let Ok(mut value) = serde_json::from_str::<Value>(arguments) else {
-            return Vec::new();
+        let Ok(mut value) = json::to_value(arguments) else {
+            return Verdict::Accepted;
         };
         let Some(effort) = self.effort.get(depth(&value)) else {
-            return Vec::new();
+            return Verdict::Accepted;
         };
         if self.validator.is_valid(&value) {
-            return Vec::new();
+            return Verdict::Accepted;
         }
         // Each schema that rejects a value may create an error with a copy of it.
         let copied = arguments.len() + VALUE_BYTES * json::count_values(arguments);
         let errors = usize::try_from(*effort).unwrap_or(usize::MAX);
         if errors.saturating_mul(copied) > MAX_COPIED_BYTES {
-            return vec![ArgumentError::InvalidValue {
+            return Verdict::Rejected(vec![ArgumentError::InvalidValue {
                 path: String::new(),
                 expected: "what the tool's schema takes (they are too large to say what is wrong)"
                     .to_owned(),
                 actual: kind(&value),
-            }];
+            }]);
         }
         if text_for_scalars {
             self.replace_text_by_scalars(&mut value);
+            if self.validator.is_valid(&value) {
+                return Verdict::AcceptedAsScalars;
+            }
         }
+        Verdict::Rejected(self.described_errors(&value, most, describe))
+    }
+
+    fn described_errors(
+        &self,
+        value: &Value,
+        most: usize,
+        describe: impl Fn(&ValidationError<'_>) -> Option<ArgumentError>,
+    ) -> Vec<ArgumentError> {
         let mut faults = Vec::new();
         let mut more = 0;
-        let errors = self.validator.iter_errors(&value).take(MAX_COUNTED);
+        let errors = self.validator.iter_errors(value).take(MAX_COUNTED);
         for fault in errors.filter_map(|error| describe(&error)) {
             if faults.len() < most {
                 faults.push(fault);

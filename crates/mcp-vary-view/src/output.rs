@@ -1,5 +1,6 @@
 //! Validates structured values against a tool's `outputSchema`.
 
+use mcp_vary::json::to_value;
 use serde_json::Value;
 
 use super::check::SchemaCheck;
@@ -34,7 +35,7 @@ impl OutputCheck {
     /// Why values cannot be validated: the text is not a schema, is too large, or takes too long.
     pub fn new(schema: &str) -> Result<Self, String> {
         let check = SchemaCheck::new(schema)?;
-        let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        let schema = to_value(schema).map_err(|error| error.to_string())?;
         Ok(Self { schema, check })
     }
 
@@ -59,6 +60,20 @@ impl mcp_vary::shape::OutputSchema for OutputCheck {
 mod tests {
     use super::*;
     use mcp_vary::shape::OutputSchema as _;
+
+    /// A client reads the value as it is written, whatever keys it has.
+    #[test]
+    fn an_object_is_not_accepted_as_the_value_in_its_text() {
+        let schema = r#"{"properties": {"c": {"type": "integer"}}}"#;
+        let check = OutputCheck::new(schema).unwrap();
+        assert!(check.accepts(r#"{"c": 8}"#));
+        assert!(!check.accepts(r#"{"c": {"$serde_json::private::RawValue": "8"}}"#));
+        assert!(!check.accepts(r#"{"c": {"\u0024serde_json::private::Number": "8"}}"#));
+        let named = r#"{"const": {"$serde_json::private::RawValue": "8"}}"#;
+        let check = OutputCheck::new(named).unwrap();
+        assert_eq!(check.schema().to_string(), named.replace(' ', ""));
+        assert!(!check.accepts("8"));
+    }
 
     /// TR-4: a value is accepted when it is valid, and as deep as can be decided.
     #[test]

@@ -231,6 +231,41 @@ async fn a_call_that_does_not_fit_is_answered_with_its_errors_and_the_schema() {
     );
 }
 
+/// Objects with a key that a common parser reads as the value in their text. Servers read them as objects.
+#[tokio::test]
+async fn a_call_is_checked_as_every_server_reads_it() {
+    let harness = configured(
+        "  strict: {schemas: on-demand}\n  loose: {schemas: on-demand, check: types-off}\n",
+    )
+    .await;
+    for kind in ClientKind::ALL {
+        for (variant, key) in [
+            ("strict", "RawValue"),
+            ("strict", "Number"),
+            ("loose", "RawValue"),
+        ] {
+            let key = format!("$serde_json::private::{key}");
+            let limit = json!({"query": "x", "limit": {&key: "3"}});
+            let result = call(&harness, kind, variant, "search_issues", limit).await;
+            assert_eq!(result["isError"], true, "{kind:?}");
+            let expected =
+                "invalid arguments: `/limit`: expected an integer, got an object of 1 property\n";
+            assert!(text(&result).starts_with(expected), "{result}");
+            let all = json!({&key: r#"{"query": "x"}"#});
+            let result = call(&harness, kind, variant, "search_issues", all).await;
+            assert_eq!(result["isError"], true, "{kind:?}");
+            let expected = format!(
+                "there is no argument `{key}`; leave it out; the argument `query` is missing\n"
+            );
+            assert!(text(&result).contains(&expected), "{result}");
+        }
+    }
+    assert!(
+        harness.peer.of("tools/call").is_empty(),
+        "no server is asked"
+    );
+}
+
 /// A file of the recorded lists and calls of `mcp-vary-view`.
 fn recorded(path: &str) -> Value {
     let folder = concat!(

@@ -7,6 +7,7 @@ use std::fmt;
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, cmp};
+use mcp_vary::json::to_value;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -26,12 +27,11 @@ pub(super) enum BorrowedValue<'t> {
 type Member<'t> = (Cow<'t, str>, BorrowedValue<'t>);
 
 impl<'t> BorrowedValue<'t> {
-    /// Reads what [`Value`] reads, as it reads it: of members with the same name the last one counts.
+    /// Reads what [`to_value`] reads, as it reads it: of members with the same name the last one counts.
     pub(super) fn read(json: &'t str) -> Option<Self> {
         let read = serde_json::from_str(json);
-        // Repeated names are rare; everything else that fails here fails there as well.
-        read.ok()
-            .or_else(|| Some(Self::from(serde_json::from_str::<Value>(json).ok()?)))
+        // Repeated and reserved names are rare; everything else that fails here fails there as well.
+        read.ok().or_else(|| Some(Self::from(to_value(json).ok()?)))
     }
 
     /// How many containers enclose the innermost value.
@@ -148,6 +148,11 @@ impl<'de> Visitor<'de> for ValueVisitor {
         let mut object = Vec::new();
         while let Some((Name(name), value)) = members.next_entry()? {
             object.push((name, value));
+        }
+        if let [(Cow::Borrowed(NUMBER_NAME), _)] = object.as_slice() {
+            return Err(A::Error::custom(
+                "a number in the form of an object, or an object in that of a number",
+            ));
         }
         BorrowedValue::object(object).ok_or_else(|| A::Error::custom("a name repeats"))
     }
@@ -327,5 +332,8 @@ impl<'a> Array<'a, BorrowedJson> for &'a [BorrowedValue<'a>] {
     }
 }
 
+/// The name of the only member of numbers where `serde_json` is built with `arbitrary_precision`: it passes them as
+/// objects.
+const NUMBER_NAME: &str = "$serde_json::private::Number";
 /// How many members are compared one by one to find a name.
 const MAX_SCANNED: usize = 16;

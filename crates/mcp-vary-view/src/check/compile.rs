@@ -4,7 +4,6 @@ use jsonschema::json::Json as Representation;
 use jsonschema::{PatternOptions, Validator};
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{self, Json};
-use serde_json::Value;
 
 use super::effort::Effort;
 use crate::fault::truncated;
@@ -32,7 +31,7 @@ pub(super) fn compile<R: Representation>(
     if effort.is_empty() {
         return Err("it takes too long to check values against it".to_owned());
     }
-    let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+    let value = json::to_value(schema).map_err(|error| error.to_string())?;
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKS)
         .size_limit(MAX_PATTERN_BYTES);

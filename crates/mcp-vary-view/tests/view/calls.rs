@@ -2,7 +2,7 @@
 
 use mcp_vary::json::Json;
 use mcp_vary_view::{
-    ArgumentCheck, ArgumentOverride, PreparedTool, SchemaStyle, Style, ToolOverride,
+    ArgumentCheck, ArgumentError, ArgumentOverride, PreparedTool, SchemaStyle, Style, ToolOverride,
 };
 
 const SEARCH: &str = r#"{"name": "search", "description": "Finds. Slowly.", "inputSchema": {"type": "object", "properties": {
@@ -274,5 +274,113 @@ fn a_bare_list_has_the_names_in_the_description() {
         Some(
             r#"{"name":"search","description":"Finds. Slowly. Arguments: text, limit, since.","inputSchema":{"type":"object","properties":{},"additionalProperties":true}}"#
         )
+    );
+}
+
+/// Objects that `serde_json` by itself reads as the value in their text.
+fn objects_read_as(text: &str) -> [String; 4] {
+    ["RawValue", "Number"]
+        .map(|kind| {
+            [
+                format!(r#"{{"$serde_json::private::{kind}": "{text}"}}"#),
+                format!(r#"{{"\u0024serde_json::private::{kind}": "{text}"}}"#),
+            ]
+        })
+        .concat()
+        .try_into()
+        .unwrap()
+}
+
+/// The parser of the gateway has no keys of its own: the server reads these as objects.
+#[test]
+fn an_object_does_not_pass_as_the_value_in_its_text() {
+    for check in [ArgumentCheck::On, ArgumentCheck::TypesOff] {
+        let tool = prepared(SEARCH, &ToolOverride::default(), check);
+        for object in objects_read_as("3") {
+            says(
+                &tool,
+                &format!(r#"{{"query": "x", "limit": {object}}}"#),
+                &["`/limit`: expected an integer, got an object of 1 property"],
+            );
+            // Of members with one key the last one counts, and no other parser has read the first.
+            says(
+                &tool,
+                &format!(r#"{{"query": {{"a": 1, "a": {object}}}}}"#),
+                &["`/query`: expected a string, got an object of 1 property"],
+            );
+        }
+        for object in objects_read_as(r#"{\"query\": \"x\"}"#) {
+            let name = "$serde_json::private::";
+            let errors = tool.arguments(&object).unwrap_err();
+            assert!(
+                matches!(&errors[0], ArgumentError::UnknownArgument { name: it, .. } if it.starts_with(name)),
+                "{errors:?}"
+            );
+            assert_eq!(errors[1].to_string(), "the argument `query` is missing");
+        }
+    }
+}
+
+#[test]
+fn an_object_inside_of_an_argument_does_not_pass_as_the_value_in_its_text() {
+    let nested = r#"{"name": "add", "inputSchema": {"type": "object", "properties": {
+        "all": {"type": "array", "items": {"type": "object", "properties": {"count": {"type": "integer"}}}}
+    }}}"#;
+    let tool = prepared(nested, &ToolOverride::default(), ArgumentCheck::On);
+    for object in objects_read_as("3") {
+        says(
+            &tool,
+            &format!(r#"{{"all": [{{"count": 1}}, {{"count": {object}}}]}}"#),
+            &["`/all/1/count`: expected an integer, got an object of 1 property"],
+        );
+        says(
+            &tool,
+            &format!(r#"{{"all": [{{"count": 1, "count": {object}}}]}}"#),
+            &["`/all/0/count`: expected an integer, got an object of 1 property"],
+        );
+    }
+    for object in objects_read_as("[]") {
+        says(
+            &tool,
+            &format!(r#"{{"all": {object}}}"#),
+            &["`/all`: expected an array, got an object of 1 property"],
+        );
+    }
+}
+
+/// The cost of a schema is computed for the schema that is compiled.
+#[test]
+fn a_schema_is_compiled_as_it_is_written() {
+    let schema = r#"{"name": "add", "inputSchema": {"type": "object", "properties": {
+        "a": {"$serde_json::private::RawValue": "{\"type\": \"integer\"}"}
+    }}}"#;
+    let tool = prepared(schema, &ToolOverride::default(), ArgumentCheck::On);
+    says(&tool, r#"{"a": "x"}"#, &[]);
+}
+
+/// What the view sends besides what was given is checked as well.
+#[test]
+fn a_value_that_the_view_adds_and_the_server_does_not_take_is_refused() {
+    let closed = SEARCH.replace(
+        r#""required""#,
+        r#""additionalProperties": false, "required""#,
+    );
+    let fix = ArgumentOverride {
+        fixed: Some(Json::Bool(true)),
+        ..ArgumentOverride::default()
+    };
+    let change = ToolOverride {
+        arguments: [("owner".to_owned(), fix)].into(),
+        ..ToolOverride::default()
+    };
+    let style = Style {
+        check: ArgumentCheck::On,
+        ..Style::default()
+    };
+    let (tool, _) = PreparedTool::new(&closed, &change, style).unwrap();
+    says(
+        &tool,
+        r#"{"query": "x"}"#,
+        &["the server does not accept a value that is fixed here; only the operator can change it"],
     );
 }

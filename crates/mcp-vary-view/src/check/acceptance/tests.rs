@@ -94,6 +94,26 @@ fn numbers_are_compared_by_value() {
 }
 
 #[test]
+fn an_object_is_an_object_whatever_its_keys() {
+    for key in ["RawValue", "Number"] {
+        let object = format!(r#"{{"$serde_json::private::{key}": "7"}}"#);
+        let escaped = object.replace('$', r"\u0024");
+        accepts(
+            r#"{"minProperties": 1, "type": "object"}"#,
+            &[&object, &escaped],
+        );
+        refuses(r#"{"type": "integer"}"#, &[&object, &escaped]);
+        let nested = [&object, &escaped].map(|it| format!(r#"[{{"a": 1, "b": {it}}}]"#));
+        let twice = [&object, &escaped].map(|it| format!(r#"[{{"b": 1, "b": {it}}}]"#));
+        let schema = r#"{"items": {"properties": {"b": {"type": "integer"}}}}"#;
+        refuses(schema, &[&nested[0], &nested[1], &twice[0], &twice[1]]);
+        let constant = format!(r#"{{"const": {object}}}"#);
+        accepts(&constant, &[&object, &escaped]);
+        refuses(&constant, &["7"]);
+    }
+}
+
+#[test]
 fn texts_are_compared_as_what_they_spell() {
     accepts(r#"{"const": "é\n"}"#, &[r#""é\n""#, r#""\u00e9\u000a""#]);
     accepts(r#"{"maxLength": 2}"#, &[r#""東京""#, r#""\ud83d\ude00é""#]);
