@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcp_vary::json::{Members, string};
+use mcp_vary::json::{Members, string, to_value};
 use mcp_vary_search::{Tool, ToolIndex, argument_names};
 use mcp_vary_view::derive::first_sentence;
 use mcp_vary_view::escape_invisible;
@@ -114,7 +114,7 @@ fn describe(item: &ViewItem) -> Value {
         .and_then(|visible| visible.prepared_tool());
     let described = prepared.and_then(|prepared| prepared.describe(&item.item.json).ok());
     let text = described.as_deref().unwrap_or(&item.item.json);
-    serde_json::from_str(text).unwrap_or_default()
+    to_value(text).unwrap_or_default()
 }
 
 impl View {

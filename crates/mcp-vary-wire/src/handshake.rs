@@ -3,6 +3,7 @@
 use mcp_vary::error::Era;
 use mcp_vary::extension::{SERVER_VARIANTS, declared, settings};
 use mcp_vary::feature::Features;
+use mcp_vary::json::to_value;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -94,13 +95,13 @@ impl Handshake {
     /// Whether the server itself negotiates content, so that it can receive the feature tags of clients.
     #[must_use]
     pub fn negotiates_content(&self) -> bool {
-        let capabilities: Value = serde_json::from_str(&self.capabilities).unwrap_or_default();
+        let capabilities = to_value(&self.capabilities).unwrap_or_default();
         declared::<Features>(&capabilities).carrier.is_some()
     }
 
     /// What the server declares of the extension server-variants; null without it.
     fn variant_settings(&self) -> Value {
-        let capabilities: Value = serde_json::from_str(&self.capabilities).unwrap_or_default();
+        let capabilities = to_value(&self.capabilities).unwrap_or_default();
         let settings = settings(&capabilities, SERVER_VARIANTS);
         settings.map_or(Value::Null, |settings| settings.value().clone())
     }
@@ -188,6 +189,8 @@ mod tests {
         offers(&json!({"experimental": two}), &["agent", "human"]);
         let odd = offered(&[json!(7), json!(""), json!("a")]);
         offers(&json!({"extensions": odd}), &["a"]);
+        let in_text = json!({"$serde_json::private::RawValue": two.to_string()});
+        offers(&json!({"extensions": in_text}), &[]);
         for none in [json!({}), json!({"extensions": {SERVER_VARIANTS: {}}})] {
             offers(&none, &[]);
         }

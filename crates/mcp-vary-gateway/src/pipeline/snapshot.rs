@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::json;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
 use mcp_vary_base::memo::Memo;
@@ -263,7 +264,7 @@ impl ConfigSnapshot {
             )));
         }
         let parsed = self.parsed_capabilities.get_or_read(capabilities, |text| {
-            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let value = json::to_value(text).unwrap_or_default();
             let declared = DeclaredFeatures::read(&value, &self.services.ignored_declarations);
             let features = declared.features.clone();
             let features = features.filter(|_| self.config.negotiation);

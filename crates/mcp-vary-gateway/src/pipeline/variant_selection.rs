@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::json;
 use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::index::VariantIndex;
@@ -283,7 +284,7 @@ impl VariantSelector {
         };
         let path = request.path.clone().map(Value::String);
         let selector = params.meta.get(SERVER_VARIANT_META);
-        let selector = selector.map(|text| serde_json::from_str(text).unwrap_or_default());
+        let selector = selector.map(|text| json::to_value(text).unwrap_or_default());
         let others = [path, selector];
         let Some(other) = others.iter().flatten().find(|other| **other != *header) else {
             return Ok(());

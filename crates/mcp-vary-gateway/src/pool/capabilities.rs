@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary::json::{to_map, to_value};
 use mcp_vary_wire::server_request_support;
 use serde_json::{Map, Value, json};
 use tracing::{debug, warn};
@@ -18,7 +19,7 @@ pub(super) fn capabilities_for_server(
     class: &str,
     forwarded: &[String],
 ) -> String {
-    let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
+    let read = |text| to_map(text).unwrap_or_default();
     let mut class = read(class);
     let mut extensions = match class.shift_remove("extensions") {
         Some(Value::Object(extensions)) => extensions,
@@ -56,7 +57,7 @@ pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
             _ => part == whole,
         }
     }
-    let read = |text| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let read = |text| to_value(text).unwrap_or_default();
     is_in(&read(part), &read(whole))
 }
 
@@ -209,6 +210,18 @@ mod tests {
         );
         let long: Vec<_> = (0..16).map(|n| format!("{n}{}", "x".repeat(100))).collect();
         is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
+    }
+
+    /// An object is no other value, whatever its keys.
+    #[test]
+    fn an_object_is_declared_as_the_client_wrote_it() {
+        let object = r#"{"$serde_json::private::RawValue":"7"}"#;
+        let class = format!(r#"{{"extensions":{{"{UI}":{{"a":{object}}}}}}}"#);
+        let declared = capabilities_for_server("{}", &class, &[UI.to_owned()]);
+        assert_eq!(declared, class);
+        let seven = class.replace(object, "7");
+        assert!(is_part_of(&class, &class) && !is_part_of(&class, &seven));
+        assert_eq!(capabilities_for_server("{}", object, &[]), object);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
 use mcp_vary::feature::{FeatureTag, Features};
 use mcp_vary::hints::VariantHints;
+use mcp_vary::json::{to_map, to_value};
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value, json};
@@ -108,7 +109,7 @@ pub(super) fn hint_settings(hints: &VariantHints) -> impl Iterator<Item = Value>
 /// The capabilities to declare to a server that ranks its variants for a client: the `configured` ones, and the hints in
 /// the client's `forwardable` ones.
 pub(crate) fn hints_for_server(configured: &str, forwardable: &str) -> String {
-    let forwardable: Value = serde_json::from_str(forwardable).unwrap_or_default();
+    let forwardable = to_value(forwardable).unwrap_or_default();
     let hints = &forwardable["extensions"][SERVER_VARIANTS];
     let hints = json!({"extensions": {SERVER_VARIANTS: hints}}).to_string();
     capabilities_for_server(configured, &hints, &[SERVER_VARIANTS.to_owned()])
@@ -116,7 +117,7 @@ pub(crate) fn hints_for_server(configured: &str, forwardable: &str) -> String {
 
 /// Whether `capabilities`, JSON text, declare exactly these features.
 pub(crate) fn declare_features(capabilities: &str, features: &Features) -> bool {
-    let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
+    let capabilities = to_value(capabilities).unwrap_or_default();
     let declared = capabilities.get("extensions");
     let declared = declared.and_then(|declared| declared.get(CONTENT_NEGOTIATION));
     declared.is_some_and(|declared| *declared == canonical_settings(features))
@@ -124,7 +125,7 @@ pub(crate) fn declare_features(capabilities: &str, features: &Features) -> bool 
 
 /// `capabilities`, JSON text, without what they declare of this extension.
 pub(super) fn without_extension<'a>(capabilities: &'a str, extension: &str) -> Cow<'a, str> {
-    let mut value: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
+    let mut value = to_map(capabilities).unwrap_or_default();
     let extensions = value.get_mut("extensions").and_then(Value::as_object_mut);
     let Some(extensions) = extensions else {
         return Cow::Borrowed(capabilities);

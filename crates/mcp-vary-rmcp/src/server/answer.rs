@@ -2,6 +2,7 @@
 
 use mcp_vary::error::Era;
 use mcp_vary::feature::Verbosity;
+use mcp_vary::json::{JsonError, Members, to_value};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
@@ -56,7 +57,7 @@ impl Features {
     pub fn answer(&self, answer: &Answer) -> CallToolResult {
         let schema = self.schema();
         let result = answer.to_result(self, self.tool(), schema.as_ref(), &self.policy());
-        match serde_json::from_str::<CallToolResult>(&result) {
+        match read_tool_result(&result) {
             Ok(mut result) => {
                 result.result_type = Some(ResultType::COMPLETE);
                 result.is_error = Some(false);
@@ -110,7 +111,7 @@ impl Features {
             }),
             ..Compaction::default()
         };
-        reshape(result, |text| {
+        reshape(result, read_tool_result, |text| {
             compact_tool_result(text, self, self.tool(), &policy, &compaction).shaped
         })
     }
@@ -155,7 +156,7 @@ impl Features {
             content_uri(content).is_none_or(|uri| representations(uri).is_some())
         };
         let depends = result.contents.iter().any(is_told);
-        let mut result = reshape(result, |text| {
+        let mut result = reshape(result, read, |text| {
             resource_result(text, self, &representations, self.report())
         });
         if depends && self.era() == Era::Modern {
@@ -187,7 +188,7 @@ impl Features {
         result: GetPromptResult,
         alternatives: &[(Predicate, PromptAlternative)],
     ) -> GetPromptResult {
-        reshape(result, |text| {
+        reshape(result, read, |text| {
             prompt_result(text, self, alternatives, self.report())
         })
     }
@@ -226,13 +227,61 @@ fn content_uri(content: &ResourceContents) -> Option<&str> {
     }
 }
 
-/// Applies `shape` to `result`. Returns it unchanged if it cannot be written or read.
-fn reshape<T: Serialize + DeserializeOwned>(result: T, shape: impl FnOnce(&str) -> Shaped) -> T {
+/// Applies `shape` to `result`. Returns it unchanged if it cannot be written, or `read`.
+fn reshape<T: Serialize>(
+    result: T,
+    read: impl FnOnce(&str) -> Result<T, JsonError>,
+    shape: impl FnOnce(&str) -> Shaped,
+) -> T {
     let Ok(written) = serde_json::to_string(&result) else {
         return result;
     };
     match shape(&written) {
         Shaped::Unchanged => result,
-        Shaped::Changed { result: new, .. } => serde_json::from_str(&new).unwrap_or(result),
+        Shaped::Changed { result: new, .. } => read(&new).unwrap_or(result),
+    }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
+    Ok(serde_json::from_str(text)?)
+}
+
+/// Reads a result with the structured value as it is written. A type that has it as a [`Value`] gives some of its keys a
+/// meaning of their own: see [`to_value`].
+fn read_tool_result(text: &str) -> Result<CallToolResult, JsonError> {
+    let mut members = Members::parse(text)?;
+    let structured = members.get(STRUCTURED_CONTENT);
+    let Some(structured) = structured.filter(|value| *value != "null") else {
+        return read(text);
+    };
+    let structured = to_value(structured)?;
+    members.set(STRUCTURED_CONTENT, "{}");
+    let mut result: CallToolResult = read(&members.to_json())?;
+    result.structured_content = Some(structured);
+    Ok(result)
+}
+
+const STRUCTURED_CONTENT: &str = "structuredContent";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object is no other value, whatever its keys.
+    #[test]
+    fn a_structured_value_stays_as_it_is_written() {
+        let object = r#"{"$serde_json::private::RawValue":"7"}"#;
+        for structured in [object.to_owned(), format!(r#"{{"a":[{object}]}}"#)] {
+            let text = format!(r#"{{"content":[],"structuredContent":{structured}}}"#);
+            let result = read_tool_result(&text).unwrap();
+            assert_eq!(result.structured_content.unwrap().to_string(), structured);
+        }
+        let text = r#"{"content":[{"type":"text","text":"a"}],"isError":true}"#;
+        let result = read_tool_result(text).unwrap();
+        assert_eq!(
+            (result.structured_content, result.is_error),
+            (None, Some(true))
+        );
+        assert!(read_tool_result("{").is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_vary::json::to_value;
 
 /// The id of an event: `<stream>-<number>` and, on the stream of one request, `-<request id>`.
 ///
@@ -77,7 +78,7 @@ impl EventId {
 /// Decodes a request id, which must be a string or a number.
 fn request_id(encoded: &str) -> Option<String> {
     let id = String::from_utf8(URL_SAFE_NO_PAD.decode(encoded).ok()?).ok()?;
-    let value: serde_json::Value = serde_json::from_str(&id).ok()?;
+    let value = to_value(&id).ok()?;
     (value.is_string() || value.is_number()).then_some(id)
 }
 
@@ -125,6 +126,8 @@ mod tests {
             "1f-1-!",
             "1f-1-e30",
             "1f-1-bnVsbA",
+            // An object whose only key is `$serde_json::private::RawValue`.
+            "1f-1-eyIkc2VyZGVfanNvbjo6cHJpdmF0ZTo6UmF3VmFsdWUiOiI3In0",
         ] {
             assert_eq!(EventId::parse(text), None, "{text}");
         }

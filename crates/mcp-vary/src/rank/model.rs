@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::hints::VariantHints;
+use crate::json::to_value;
 use crate::text::is_invisible;
 use crate::variant::{ServerVariant, Status, VariantId};
 
@@ -165,7 +166,7 @@ pub fn parse_answer(answer: &str, offered: &[VariantId]) -> Result<Vec<VariantId
     if answer.len() > MAX_ANSWER {
         return Err(AnswerError::TooLong);
     }
-    let value: Value = serde_json::from_str(answer).map_err(|_| AnswerError::NotJson)?;
+    let value = to_value(answer).map_err(|_| AnswerError::NotJson)?;
     let answer = Answer::deserialize(value).map_err(|_| AnswerError::WrongShape)?;
     let mut named = BTreeSet::new();
     let mut order = Vec::with_capacity(offered.len());

@@ -135,6 +135,23 @@ fn a_contract_with_a_schema_or_a_validator_is_not_free() {
     assert!(Contract::default().is_free());
 }
 
+/// TR-4: a validator is asked about the value that clients read, in which no key has a meaning of its own.
+#[test]
+fn a_validator_sees_every_object_as_it_is_written() {
+    let object = r#"{"$serde_json::private::RawValue":"7"}"#;
+    let notes = vec![json!({"id": 1, "note": null}); 20];
+    let written = format!(r#"{{"kept":{object},"rows":{}}}"#, json!(notes));
+    let whole = Json::parse(&written).unwrap();
+    let short = |accepts: &dyn Fn(&Value) -> bool| {
+        let contract = Contract::default().accepted_by(accepts);
+        let short = compact_structured(&whole, &contract, &Limits::default(), None)?;
+        Some(short.value.to_json())
+    };
+    let text = short(&|value| value["kept"].is_object()).unwrap();
+    assert!(text.contains(object), "{text}");
+    assert_eq!(short(&|value| value["kept"] == 7), None);
+}
+
 /// CN-13: long keys and many rows take time in proportion to their size.
 #[test]
 fn a_hostile_value_is_compacted_within_limits() {

@@ -6,11 +6,11 @@ use mcp_vary::error_code::{
     HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
     UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
-use mcp_vary::json::edit;
+use mcp_vary::json::{edit, to_map};
 use mcp_vary_catalog::uri_rewriter;
 use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::ResponseContext;
 use crate::mrtr;
@@ -108,8 +108,7 @@ impl ResponseContext {
         let missing = failure
             .data()
             .and_then(|data| edit::get(data, "requiredCapabilities"));
-        let missing: Option<Map<String, Value>> =
-            missing.and_then(|missing| serde_json::from_str(missing).ok());
+        let missing = missing.and_then(|missing| to_map(missing).ok());
         let declares = |name: &str| self.client.capabilities.contains(name);
         missing.is_some_and(|missing| {
             missing.iter().all(|(name, settings)| {

@@ -86,7 +86,7 @@ impl RequestContext<'_> {
         // SV-9: for a pinned credential other variants do not exist.
         let index = index.filter(|index| offers.allows(*index));
         let index = index.ok_or_else(|| {
-            let requested = serde_json::from_str(requested).unwrap_or_default();
+            let requested = json::to_value(requested).unwrap_or_default();
             self.record_refused(&requested);
             self.snapshot.selector.invalid_variant(offers, &requested)
         })?;

@@ -272,7 +272,7 @@ impl ServerDescription<'_> {
             .iter()
             .filter_map(|server| server.handshake.as_deref());
         let declared = handshakes.filter_map(|handshake| {
-            let declared = serde_json::from_str(&handshake.capabilities).ok()?;
+            let declared = json::to_map(&handshake.capabilities).ok()?;
             Some((handshake.era(), declared))
         });
         let declared: Vec<(Era, Map<String, Value>)> = declared.collect();
@@ -417,7 +417,7 @@ fn is_forwarded(id: &str) -> bool {
 
 /// Whether a server's capabilities declare an extension that may have methods that the gateway does not know.
 pub(crate) fn declares_other_extensions(capabilities: &str) -> bool {
-    let parsed: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
+    let parsed = json::to_map(capabilities).unwrap_or_default();
     ["extensions", "experimental"].iter().any(|member| {
         let declared = parsed.get(*member).and_then(Value::as_object);
         let mut ids = declared.into_iter().flat_map(Map::keys);

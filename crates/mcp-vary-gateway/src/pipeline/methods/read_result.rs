@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
+use mcp_vary::json::to_map;
 use mcp_vary::render::Part;
 use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::listing::ListKind;
@@ -116,8 +117,7 @@ impl RequestContext<'_> {
 
 /// The URI of the part that the arguments name, or their fault.
 fn uri(arguments: &str) -> Result<String, String> {
-    let arguments: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+    let arguments = to_map(arguments).map_err(|error| error.to_string())?;
     for key in arguments.keys() {
         if !["uri", "pointer", "offset", "limit"].contains(&key.as_str()) {
             return Err("an argument is none of `uri`, `pointer`, `offset` and `limit`".to_owned());
@@ -158,4 +158,25 @@ fn uri(arguments: &str) -> Result<String, String> {
         query if query.is_empty() => id.to_owned(),
         query => format!("{id}?{query}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_is_the_text_that_was_given() {
+        let given = uri(r#"{"uri": "vary://result/a", "offset": 3}"#).unwrap();
+        assert!(given.contains("offset=3"), "{given}");
+        for object in [
+            r#"{"uri": {"$serde_json::private::RawValue": "\"vary://result/a\""}}"#,
+            r#"{"pointer": "/a"}"#,
+        ] {
+            let error = uri(object).unwrap_err();
+            assert_eq!(
+                error,
+                "`uri` is missing; name the URI that the result names"
+            );
+        }
+    }
 }

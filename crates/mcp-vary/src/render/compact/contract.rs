@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::META_LEFT_OUT;
-use crate::json::Json;
+use crate::json::{Json, to_value};
 use crate::render::schema::{Bound, admits_marker};
 
 /// Constraints on a shortened structured value.
@@ -63,9 +63,8 @@ impl<'c> Contract<'c> {
     }
 
     pub(super) fn accepts(&self, value: &Json<'_>) -> bool {
-        self.accepts.is_none_or(|accepts| {
-            serde_json::from_str(&value.to_json()).is_ok_and(|value| accepts(&value))
-        })
+        self.accepts
+            .is_none_or(|accepts| to_value(&value.to_json()).is_ok_and(|value| accepts(&value)))
     }
 
     /// Whether the object may have an undeclared marker member.
