@@ -9,7 +9,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
-use super::list_result::{ListResult, list_all};
+use super::list_result::{ListResult, list_all, list_before};
+use super::pages::{EarlierItems, Page};
 use super::selected_handler::SelectedHandler;
 use super::view::View;
 
@@ -39,30 +40,48 @@ impl SelectedHandler<'_> {
         self.on_demand_view().is_some()
     }
 
-    /// Adds `describe_tools` and `search_tools` to the last page of the list, as far as the view has them.
+    /// The page, with `describe_tools` and `search_tools` if it is the last one and as far as the view has them.
     ///
-    /// If the list has earlier pages, their tools are listed again in `context`. A page that is the whole list needs
-    /// no second one, which could differ from it.
-    pub(super) async fn add_directory_tools(
+    /// The handler lists each page once: those before this one in `context`, unless they are known.
+    pub(super) async fn with_directory_tools(
         &self,
-        list: &mut ListToolsResult,
+        page: Page<ListToolsResult>,
         context: Option<&RequestContext<RoleServer>>,
-    ) -> Result<(), ErrorData> {
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut list = page.list;
         let Some(view) = self.on_demand_view() else {
-            return Ok(());
+            return Ok(list);
         };
         if list.next_cursor.is_some() {
-            return Ok(());
+            return Ok(list);
         }
-        let definitions = match context {
-            None => definitions(view, &list.tools.iter()),
-            Some(context) => {
-                let seen = self.seen_tools(view, context).await?;
-                definitions(view, &seen.iter().map(|tool| &tool.shown))
+        let (earlier, has_page) = match (page.earlier, context) {
+            (EarlierItems::BeforeCursor(cursor), Some(context)) => {
+                self.tools_before(view, &cursor, context).await?
             }
+            (EarlierItems::Known(tools), _) => (tools, false),
+            (EarlierItems::BeforeCursor(_), None) => (Vec::new(), false),
         };
+        let on_page = if has_page { &[] } else { list.tools.as_slice() };
+        let shown: Vec<&Tool> = earlier.iter().chain(on_page).collect();
+        let definitions = definitions(view, &shown.iter().copied());
         list.tools.extend(definitions);
-        Ok(())
+        Ok(list)
+    }
+
+    /// The tools that the client sees on the handler's pages before the one at `cursor`. If the handler has no such page
+    /// any more, its whole list and true.
+    async fn tools_before(
+        &self,
+        view: &View,
+        cursor: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(Vec<Tool>, bool), ErrorData> {
+        let handler = &*self.handler.inner;
+        let (tools, is_found) =
+            list_before::<ListToolsResult>(handler, Some(cursor), context).await?;
+        let seen = self.seen_among(tools, view, context).into_iter();
+        Ok((seen.map(|tool| tool.shown).collect(), !is_found))
     }
 
     /// The answer, if the request calls `describe_tools` or `search_tools`.
@@ -103,6 +122,16 @@ impl SelectedHandler<'_> {
         context: &RequestContext<RoleServer>,
     ) -> Result<Vec<SeenTool>, ErrorData> {
         let tools = list_all::<ListToolsResult>(&*self.handler.inner, context).await?;
+        Ok(self.seen_among(tools, view, context))
+    }
+
+    /// Those of the handler's `tools` that the client sees in the view.
+    fn seen_among(
+        &self,
+        tools: Vec<Tool>,
+        view: &View,
+        context: &RequestContext<RoleServer>,
+    ) -> Vec<SeenTool> {
         let permissions = self.permissions.map(|permissions| permissions.of(context));
         let server = &self.handler.server_name;
         let seen = tools.into_iter().filter(|tool| {
@@ -117,7 +146,7 @@ impl SelectedHandler<'_> {
                 shown: view.select_tool(tool)?,
             })
         });
-        Ok(seen.collect())
+        seen.collect()
     }
 }
 

@@ -123,6 +123,17 @@ pub(super) async fn list_all<L: ListResult>(
     handler: &dyn DynHandler,
     context: &RequestContext<RoleServer>,
 ) -> Result<Vec<L::Item>, ErrorData> {
+    let (items, _) = list_before::<L>(handler, None, context).await?;
+    Ok(items)
+}
+
+/// Reads the pages of the handler's list that come before the page at `cursor`; also returns whether that page was
+/// found. If it was not, these are all pages.
+pub(super) async fn list_before<L: ListResult>(
+    handler: &dyn DynHandler,
+    cursor: Option<&str>,
+    context: &RequestContext<RoleServer>,
+) -> Result<(Vec<L::Item>, bool), ErrorData> {
     let mut all = Vec::new();
     let mut params = None;
     for _ in 0..MAX_PAGES {
@@ -132,9 +143,12 @@ pub(super) async fn list_all<L: ListResult>(
         let Some(next) = list.cursor().take() else {
             break;
         };
+        if Some(next.as_str()) == cursor {
+            return Ok((all, true));
+        }
         params = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
     }
-    Ok(all)
+    Ok((all, false))
 }
 
 /// The largest number of pages read from one handler, so that a repeated cursor cannot loop

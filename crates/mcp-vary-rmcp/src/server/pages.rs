@@ -17,13 +17,27 @@ use super::selected_handler::SelectedHandler;
 use super::variant_handler::VariantHandler;
 use super::variant_set::VariantSet;
 
+/// A page of a list, and what the client sees before it.
+pub(super) struct Page<L: ListResult> {
+    pub(super) list: L,
+    pub(super) earlier: EarlierItems<L>,
+}
+
+/// The items on the pages before a page.
+pub(super) enum EarlierItems<L: ListResult> {
+    /// As the client sees them.
+    Known(Vec<L::Item>),
+    /// Those of the handler's pages before the one with this cursor.
+    BeforeCursor(String),
+}
+
 /// Returns the page that `params` ask for.
 pub(super) async fn page<L: ListResult>(
     variants: Option<&VariantSet>,
     active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
     context: RequestContext<RoleServer>,
-) -> Result<L, ErrorData> {
+) -> Result<Page<L>, ErrorData> {
     let (Some(variants), Some(variant)) = (variants, active.variant) else {
         return handler_page::<L>(active, params, context).await;
     };
@@ -40,7 +54,7 @@ pub(super) async fn page<L: ListResult>(
         None => None,
     };
     let is_modern = era(&context) == Era::Modern;
-    let mut list = match variants.page_size {
+    let mut page = match variants.page_size {
         None => {
             let params =
                 cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
@@ -49,6 +63,7 @@ pub(super) async fn page<L: ListResult>(
         Some(size) => sized_page::<L>(active, cursor.as_deref(), size, &context).await,
     }
     .map_err(|error| with_active_variant(error, Some(variant)))?;
+    let list = &mut page.list;
     if let Some(next) = list.cursor() {
         *next = seal(&variants.keys, &binding, next);
     }
@@ -58,7 +73,7 @@ pub(super) async fn page<L: ListResult>(
         *ttl = Some(0);
         *scope = Some(CacheScope::Private);
     }
-    Ok(list)
+    Ok(page)
 }
 
 /// One of the handler's pages, after the view and the permissions.
@@ -66,7 +81,8 @@ async fn handler_page<L: ListResult>(
     active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
     context: RequestContext<RoleServer>,
-) -> Result<L, ErrorData> {
+) -> Result<Page<L>, ErrorData> {
+    let cursor = params.as_ref().and_then(|params| params.cursor.clone());
     let request = L::request(params);
     // Copying a context is expensive, and only permissions need it after the request.
     let permissions = active
@@ -79,7 +95,11 @@ async fn handler_page<L: ListResult>(
         .as_ref()
         .map(|(permissions, context)| permissions.of(context));
     *list.items() = filter_items::<L>(items, active.handler, permissions.as_ref());
-    Ok(list)
+    let earlier = match cursor {
+        None => EarlierItems::Known(Vec::new()),
+        Some(cursor) => EarlierItems::BeforeCursor(cursor),
+    };
+    Ok(Page { list, earlier })
 }
 
 /// A page of the configured size; the cursor is the position of its first item.
@@ -88,16 +108,19 @@ async fn sized_page<L: ListResult>(
     cursor: Option<&str>,
     size: NonZeroUsize,
     context: &RequestContext<RoleServer>,
-) -> Result<L, ErrorData> {
-    let items =
+) -> Result<Page<L>, ErrorData> {
+    let mut items =
         visible_items::<L>(active.handler, active.permissions.map(Arc::as_ref), context).await?;
     // The cursor was sealed here, so it is a number. If the list is shorter now, the page is empty.
     let first = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let end = size.get().saturating_add(first);
     let mut list = L::default();
     *list.cursor() = (end < items.len()).then(|| end.to_string());
-    *list.items() = items.into_iter().skip(first).take(size.get()).collect();
-    Ok(list)
+    let mut from_first = items.split_off(first.min(items.len()));
+    from_first.truncate(size.get());
+    *list.items() = from_first;
+    let earlier = EarlierItems::Known(items);
+    Ok(Page { list, earlier })
 }
 
 /// All items of a list that the client may see, as the view shows them.

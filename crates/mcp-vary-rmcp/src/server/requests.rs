@@ -82,7 +82,8 @@ impl VaryServer {
         mut context: RequestContext<RoleServer>,
     ) -> Result<L, ErrorData> {
         let active = self.begin_request(&mut context)?;
-        page(self.variants(), &active, params, context).await
+        let page = page(self.variants(), &active, params, context).await?;
+        Ok(page.list)
     }
 
     /// A page of the tools. The last one has `describe_tools` and `search_tools`, if the view has
@@ -95,11 +96,8 @@ impl VaryServer {
         let active = self.begin_request(&mut context)?;
         let has_earlier_pages = params.as_ref().is_some_and(|page| page.cursor.is_some());
         let earlier = (active.is_on_demand() && has_earlier_pages).then(|| context.clone());
-        let mut list: ListToolsResult = page(self.variants(), &active, params, context).await?;
-        active
-            .add_directory_tools(&mut list, earlier.as_ref())
-            .await?;
-        Ok(list)
+        let page = page(self.variants(), &active, params, context).await?;
+        active.with_directory_tools(page, earlier.as_ref()).await
     }
 
     /// Calls a tool in the selected variant.

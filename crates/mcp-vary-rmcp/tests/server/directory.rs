@@ -324,6 +324,71 @@ async fn a_handler_lists_its_tools_once_for_each_list() {
     }
 }
 
+/// A handler with pages of its own: a tool on each.
+#[derive(Clone)]
+struct PagedNotes(Notes);
+
+impl ServerHandler for PagedNotes {
+    async fn list_tools(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = params.and_then(|params| params.cursor);
+        let at: usize = cursor.map_or(0, |cursor| cursor.parse().unwrap());
+        let mut list = self.0.list_tools(None, context).await?;
+        list.next_cursor = (at + 1 < list.tools.len()).then(|| (at + 1).to_string());
+        list.tools = list.tools.into_iter().skip(at).take(1).collect();
+        Ok(list)
+    }
+}
+
+/// SV-11: the names of the tools that Vary adds depend on all pages, and the handler lists none of them twice for one
+/// request.
+#[tokio::test]
+async fn a_handler_lists_each_page_once_for_each_request() {
+    let own = json!({"name": "describe_tools", "inputSchema": {"type": "object"}});
+    for (size, pages, lists_of_last) in [(None, 4, 4), (Some(1), 4, 1), (Some(3), 2, 1)] {
+        let notes = notes();
+        notes.0.lock().unwrap().insert(0, tool(own.clone()));
+        let view = View::new()
+            .with_schemas(SchemaStyle::OnDemand)
+            .with_search_above(3);
+        let handler = match size {
+            None => VariantHandler::new(PagedNotes(notes.clone())),
+            Some(_) => VariantHandler::new(notes.clone()),
+        };
+        let mut server =
+            VaryServer::builder().with_variant(variant("directory"), handler.with_view(view));
+        if let Some(size) = size {
+            server = server.with_page_size(NonZeroUsize::new(size).unwrap());
+        }
+        let client = connect(&server.build().unwrap(), WAYS[0]).await;
+        let mut names = Vec::new();
+        let mut params = json!({});
+        for page in 1..=pages {
+            let before = notes.1.load(Ordering::Relaxed);
+            let list = client.under("directory", "tools/list", params).await;
+            let list = list.unwrap();
+            let lists = notes.1.load(Ordering::Relaxed) - before;
+            let expected = if page == pages { lists_of_last } else { 1 };
+            assert_eq!(lists, expected, "page {page} of size {size:?}");
+            names.extend(crate::support::names(&list["tools"]));
+            params = json!({"cursor": list["nextCursor"]});
+        }
+        assert_eq!(params["cursor"], Value::Null);
+        let expected = [
+            "describe_tools",
+            "write",
+            "wipe",
+            "find",
+            "vary_describe_tools",
+            "search_tools",
+        ];
+        assert_eq!(names, expected, "{size:?}");
+    }
+}
+
 /// SV-11: a search finds what the handler lists at that moment.
 #[tokio::test]
 async fn a_search_follows_the_handlers_list() {
