@@ -1,5 +1,6 @@
 //! The schema says what the reader does.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::LazyLock;
@@ -398,58 +399,75 @@ fn values_for(shape: &Value, seen: &mut BTreeSet<String>) -> Vec<Value> {
     telling.as_array().unwrap().clone()
 }
 
-/// What the reader says of a file when the variable `V` is what would do best.
-fn refused(file: &Value) -> Vec<String> {
+/// What the reader says of a file when the variable `V` has the best of `values`, which begin at `start`.
+///
+/// A value with which the reader says nothing is the best, and where the reader does not ask for `V` all are the same.
+/// The others are not read then. `start` becomes the place of the last value that was read: for the next file with the
+/// same key it is often the best one.
+fn refused(file: &Value, values: &[&str], start: &mut usize) -> Vec<String> {
     let text = file.to_string();
-    let said = |v: &str| match Source::new("x.json", &text).read(&|_| Some(v.to_owned())) {
-        Ok(_) => Vec::new(),
-        Err(diagnostics) => diagnostics
-            .all
-            .into_iter()
-            .map(|diagnostic| diagnostic.what)
-            .collect(),
-    };
-    const BEST: &[&str] = &[
-        "8",
-        "30s",
-        "on",
-        "off",
-        "http://x/",
-        "standard",
-        "stable",
-        "full",
-        "gemini",
-        "content",
-        "session",
-        "never",
-        "as-needed",
-        "stdio",
-        "strict",
-        "absent",
-        "human",
-        "2027-01-31",
-        "https://idp.example",
-        "endpoint",
-        "principal",
-        "calls",
-        "600/min",
-        "a",
-        "required",
-        "stdout",
-        "plain",
-        "drop",
-        "0000000000000000000000000000000000000000000000000000000000000000",
-    ];
-    let tries = if text.contains("${") { BEST } else { &[""] };
-    let said = tries.iter().map(|v| said(v));
-    let rank = |said: &Vec<String>| {
+    let mut best: Option<Vec<String>> = None;
+    let rank = |said: &[String]| {
         (
             said.len(),
             !said.iter().all(|what| is_left_to_the_reader(what)),
         )
     };
-    said.min_by_key(rank).unwrap()
+    let first = *start;
+    for place in (0..values.len()).map(|at| (first + at) % values.len()) {
+        let is_asked = Cell::new(false);
+        let variable = |_: &str| {
+            is_asked.set(true);
+            Some(values[place].to_owned())
+        };
+        *start = place;
+        let said = match Source::new("x.json", &text).read(&variable) {
+            Ok(_) => return Vec::new(),
+            Err(diagnostics) => diagnostics.all.into_iter(),
+        };
+        let said: Vec<_> = said.map(|diagnostic| diagnostic.what).collect();
+        if best.as_ref().is_none_or(|best| rank(&said) < rank(best)) {
+            best = Some(said);
+        }
+        if !is_asked.get() {
+            break;
+        }
+    }
+    best.unwrap()
 }
+
+/// The values of the variable `V`.
+const BEST: &[&str] = &[
+    "8",
+    "30s",
+    "on",
+    "off",
+    "http://x/",
+    "standard",
+    "stable",
+    "full",
+    "gemini",
+    "content",
+    "session",
+    "never",
+    "as-needed",
+    "stdio",
+    "strict",
+    "absent",
+    "human",
+    "2027-01-31",
+    "https://idp.example",
+    "endpoint",
+    "principal",
+    "calls",
+    "600/min",
+    "a",
+    "required",
+    "stdout",
+    "plain",
+    "drop",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+];
 
 /// What cannot be told from the shape of a file.
 const LEFT_TO_THE_READER: &[&str] = &[
@@ -526,10 +544,14 @@ fn compared(tried: &[(&str, String, Value)], validator: &jsonschema::Validator) 
     // What stands for a part of a value cannot be known.
     let is_open = |value: &Value| ["x${V}", "$$${V}"].iter().any(|open| value == open);
     let mut found = Compared::default();
+    let mut start = 0;
     for (place, key, value) in tried {
         let file = file_with(place, key, value);
         let valid = validator.is_valid(&file);
-        let said = refused(&file);
+        let said = match valid && is_open(value) {
+            true => refused(&file, &BEST[..1], &mut 0),
+            false => refused(&file, BEST, &mut start),
+        };
         if !valid && said.is_empty() {
             let wrong = format!("{place}/{key}: {value} is refused by the schema alone");
             found.wrong.push(wrong);
