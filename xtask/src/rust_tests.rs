@@ -1,5 +1,6 @@
 //! The phase that runs all Rust tests: several test binaries at once, and the doctests beside them.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
@@ -73,8 +74,7 @@ impl Job {
     }
 }
 
-/// The doctests, which are compiled one package after another, then all test binaries, the largest first: it tends to
-/// take the longest.
+/// The doctests, which are compiled one package after another, then all test binaries, those that take the longest first.
 fn jobs(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
     let compile = ["test", "--workspace", "--no-run"];
     let log = workspace.scratch("tests-build.log")?;
@@ -86,9 +86,36 @@ fn jobs(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
     let list = process::output(&mut list, LIMIT)?;
     let mut binaries = binaries(&list);
     let size = |binary: &TestBinary| fs::metadata(&binary.program).map_or(0, |found| found.len());
-    binaries.sort_by_key(|binary| std::cmp::Reverse(size(binary)));
+    sort_longest_first(&mut binaries, size)?;
     let binaries = binaries.into_iter().map(Job::Binary);
     Ok([Job::Doctests].into_iter().chain(binaries).collect())
+}
+
+/// The test binaries that take the longest, longest first. Each would run alone at the end if it started late, since
+/// not all of them are large.
+const LONGEST: &[&str] = &[
+    "mcp-vary-cli commands",
+    "mcp-vary-gateway access",
+    "mcp-vary-conformance checks",
+];
+
+/// Sorts [`LONGEST`] to the start. The others follow, the largest first: it tends to take the longest.
+fn sort_longest_first(
+    binaries: &mut [TestBinary],
+    size: impl Fn(&TestBinary) -> u64,
+) -> Result<(), String> {
+    for name in LONGEST {
+        if !binaries.iter().any(|binary| binary.name == *name) {
+            return Err(format!(
+                "there is no test binary `{name}`: remove it from `LONGEST` in xtask/src/rust_tests.rs, or rename it there"
+            ));
+        }
+    }
+    binaries.sort_by_key(|binary| {
+        let place = LONGEST.iter().position(|name| *name == binary.name);
+        (place.unwrap_or(LONGEST.len()), Reverse(size(binary)))
+    });
+    Ok(())
 }
 
 /// The test binaries in cargo's messages.
@@ -285,6 +312,29 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out
             package: "/w/crates/a".into(),
         };
         assert_eq!(binaries(&messages.join("\n")), [expected]);
+    }
+
+    #[test]
+    fn the_longest_binaries_start_first_and_then_the_largest() {
+        let binary = |name: &str| TestBinary {
+            name: name.to_owned(),
+            program: PathBuf::new(),
+            package: PathBuf::new(),
+        };
+        let names = ["b", "ccc"]
+            .into_iter()
+            .chain(LONGEST.iter().rev().copied());
+        let mut binaries: Vec<_> = names.map(binary).collect();
+        let size = |binary: &TestBinary| binary.name.len() as u64;
+        sort_longest_first(&mut binaries, size).unwrap();
+        let sorted: Vec<_> = binaries.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(sorted, [LONGEST, &["ccc", "b"]].concat());
+
+        let error = sort_longest_first(&mut binaries[1..], size).unwrap_err();
+        assert!(
+            error.starts_with("there is no test binary `mcp-vary-cli commands`"),
+            "{error}"
+        );
     }
 
     #[test]
