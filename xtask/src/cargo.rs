@@ -1,5 +1,6 @@
 //! The phases that are one cargo command.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -13,54 +14,49 @@ use crate::workspace::Workspace;
 /// Only for commands that hang: a clean build on two slow cores takes less.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
+/// The feature with which the fuzz targets are compiled.
+pub(crate) const FUZZ_TARGETS: &str = "mcp-vary-fuzz/targets";
+
 /// Formatting.
 pub(crate) fn format(workspace: &Workspace) -> Outcome {
-    phase(workspace, "format", &["fmt", "--all", "--check"], None)
+    phase(workspace, "format", &["fmt", "--all", "--check"], [])
 }
 
-/// The lints.
+/// The lints, and whether the fuzz targets compile.
+///
+/// The targets are checked here so that what they use is compiled once for both: a command of their own would give it other
+/// features.
 pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
-    let arguments = &[
+    let arguments = [
         "clippy",
         "--workspace",
         "--all-targets",
+        "--features",
+        FUZZ_TARGETS,
         "--",
         "-D",
         "warnings",
     ];
-    phase(workspace, "clippy", arguments, None)
+    // Only linking needs the C++ of libFuzzer. With another file in its place, it is not compiled.
+    let in_place_of_libfuzzer = workspace.path("fuzz/Cargo.toml").into();
+    let variables = [("CUSTOM_LIBFUZZER_PATH", in_place_of_libfuzzer)];
+    phase(workspace, "clippy", &arguments, variables)
 }
 
 /// The reference.
-pub(crate) fn doc(workspace: &Workspace) -> Outcome {
-    let arguments = &["doc", "--workspace", "--no-deps"];
-    phase(
-        workspace,
-        "doc",
-        arguments,
-        Some(("RUSTDOCFLAGS", "-D warnings")),
-    )
-}
-
-/// Compiles the fuzz targets. They are a separate workspace, which no other phase checks.
 ///
-/// Its lock file is not updated, so that the phase fails if a new dependency is missing there.
-pub(crate) fn fuzz(workspace: &Workspace) -> Outcome {
-    let manifest = "fuzz/Cargo.toml";
-    let arguments = [
-        "check",
-        "--locked",
-        "--manifest-path",
-        manifest,
-        "--target-dir",
-        "target",
+/// Crates that others use are read as clippy has compiled them. With other variables than these of `cargo clippy -- -D
+/// warnings`, cargo would compile them again.
+pub(crate) fn doc(workspace: &Workspace) -> Outcome {
+    let driver = Path::new(env!("CARGO")).with_file_name("clippy-driver");
+    let lints = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+    let variables = [
+        ("RUSTC_WORKSPACE_WRAPPER", driver.into()),
+        ("CLIPPY_ARGS", lints.into()),
+        ("RUSTDOCFLAGS", "-D warnings".into()),
     ];
-    let mut outcome = phase(workspace, "fuzz", &arguments, None);
-    for failure in &mut outcome.failures {
-        let fix = format!("if the lock file is old: cargo check --manifest-path {manifest}");
-        *failure = format!("{}\n{fix}", failure.trim_end());
-    }
-    outcome
+    let arguments = ["doc", "--workspace", "--no-deps"];
+    phase(workspace, "doc", &arguments, variables)
 }
 
 /// Every target of the workspace.
@@ -112,15 +108,15 @@ pub(crate) fn compiled(command: &mut Command, log: &Path) -> Result<(), String> 
     process::run(command, log, LIMIT).map_err(|error| with_first_errors(&error, log))
 }
 
-fn phase(
+fn phase<const N: usize>(
     workspace: &Workspace,
     name: &str,
     arguments: &[&str],
-    variable: Option<(&str, &str)>,
+    variables: [(&str, OsString); N],
 ) -> Outcome {
     let result = workspace.scratch(&format!("{name}.log")).and_then(|log| {
         let mut command = cargo(workspace);
-        command.args(arguments).envs(variable);
+        command.args(arguments).envs(variables);
         compiled(&mut command, &log)
     });
     Outcome::of(result)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::cargo;
+use crate::cargo::{self, FUZZ_TARGETS};
 use crate::outcome::no_findings;
 use crate::process;
 use crate::workspace::Workspace;
@@ -11,7 +11,8 @@ use crate::workspace::Workspace;
 /// The features of a crate in each way in which it is built, by its name and version.
 type Features = BTreeMap<String, BTreeSet<String>>;
 
-/// Every dependency of xtask has the features that it has in the tests of the workspace.
+/// Every dependency of xtask has the features that it has in the tests of the workspace. The fuzz targets, which the lints
+/// include, change none of them.
 ///
 /// If one differs, cargo compiles it and all that use it twice: for xtask, and for the tests.
 pub(super) fn shared(workspace: &Workspace) -> Result<(), String> {
@@ -20,7 +21,17 @@ pub(super) fn shared(workspace: &Workspace) -> Result<(), String> {
         &["--package", "xtask", "--edges", "normal,build"],
     )?;
     let of_tests = features(workspace, &["--workspace"])?;
-    no_findings(&differences(&of_xtask, &of_tests))
+    let of_lints = features(workspace, &["--workspace", "--features", FUZZ_TARGETS])?;
+    let mut findings = differences("xtask", &of_xtask, &of_tests);
+    let of_fuzz_targets = common(of_lints, &of_tests);
+    findings.extend(differences("the fuzz targets", &of_fuzz_targets, &of_tests));
+    no_findings(&findings)
+}
+
+/// What `features` has of the crates in `others`, without the package that has the feature itself.
+fn common(mut features: Features, others: &Features) -> Features {
+    features.retain(|name, _| others.contains_key(name) && !name.starts_with("mcp-vary-fuzz "));
+    features
 }
 
 /// What `cargo tree` lists.
@@ -50,9 +61,10 @@ fn parsed(tree: &str) -> Features {
     features
 }
 
-fn differences(of_xtask: &Features, of_tests: &Features) -> Vec<String> {
+/// The features in `found` that the tests do not have; `user` is what has them.
+fn differences(user: &str, found: &Features, of_tests: &Features) -> Vec<String> {
     let none = BTreeSet::new();
-    let all = of_xtask.iter().flat_map(|(name, ways)| {
+    let all = found.iter().flat_map(|(name, ways)| {
         let in_tests = of_tests.get(name).unwrap_or(&none);
         ways.difference(in_tests)
             .map(move |way| (name, way, in_tests))
@@ -60,7 +72,7 @@ fn differences(of_xtask: &Features, of_tests: &Features) -> Vec<String> {
     let findings = all.map(|(name, way, in_tests)| {
         let in_tests: Vec<String> = in_tests.iter().map(|way| format!("[{way}]")).collect();
         format!(
-            "`{name}` has the features [{way}] for xtask and {} for the tests; name those that differ in xtask/Cargo.toml",
+            "`{name}` has the features [{way}] for {user} and {} for the tests; name those that differ in xtask/Cargo.toml",
             in_tests.join(" or ")
         )
     });
@@ -79,7 +91,7 @@ xtask v0.1.0 (/w/xtask) []
 ";
 
     fn compared(xtask: &str) -> Vec<String> {
-        differences(&parsed(xtask), &parsed(TESTS))
+        differences("xtask", &parsed(xtask), &parsed(TESTS))
     }
 
     #[test]
@@ -92,5 +104,14 @@ xtask v0.1.0 (/w/xtask) []
     fn a_crate_with_fewer_features_is_a_finding_with_its_fix() {
         let finding = "`tokio v1.0.0` has the features [net] for xtask and [fs,net] for the tests; name those that differ in xtask/Cargo.toml";
         assert_eq!(compared("tokio v1.0.0 [net]"), [finding]);
+    }
+
+    #[test]
+    fn the_fuzz_targets_may_add_crates_and_change_none() {
+        let lints = "libfuzzer-sys v0.4.0 []\nmcp-vary-fuzz v0.1.0 (/w/fuzz) [targets]\nsyn v3.0.0 (proc-macro) []\n";
+        let tests = parsed(&format!("{TESTS}mcp-vary-fuzz v0.1.0 (/w/fuzz) []\n"));
+        let found = common(parsed(lints), &tests);
+        let finding = "`syn v3.0.0 (proc-macro)` has the features [] for the fuzz targets and [full] for the tests; name those that differ in xtask/Cargo.toml";
+        assert_eq!(differences("the fuzz targets", &found, &tests), [finding]);
     }
 }

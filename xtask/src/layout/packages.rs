@@ -283,6 +283,12 @@ pub(super) const RULES: &[Rule] = &[
         banned: &[],
     },
     Rule {
+        package: "mcp-vary-fuzz",
+        uses: &["fuzz-checks"],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
         package: "fixture-server",
         uses: &[],
         rmcp: true,
