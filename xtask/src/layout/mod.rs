@@ -7,6 +7,7 @@ mod features;
 mod folders;
 mod lengths;
 mod sources;
+mod test_binaries;
 
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
@@ -21,6 +22,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("dependencies", packages::arrows(&packages)),
         ("the protocol crate", packages::pure(workspace)),
         ("features", features::shared(workspace)),
+        ("test binaries", test_binaries::needed(workspace, &packages)),
         ("effects", sources::effects(workspace)),
         ("paths", sources::paths(workspace)),
         ("circles", folders::circles(workspace, &packages)),

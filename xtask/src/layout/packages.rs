@@ -345,23 +345,31 @@ struct Dependency {
     kind: Option<String>,
 }
 
+/// What cargo compiles of a package.
 #[derive(Deserialize)]
-struct Target {
-    kind: Vec<String>,
-    src_path: String,
+pub(super) struct Target {
+    pub(super) kind: Vec<String>,
+    pub(super) src_path: String,
+    /// Whether `cargo test` builds a test binary of it.
+    pub(super) test: bool,
 }
 
 impl Package {
     /// The crate roots of its libraries and binaries.
     pub(crate) fn roots(&self) -> Vec<String> {
+        let targets = self.shipped_targets();
+        targets.map(|target| target.src_path.clone()).collect()
+    }
+
+    /// Its libraries and binaries.
+    pub(super) fn shipped_targets(&self) -> impl Iterator<Item = &Target> {
         let shipped = |target: &&Target| {
             target
                 .kind
                 .iter()
                 .any(|kind| kind == "lib" || kind == "bin")
         };
-        let shipped = self.targets.iter().filter(shipped);
-        shipped.map(|target| target.src_path.clone()).collect()
+        self.targets.iter().filter(shipped)
     }
 }
 
