@@ -30,6 +30,9 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     } else {
         Command::new(program)
     };
+    // Python compiles a package when it first imports it. Without this variable it keeps the result: the tests start
+    // hundreds of processes with the same packages.
+    command.env_remove("PYTHONDONTWRITEBYTECODE");
     command.process_group(0).stdin(Stdio::null());
     command
 }

@@ -16,6 +16,7 @@ pub(crate) struct Workspace {
     built: OnceLock<Result<(), String>>,
     npm: OnceLock<Result<(), String>>,
     python: OnceLock<Result<(), String>>,
+    uv: OnceLock<Result<PathBuf, String>>,
 }
 
 impl Workspace {
@@ -28,6 +29,7 @@ impl Workspace {
             built: OnceLock::new(),
             npm: OnceLock::new(),
             python: OnceLock::new(),
+            uv: OnceLock::new(),
         }
     }
 
@@ -61,6 +63,15 @@ impl Workspace {
     /// When they cannot be installed.
     pub(crate) fn python(&self) -> Result<(), String> {
         self.python.get_or_init(|| python::install(self)).clone()
+    }
+
+    /// The program `uv`, installed once; other callers wait until it is done.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be installed.
+    pub(crate) fn uv(&self) -> Result<PathBuf, String> {
+        self.uv.get_or_init(|| python::install_uv(self)).clone()
     }
 
     /// A binary of the workspace, built.

@@ -28,9 +28,6 @@ const LAUNCHERS: [(&str, &str); 2] = [
     ("uvx", "uvx --from ./mcp_vary-*.whl vary"),
 ];
 
-/// `uv`, pinned.
-const UV: &str = "tests/interop/requirements-uv.txt";
-
 /// The versions of the servers that `uvx` starts.
 const SERVERS: &str = "tests/interop/requirements-uvx.txt";
 
@@ -74,7 +71,7 @@ fn tried(
 /// The page, with all that its commands need installed.
 fn prepared(workspace: &Workspace) -> Result<String, String> {
     workspace.npm()?;
-    python::install_into(workspace, "uv", UV)?;
+    workspace.uv()?;
     let page = workspace.read(PAGE)?;
     for (tool, launcher) in LAUNCHERS {
         if !page.contains(&format!("`{launcher}`")) {
@@ -192,14 +189,13 @@ impl Tutorial<'_> {
 
     /// A shell in the place, with nothing of the user's but the programs.
     fn shell(&self, command: &str) -> Result<Command, String> {
-        let scratch = |name: &str| self.workspace.scratch(name);
         let mut shell = process::command("sh");
         shell.args(["-c", command]).current_dir(&self.place);
         shell
             .env("PATH", self.path()?)
             .env("HOME", &self.place)
             .env("MCP_INSPECTOR_SECRET_STORE", "memory")
-            .env("UV_CACHE_DIR", scratch("six-commands/uv")?)
+            .env("UV_CACHE_DIR", python::uv_cache(self.workspace)?)
             .env("UV_CONSTRAINT", self.workspace.path(SERVERS))
             .env("npm_config_cache", self.place.join("npm"))
             .env("npm_config_offline", "true");
@@ -208,13 +204,13 @@ impl Tutorial<'_> {
 
     /// `PATH` with `uvx`, and with the pinned Node.
     fn path(&self) -> Result<OsString, String> {
-        let uvx = python::program(self.workspace, "uv", "uvx")?;
+        let uv = self.workspace.uv()?;
         let node = self
             .workspace
             .path(npm::DIRECTORY)
             .join("node_modules/.bin");
         let before = env::var_os("PATH").unwrap_or_default();
-        let first = uvx.parent().map(Path::to_owned).into_iter().chain([node]);
+        let first = uv.parent().map(Path::to_owned).into_iter().chain([node]);
         env::join_paths(first.chain(env::split_paths(&before))).map_err(|error| error.to_string())
     }
 
