@@ -1,4 +1,4 @@
-// The Inspector's command line: one process for each request. It declares no extensions.
+// The Inspector's command line: each request connects anew. It declares no extensions.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -8,30 +8,51 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { check, job } from "./checks.mjs";
+import { runCli } from "./node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js";
 
 const { url, command, era, ...rest } = job();
 const inspector = fileURLToPath(new URL("node_modules/.bin/mcp-inspector", import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "inspector-"));
 const servers = join(directory, "mcp.json");
 
+process.env.MCP_CLIENT_CONFIG_PATH = join(directory, "client.json");
+process.env.MCP_INSPECTOR_SECRET_STORE = "memory";
+
 const [program, ...args] = command ?? [];
 const server = url ? { type: "http", url } : { command: program, args };
 writeFileSync(servers, JSON.stringify({ mcpServers: { vary: server } }));
 
+/** What a command of the Inspector prints. */
 async function ask(method, ...options) {
-  const run = promisify(execFile);
-  const base = ["--cli", "--config", servers, "--server", "vary", "--protocol-era", era];
-  const env = {
-    ...process.env,
-    MCP_CLIENT_CONFIG_PATH: join(directory, "client.json"),
-    MCP_INSPECTOR_SECRET_STORE: "memory",
-  };
+  const args = ["--config", servers, "--server", "vary", "--protocol-era", era, "--method", method, ...options];
+  // The first request of a job starts a process as users do, which takes longer to load the Inspector than to use it.
+  const printed = method === "initialize" ? await started(args) : await called(args);
+  return JSON.parse(printed);
+}
+
+async function started(args) {
   try {
-    const { stdout } = await run(inspector, [...base, "--method", method, ...options], { env });
-    return JSON.parse(stdout);
+    return (await promisify(execFile)(inspector, ["--cli", ...args])).stdout;
   } catch (error) {
     throw new Error((error.stderr || error.stdout || error.message).trim().slice(-600));
   }
+}
+
+/** What the function behind the command prints: it reads the arguments, connects, asks, prints and disconnects. */
+async function called(args) {
+  const { write } = process.stdout;
+  let printed = "";
+  process.stdout.write = (text, written) => {
+    printed += text;
+    written?.();
+    return true;
+  };
+  try {
+    await runCli([process.execPath, inspector, ...args]);
+  } finally {
+    process.stdout.write = write;
+  }
+  return printed;
 }
 
 /** `_meta` members as options. */
