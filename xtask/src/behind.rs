@@ -5,13 +5,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::fork_server::ForkServers;
 use crate::server::{Server, StartingServer};
 use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
 /// Starts the gateways in front of the servers. Returns the scripts' argument about them, by the names that the scripts
 /// know, and the servers, which must run as long as the scripts.
-pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
+pub(crate) fn begun(
+    workspace: &Workspace,
+    vary: &Path,
+    forks: &ForkServers,
+) -> Result<(Value, Vec<Server>), String> {
     let fixture = workspace.binary("fixture-server")?;
     let fixture = fixture.to_str().unwrap_or("fixture-server");
     let mut targets = vec![
@@ -38,9 +43,21 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Se
         Ok(())
     };
     begin("everything", &["node", "everything-http.mjs"])?;
-    for (name, [program, script]) in of_both_eras(workspace)? {
-        targets.push((name.to_owned(), stdio(&[&program, &script])));
-        begin(name, &[&program, &script, "http"])?;
+    for (name, environment, script) in OF_BOTH_ERAS {
+        let program = match environment {
+            Some(environment) => python::program(workspace, environment, "python")?,
+            None => "node".into(),
+        };
+        let program = program.display().to_string();
+        let command = match environment {
+            Some(environment) => forks.command(workspace, environment, script)?,
+            None => vec![program.clone(), script.to_owned()],
+        };
+        targets.push((
+            name.to_owned(),
+            json!({"command": command[0], "args": command[1..]}),
+        ));
+        begin(name, &[&program, script, "http"])?;
     }
     let mut running = Vec::new();
     for (name, server) in starting {
@@ -87,27 +104,13 @@ fn stdio(command: &[&str]) -> Value {
     json!({"command": command[0], "args": command[1..]})
 }
 
-/// The servers of both eras, each with a different SDK, and the commands that start them.
-fn of_both_eras(workspace: &Workspace) -> Result<[(&'static str, [String; 2]); 3], String> {
-    let python = |environment| {
-        let python = python::program(workspace, environment, "python")?;
-        Ok::<_, String>(python.display().to_string())
-    };
-    Ok([
-        (
-            "typescript-sdk",
-            ["node".to_owned(), "sdk-server.mjs".to_owned()],
-        ),
-        (
-            "python-sdk",
-            [python("python")?, "sdk_server.py".to_owned()],
-        ),
-        (
-            "fastmcp",
-            [python(python::FASTMCP)?, "fastmcp_server.py".to_owned()],
-        ),
-    ])
-}
+/// The servers of both eras, each with a different SDK: its name, its environment if it is in Python, and its script.
+/// Over stdio each client of the gateway starts one.
+const OF_BOTH_ERAS: [(&str, Option<&str>, &str); 3] = [
+    ("typescript-sdk", None, "sdk-server.mjs"),
+    ("python-sdk", Some("python"), "sdk_server.py"),
+    ("fastmcp", Some(python::FASTMCP), "fastmcp_server.py"),
+];
 
 /// Longer than a server takes to start while other jobs take up the machine.
 pub(crate) const START_WAIT: &str = "60s";

@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::clients::{Came, Table};
+use crate::fork_server::ForkServers;
+use crate::official::Official;
 use crate::outcome::Outcome;
 use crate::server::{Server, StartingServer};
 use crate::workspace::Workspace;
-use crate::{behind, npm, process, python, shaped, verdicts};
+use crate::{behind, npm, official, process, python, shaped, verdicts};
 
 /// The time limit of a job: the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -101,44 +103,46 @@ struct Check {
 /// Every client against every server through Vary, over HTTP and over stdio.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     match prepared(workspace) {
-        Ok((jobs, _servers)) => run_all(workspace, jobs),
+        Ok(Prepared {
+            jobs,
+            forks,
+            servers: _servers,
+        }) => run_all(workspace, jobs, Some(&forks)),
         Err(error) => Outcome::failure(error),
     }
 }
 
 /// The jobs, and the servers that must run for as long as the jobs.
-fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), String> {
+struct Prepared {
+    jobs: VecDeque<Job>,
+    servers: Vec<Server>,
+    forks: ForkServers,
+}
+
+fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
     workspace.npm()?;
     workspace.python()?;
+    let forks = ForkServers::start(workspace)?;
     let vary = workspace.binary("vary")?;
-    let directory = files(workspace)?;
+    let directory = official::files(workspace)?;
     let mut jobs = VecDeque::new();
     let mut running = Vec::new();
-    for (name, upstream) in servers(workspace, &directory)? {
-        let log = workspace.scratch(&format!("interop/{name}-vary.log"))?;
-        let mut command = process::command(&vary);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
-        command.args(&upstream);
-        npm::with_packages(workspace, &mut command)?;
-        let server = Server::start(&mut command, &log)?;
-        let mut stdio = vec![vary.display().to_string()];
-        stdio.extend(["serve", "--stdio", "--"].map(str::to_owned));
-        stdio.extend(without_npx(&upstream));
+    for Official { name, http, stdio } in official::begun(workspace, &vary, &forks, &directory)? {
         let ways = [
-            ("http", json!({ "url": server.url })),
+            ("http", json!({ "url": http.url })),
             ("stdio", json!({ "command": stdio })),
         ];
         for (way, target) in ways {
             jobs.extend(of_way(name, way, &target, &directory));
         }
-        running.push(server);
+        running.push(http);
     }
     let programs = vary.parent().unwrap_or(&vary);
     jobs.extend(of_sdks("library", SDKS, &json!({"programs": programs})));
     let (targets, examples) = examples(workspace, &vary)?;
     running.extend(examples);
     jobs.extend(of_sdks("examples", SDKS, &json!({"targets": targets})));
-    let (there, behind) = behind::begun(workspace, &vary)?;
+    let (there, behind) = behind::begun(workspace, &vary, &forks)?;
     running.extend(behind);
     for what in ["server_requests", "eras", "notifications", "tasks"] {
         jobs.extend(of_sdks(what, NOTIFIED, &there));
@@ -153,8 +157,10 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     });
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
-    jobs.extend(shaped_jobs(&there));
-    // The longest comes first.
+    // The longest come first, so that none runs alone at the end.
+    for job in shaped_jobs(&there).collect::<Vec<_>>().into_iter().rev() {
+        jobs.push_front(job);
+    }
     jobs.push_front(Job {
         name: "examples page".to_owned(),
         script: "page.mjs".to_owned(),
@@ -162,7 +168,11 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     });
     jobs.push_back(readme(workspace, &vary)?);
     jobs.extend(verdicts::jobs(workspace)?);
-    Ok((jobs, running))
+    Ok(Prepared {
+        jobs,
+        servers: running,
+        forks,
+    })
 }
 
 /// The matrix of shaped results for each SDK, which declares other sets of tags over HTTP than on stdio.
@@ -302,49 +312,12 @@ fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> 
     jobs
 }
 
-/// The servers, and the commands with which a user starts them.
-fn servers(
+/// Runs the jobs, several at once, and prints each when it is done. Scripts in Python run in `forks`, if there are any.
+pub(crate) fn run_all(
     workspace: &Workspace,
-    directory: &str,
-) -> Result<Vec<(&'static str, Vec<String>)>, String> {
-    let npx = |package: &str| ["npx", "-y", package].map(str::to_owned).to_vec();
-    let mut filesystem = npx("@modelcontextprotocol/server-filesystem");
-    filesystem.push(directory.to_owned());
-    let time = python::program(workspace, "python", "mcp-server-time")?;
-    Ok(vec![
-        ("everything", npx("@modelcontextprotocol/server-everything")),
-        ("filesystem", filesystem),
-        ("time", vec![time.display().to_string()]),
-    ])
-}
-
-/// The same command with the installed program of the package.
-///
-/// Over stdio every connection starts the server, the Inspector's every request; npx takes longer to start than the
-/// servers themselves. Over HTTP each server runs once, as a user would start it.
-fn without_npx(command: &[String]) -> Vec<String> {
-    match command {
-        [npx, yes, package, arguments @ ..] if npx == "npx" && yes == "-y" => {
-            let program = package.replacen("@modelcontextprotocol/", "mcp-", 1);
-            [program]
-                .into_iter()
-                .chain(arguments.iter().cloned())
-                .collect()
-        }
-        _ => command.to_vec(),
-    }
-}
-
-/// The directory that the filesystem server can access.
-fn files(workspace: &Workspace) -> Result<String, String> {
-    let greeting = workspace.scratch("interop/files/greeting.txt")?;
-    fs::write(&greeting, "Grüezi mitenand\n").map_err(|error| error.to_string())?;
-    let directory = greeting.parent().map(PathBuf::from).unwrap_or_default();
-    Ok(directory.display().to_string())
-}
-
-/// Runs the jobs, several at once, and prints each when it is done.
-pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
+    jobs: VecDeque<Job>,
+    forks: Option<&ForkServers>,
+) -> Outcome {
     let jobs = Mutex::new(jobs);
     let found = Mutex::new((Outcome::default(), Table::default()));
     thread::scope(|scope| {
@@ -352,7 +325,7 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
             scope.spawn(|| {
                 while let Some(job) = next(&jobs) {
                     let started = Instant::now();
-                    let (done, checks) = run(workspace, &job);
+                    let (done, checks) = run(workspace, &job, forks);
                     let took = started.elapsed().as_secs_f64();
                     println!("  {took:>5.1} s  {}", row(&job.name, &done));
                     if let Ok(mut found) = found.lock() {
@@ -373,11 +346,11 @@ pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
     outcome
 }
 
-/// The number of concurrent jobs: a job needs one to six seconds of a core to start its programs, and waits for their
-/// answers for longer than that.
+/// The number of concurrent jobs: a job needs half a second to six seconds of a core to start its programs, and waits for
+/// their answers for longer than that.
 fn at_once() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    (2 * cores).clamp(4, 8)
+    (3 * cores).clamp(6, 12)
 }
 
 fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
@@ -400,9 +373,9 @@ fn row(name: &str, done: &Outcome) -> String {
 }
 
 /// Runs one job; its checks are the lines it prints.
-fn run(workspace: &Workspace, job: &Job) -> (Outcome, Vec<Check>) {
+fn run(workspace: &Workspace, job: &Job, forks: Option<&ForkServers>) -> (Outcome, Vec<Check>) {
     let name = &job.name;
-    let (text, end) = match output(workspace, job) {
+    let (text, end) = match output(workspace, job, forks) {
         Ok(ended) => ended,
         Err(error) => return (Outcome::failure(format!("{name}: {error}")), Vec::new()),
     };
@@ -429,24 +402,42 @@ fn run(workspace: &Workspace, job: &Job) -> (Outcome, Vec<Check>) {
 }
 
 /// The script's output, and whether it succeeded.
-fn output(workspace: &Workspace, job: &Job) -> Result<(String, Result<(), String>), String> {
+fn output(
+    workspace: &Workspace,
+    job: &Job,
+    forks: Option<&ForkServers>,
+) -> Result<(String, Result<(), String>), String> {
     let log = workspace.scratch(&format!("interop/{}.log", job.name.replace(' ', "-")))?;
-    let mut command = interpreter(workspace, job)?;
-    command
-        .arg(workspace.path(npm::DIRECTORY).join(&job.script))
-        .arg(job.argument.to_string());
+    let mut command = command(workspace, job, forks)?;
+    command.arg(job.argument.to_string());
     let end = process::run(&mut command, &log, LIMIT);
     let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
     Ok((text, end))
 }
 
-fn interpreter(workspace: &Workspace, job: &Job) -> Result<Command, String> {
+/// The command that runs the script.
+fn command(
+    workspace: &Workspace,
+    job: &Job,
+    forks: Option<&ForkServers>,
+) -> Result<Command, String> {
+    let script = workspace.path(npm::DIRECTORY).join(&job.script);
     if job.script.ends_with(".mjs") {
-        return npm::node(workspace);
+        let mut node = npm::node(workspace)?;
+        node.arg(script);
+        return Ok(node);
     }
     let environment = job.argument["client"].as_str().unwrap_or("python");
-    let mut python = process::command(python::program(workspace, environment, "python")?);
-    npm::with_packages(workspace, &mut python)?;
+    let script = script.display().to_string();
+    let words = match forks {
+        Some(forks) => forks.command(workspace, environment, &script)?,
+        None => {
+            let python = python::program(workspace, environment, "python")?;
+            vec![python.display().to_string(), script]
+        }
+    };
+    let mut python = process::command(&words[0]);
+    npm::with_packages(workspace, python.args(&words[1..]))?;
     Ok(python)
 }
 
