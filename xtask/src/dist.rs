@@ -13,6 +13,7 @@ mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use self::archive::{Compression, Entry, gzip, hex_digest, tar};
@@ -114,9 +115,14 @@ fn check(workspace: &Workspace, built: &Path, directory: &Path) -> Result<Outcom
         &out,
         Compression::fast(),
     )?;
-    let mut outcome = install::all(workspace, &out, &names);
-    outcome.add(six_commands::check(workspace, &out, &names));
-    Ok(outcome)
+    // Both mostly wait for programs that start.
+    thread::scope(|scope| {
+        let tutorials = scope.spawn(|| six_commands::check(workspace, &out, &names));
+        let mut outcome = install::all(workspace, &out, &names);
+        let tutorials = tutorials.join();
+        outcome.add(tutorials.map_err(|_| "the run of the tutorials panicked, see above")?);
+        Ok(outcome)
+    })
 }
 
 /// Makes an empty directory below target/xtask, whatever it had.

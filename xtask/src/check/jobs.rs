@@ -77,8 +77,8 @@ impl<'a> Programs<'a> {
 
 /// All jobs; those that wait longest first.
 pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
-    let mut jobs = failing_servers(programs)?;
-    jobs.extend(gateways(programs)?);
+    let mut jobs = gateways(programs)?;
+    jobs.extend(failing_servers(programs)?);
     jobs.extend(examples(programs)?);
     jobs.extend(clients(programs)?);
     jobs.extend(faults(programs)?);

@@ -16,7 +16,7 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Most of a job is the start of processes, and some only wait for a server that does not answer.
-const AT_ONCE: usize = 12;
+const AT_ONCE: usize = 16;
 
 /// The time in which `vary check` promises a verdict.
 const PROMISED: Duration = Duration::from_secs(60);
