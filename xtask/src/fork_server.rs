@@ -36,6 +36,7 @@ const ENVIRONMENTS: [(&str, &[&str]); 3] = [
         &[
             "anyio._backends._asyncio",
             "httpx",
+            "jsonschema",
             "mcp.client.session",
             "mcp.client.stdio",
             "mcp.client.streamable_http",
@@ -45,9 +46,15 @@ const ENVIRONMENTS: [(&str, &[&str]); 3] = [
         python::FASTMCP,
         &[
             "anyio._backends._asyncio",
+            "docket.tasks",
             "fastmcp.client.transports",
+            "fastmcp.server.context",
+            "fastmcp.server.elicitation",
             "fastmcp.server.server",
+            "fastmcp.server.sessions",
             "fastmcp_tasks.lifespan",
+            "griffe",
+            "jsonschema",
             "mcp.client.client",
             "mcp.client.stdio",
             "mcp.client.streamable_http",
