@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     if !args.write {
         print::data(&snippet)?;
         notice(&sanitize(&plan.advice(args.project)));
-        return Ok(Verdict::Fine);
+        return plan.check_variant(&snippet, &mut stop).await;
     }
     write::write(&plan, args.move_servers)?;
     let seen = probe::probe(plan.client(), &snippet, &mut stop).await;
@@ -127,12 +127,34 @@ impl Plan {
         out
     }
 
+    /// Connects to the address as the client will, and fails if the variant is refused. Other failures are ignored:
+    /// nothing is written, and the gateway may be started later. No process is started for an entry that is only printed.
+    async fn check_variant(&self, snippet: &str, stop: &mut Stop) -> Result<Verdict, Failure> {
+        let is_address = matches!(self.endpoint, Endpoint::Http { .. });
+        if self.variant.is_none() || !is_address {
+            return Ok(Verdict::Fine);
+        }
+        let seen = probe::probe(self.client(), snippet, stop).await;
+        match seen
+            .err()
+            .and_then(|failure| self.refused_variant(&failure))
+        {
+            None => Ok(Verdict::Fine),
+            Some(why) => Err(Failure::looked_at(sanitize(&format!(
+                "{why}\nrepeat the command with another --variant"
+            )))),
+        }
+    }
+
+    /// Why the variant is refused, if that is why the connection failed.
+    fn refused_variant(&self, failure: &Failure) -> Option<String> {
+        suggestion::refused_variant(&failure.to_string(), self.variant.as_deref()?)
+    }
+
     /// The error after a connection that failed, although the file is written.
     fn not_connected(&self, failure: &Failure) -> Failure {
         let path = self.file.path.display();
-        let wanted = self.variant.as_deref();
-        let refused = wanted.and_then(|id| suggestion::refused_variant(&failure.to_string(), id));
-        if let Some(why) = refused {
+        if let Some(why) = self.refused_variant(failure) {
             return Failure::looked_at(sanitize(&format!(
                 "{path} is written, but {why}\nrepeat the command with another --variant"
             )));

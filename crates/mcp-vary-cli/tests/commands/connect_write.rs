@@ -126,6 +126,21 @@ fn a_variant_that_does_not_exist_is_reported_with_the_nearest() {
     assert!(run.stderr.ends_with(expected), "{}", run.stderr);
 }
 
+#[test]
+fn a_variant_that_does_not_exist_is_reported_before_its_entry_is_added() {
+    let server = Server::start(&["serve", "--listen", "0", SKY[0], SKY[1], SKY[2]]);
+    let home = Home::new("printed-variant");
+    let run = home.connect(&["cursor", &server.url(), "--variant", "standrad"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let expected = "there is no variant `standrad`; did you mean `standard`?\n\
+                    repeat the command with another --variant\n";
+    assert!(run.stderr.ends_with(expected), "{}", run.stderr);
+    assert!(run.stdout.contains("/v/standrad"), "{}", run.stdout);
+    let run = home.connect(&["cursor", &server.url(), "--variant", "standard"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(!home.path(".cursor/mcp.json").exists());
+}
+
 /// The file is written all the same: the gateway may be started later.
 #[test]
 fn a_connection_that_fails_says_what_to_do() {
