@@ -10,6 +10,7 @@ use crate::cargo::cargo;
 use crate::directory_clients;
 use crate::outcome::Outcome;
 use crate::process;
+use crate::rust_tests;
 use crate::soak;
 use crate::workspace::Workspace;
 
@@ -57,6 +58,11 @@ const EXTRAS: &[Extra] = &[
         run: semver,
     },
     Extra {
+        name: "properties",
+        about: "properties hold in more cases than `cargo xtask test` has time for: the Rust tests marked `#[ignore]`",
+        run: |workspace, _| rust_tests::ignored(workspace),
+    },
+    Extra {
         name: "mutants",
         about: "no mutant of mcp-vary lives, but for those with a reason in .cargo/mutants.toml (cargo-mutants)",
         run: mutants,
@@ -96,7 +102,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) fn help() -> String {
     let lines = EXTRAS
         .iter()
-        .map(|extra| format!("  {:<9} {}\n", extra.name, extra.about));
+        .map(|extra| format!("  {:<10} {}\n", extra.name, extra.about));
     std::iter::once("Phases:\n".to_owned())
         .chain(lines)
         .collect()

@@ -18,8 +18,8 @@ use crate::outcome::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Only for tests that hang: every test has its own limits. The longest, a property with thousands of cases, takes more
-/// than two minutes of one core, and ten times as long on a machine with much other work.
+/// Only for tests that hang: every test has its own limits. The longest of the ignored ones, a property with thousands
+/// of cases, takes more than four minutes of one core, and ten times as long on a machine with much other work.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Runs and counts all Rust tests.
@@ -30,11 +30,18 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     }
 }
 
+/// Runs and counts the ignored Rust tests, which take too long for every change.
+pub(crate) fn ignored(workspace: &Workspace) -> Outcome {
+    run(workspace, &Job::Ignored).unwrap_or_else(Outcome::failure)
+}
+
 /// What runs as one process.
 #[derive(Debug)]
 enum Job {
     Binary(TestBinary),
     Doctests,
+    /// The ignored tests of all binaries.
+    Ignored,
 }
 
 /// A compiled file of tests, and the package in whose folder it runs.
@@ -51,6 +58,7 @@ impl Job {
         match self {
             Self::Binary(binary) => &binary.name,
             Self::Doctests => "doctests",
+            Self::Ignored => "ignored tests",
         }
     }
 
@@ -68,6 +76,13 @@ impl Job {
             Self::Doctests => {
                 let mut command = cargo(workspace);
                 command.args(["test", "--workspace", "--doc", "--no-fail-fast"]);
+                command
+            }
+            Self::Ignored => {
+                let mut command = cargo(workspace);
+                // Without the doctests: examples that are not compiled are ignored, too.
+                let all = ["test", "--workspace", "--tests", "--no-fail-fast"];
+                command.args(all).args(["--", "--ignored"]);
                 command
             }
         }
