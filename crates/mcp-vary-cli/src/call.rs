@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 mod schema;
 
+use mcp_vary::json;
 use serde_json::Value;
 
 use crate::args::Call;
@@ -157,7 +158,7 @@ impl CallRequest {
             true => client.listed(&self.tool, variant).await?,
             false => None,
         };
-        let listed = listed.and_then(|listed| serde_json::from_str::<Value>(&listed).ok());
+        let listed = listed.and_then(|listed| json::to_value(&listed).ok());
         let schema = listed.as_ref().and_then(|listed| listed.get("inputSchema"));
         self.arguments.to_json(schema)
     }

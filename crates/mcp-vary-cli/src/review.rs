@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary::json::{Members, elements};
+use mcp_vary::json::{Members, elements, to_value};
 use mcp_vary_view::{OutputCheck, derive};
 use serde_json::{Value, json};
 
@@ -143,7 +143,7 @@ impl ToolReview {
             return Ok(());
         }
         let value = members.get("structuredContent");
-        let value: Option<Value> = value.and_then(|value| serde_json::from_str(value).ok());
+        let value: Option<Value> = value.and_then(|value| to_value(value).ok());
         if let (Some(check), Some(value)) = (check, value)
             && !check.accepts_value(&value)
         {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use mcp_vary::json::{Json, Members};
+use mcp_vary::json::{Json, Members, to_value};
 use serde_json::{Map, Value, json};
 
 use crate::args::Tools;
@@ -101,7 +101,7 @@ impl ToolList {
 
     fn to_json(&self) -> String {
         let tools = self.tools.iter().map(|tool| {
-            let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+            let value = |text: &str| to_value(text).unwrap_or_default();
             let mut all = Map::new();
             all.insert("name".to_owned(), json!(tool.name));
             if let Some((server, name)) = &tool.origin {
@@ -194,7 +194,7 @@ impl ListedTool {
 
     /// The description, and a line for each argument.
     fn description(&self, width: usize) -> String {
-        let tool: Value = serde_json::from_str(&self.json).unwrap_or_default();
+        let tool = to_value(&self.json).unwrap_or_default();
         let mut out = String::new();
         let mut add = |text: &str| {
             for line in wrap(&sanitize(text), width.saturating_sub(2)) {
@@ -284,7 +284,7 @@ fn definition(tool: &str) -> String {
 /// Text without quotes, and other JSON with indentation.
 fn readable(json: &str) -> String {
     match Json::parse(json) {
-        Ok(value) => match serde_json::from_str::<Value>(json) {
+        Ok(value) => match to_value(json) {
             Ok(Value::String(text)) => text,
             _ => indented(&value),
         },

@@ -315,10 +315,11 @@ const TOOLS: &str = r#"while read -r line; do
         reads='"annotations":{"readOnlyHint":true}'
         case "$line" in
             *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}';;
-            *tools/list*) say='"result":{"tools":[{"name":"fine",'$reads',"inputSchema":{"type":"object","required":[]}},{"name":"denies",'$reads',"inputSchema":{}},{"name":"breaks",'$reads',"inputSchema":{},"outputSchema":{"type":"object","required":["a"]}},{"name":"fails",'$reads',"inputSchema":{}},{"name":"asks",'$reads',"inputSchema":{"required":["q"]}},{"name":"writes","inputSchema":{},"outputSchema":{"type":"nothing"}}]}';;
+            *tools/list*) say='"result":{"tools":[{"name":"fine",'$reads',"inputSchema":{"type":"object","required":[]}},{"name":"denies",'$reads',"inputSchema":{}},{"name":"breaks",'$reads',"inputSchema":{},"outputSchema":{"type":"object","required":["a"]}},{"name":"hides",'$reads',"inputSchema":{},"outputSchema":{"type":"object","required":["a"]}},{"name":"fails",'$reads',"inputSchema":{}},{"name":"asks",'$reads',"inputSchema":{"required":["q"]}},{"name":"writes","inputSchema":{},"outputSchema":{"type":"nothing"}}]}';;
             *tools/call*fine*) say='"result":{"content":[{"type":"text","text":"all is well"}]}';;
             *tools/call*denies*) say='"result":{"content":[{"type":"text","text":"Bern: 9 degrees"}],"structuredContent":{"city":"Bern","degrees":8}}';;
             *tools/call*breaks*) say='"result":{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}';;
+            *tools/call*hides*) say='"result":{"content":[],"structuredContent":{"$serde_json::private::RawValue":"{\"a\":1}"}}';;
             *tools/call*fails*) say='"result":{"content":[{"type":"text","text":"no"}],"isError":true}';;
             *tools/call*) say='"result":{"content":[{"type":"text","text":"this one must not be called"}],"isError":true}'; touch "$0";;
             *) say='"error":{"code":-32601,"message":"Method not found"}';;
@@ -338,15 +339,17 @@ fn lint_calls_what_only_reads_and_asks_nothing() {
     insta::assert_snapshot!(lint, @r#"
     - denies: added: `content` says `9`, which `structuredContent` does not contain
     - breaks: schema: its `structuredContent` does not match its `outputSchema`
+    - hides: missing: `structuredContent` has no `content` beside it; repeat the value there, at least as JSON text
+    - hides: schema: its `structuredContent` does not match its `outputSchema`
     - fails: error: its result has `isError: true`
     - writes: schema: its `outputSchema` cannot be checked: \"nothing\" is not valid under any of the schemas listed in the ...
-    - 4 of 6 tools called
+    - 5 of 7 tools called
     - not called: asks (needs arguments)
     - not called: writes (does not declare `readOnlyHint`)
     "#);
     let json = run(&[&["inspect", "--lint", "--json"], &server[..]].concat()).data(1);
     let seen: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(seen["lint"][4]["notCalled"], "needs arguments");
+    assert_eq!(seen["lint"][5]["notCalled"], "needs arguments");
     assert_eq!(seen["lint"][2]["findings"][0]["kind"], "schema");
     assert!(
         !std::path::Path::new(called).exists(),
