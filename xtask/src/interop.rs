@@ -149,7 +149,7 @@ fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
     }
     let fixture = workspace.binary("fixture-server")?;
     let programs = json!({"vary": vary, "fixture": fixture});
-    jobs.extend(of_sdks("hanging", BESIDE_HANGING, &programs));
+    let hanging = of_sdks("hanging", BESIDE_HANGING, &programs);
     jobs.push_back(Job {
         name: "bodies that are too large".to_owned(),
         script: "bodies.mjs".to_owned(),
@@ -158,7 +158,10 @@ fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
     // The longest come first, so that none runs alone at the end.
-    for job in shaped_jobs(&there).collect::<Vec<_>>().into_iter().rev() {
+    let mut longest: Vec<_> = shaped_jobs(&there).collect();
+    longest.extend(hanging);
+    longest.push(readme(workspace, &vary)?);
+    for job in longest.into_iter().rev() {
         jobs.push_front(job);
     }
     jobs.push_front(Job {
@@ -166,7 +169,6 @@ fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
         script: "page.mjs".to_owned(),
         argument: json!({"targets": targets, "vary": vary, "root": workspace.path("")}),
     });
-    jobs.push_back(readme(workspace, &vary)?);
     jobs.extend(verdicts::jobs(workspace)?);
     Ok(Prepared {
         jobs,

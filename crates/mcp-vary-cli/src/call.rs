@@ -4,7 +4,6 @@ pub(crate) mod arguments;
 mod schema;
 
 use mcp_vary::json;
-use serde_json::Value;
 
 use crate::args::Call;
 use crate::client::{Client, ClientIdentity};

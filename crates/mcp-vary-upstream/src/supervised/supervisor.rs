@@ -330,7 +330,8 @@ impl Shared {
             let preferred = *preferred.borrow_and_update();
             match self.attempt(preferred).await {
                 Ok(other) if Some(other.handshake().era()) == preferred => return other,
-                Ok(other) => other.close().await,
+                // Clients do not wait until its process has ended.
+                Ok(other) => self.retire(other, None, Duration::ZERO),
                 Err(error) => {
                     let (server, why) = (&self.config.name, error.to_string());
                     let why = without_server(&why, server);

@@ -186,6 +186,34 @@ async fn another_server_may_take_the_place_of_one_that_ended() {
     line.close().await;
 }
 
+/// A client of 2025-11-25 does not wait until the process that refused `initialize` has ended, which may take long.
+#[tokio::test]
+async fn a_process_that_refused_initialize_ends_in_the_background() {
+    let place = Place::new();
+    let mut config = peer(&place, &["modern"]);
+    if let Target::Command { env, .. } = &mut config.target {
+        env.insert("STAY".to_owned(), "1".to_owned());
+    }
+    config.limits.grace = Duration::from_secs(600);
+    let line = SupervisedConnection::open(config);
+    line.first_attempt().await.unwrap();
+    line.prefer_era(Era::Legacy);
+    soon(line.wait_for_preferred_era()).await;
+    assert_eq!(line.current().unwrap().handshake().era(), Era::Modern);
+    let starts = place.starts();
+    assert_eq!(starts.len(), 2);
+    for process in starts {
+        let mut kill = std::process::Command::new("kill");
+        assert!(
+            kill.args(["-KILL", &process.to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+    line.close().await;
+}
+
 /// Asks soon, and does not wait long.
 fn suspicious(place: &Place, tempers: &[&str]) -> UpstreamConfig {
     let mut config = peer(place, tempers);
