@@ -17,7 +17,7 @@ import socket
 import struct
 import sys
 
-# Forks have the thread that forks, and no other.
+# Seconds for the rest of a request, once it has begun.
 LIMIT = 60
 
 

@@ -47,6 +47,9 @@ const SEEDS_BEFORE_A_RELEASE: RangeInclusive<u8> = 2..=6;
 /// The cases that run at the same time: a list that changes is read once a second.
 const AT_ONCE: usize = 48;
 
+/// How long a mark may take on a busy machine.
+const MARK_LIMIT: Duration = Duration::from_secs(40);
+
 /// A gateway before the servers with the items of `name`, whose client on pipes is bound by `policy`.
 async fn gateway(
     server: &ScriptedServer,
@@ -222,8 +225,21 @@ impl Client {
         }
     }
 
-    /// Receives everything up to the update of the mark in this step. Updates of marks can arrive twice.
-    async fn receive_until(&mut self, server: usize, step: usize) {
+    /// Receives everything up to the update of the mark in this step, or says that it does not arrive.
+    async fn receive_until(&mut self, server: usize, step: usize) -> Result<(), String> {
+        let arrival = tokio::time::timeout(MARK_LIMIT, self.receive_mark(server, step));
+        if arrival.await.is_ok() {
+            return Ok(());
+        }
+        let last = &self.received[self.received.len().saturating_sub(5)..];
+        Err(format!(
+            "no update of the mark of server {server} in step {step}; modern: {}; the last messages: {last:#?}",
+            self.is_modern
+        ))
+    }
+
+    /// Updates of marks can arrive twice.
+    async fn receive_mark(&mut self, server: usize, step: usize) {
         let mark = mark(server);
         loop {
             let message = self.receive().await;
@@ -284,8 +300,13 @@ fn items_after(step: &Step, mut items: Items) -> Items {
     items
 }
 
-/// The notifications of all steps, after everything there could be was subscribed to.
-async fn change_all(servers: &Servers, case: &Case, clients: &mut [[Client; 2]; 2]) {
+/// The notifications of all steps, after everything there could be was subscribed to. An error says which mark did not
+/// arrive.
+async fn change_all(
+    servers: &Servers,
+    case: &Case,
+    clients: &mut [[Client; 2]; 2],
+) -> Result<(), String> {
     for (gateway, clients) in GATEWAYS.iter().zip(&mut *clients) {
         for client in clients {
             client.subscribe(case).await;
@@ -312,17 +333,18 @@ async fn change_all(servers: &Servers, case: &Case, clients: &mut [[Client; 2]; 
             servers.with(gateway, |state| state.update(server, &mark(server), number));
         }
         for client in clients.iter_mut().flatten() {
-            client.receive_until(server, number).await;
+            client.receive_until(server, number).await?;
         }
     }
+    Ok(())
 }
 
 fn allowing_all() -> AccessPolicy {
     AccessPolicy::new([AccessRule::new(When::anyone()).with_allow([named("*")])]).unwrap()
 }
 
-/// The first message that differs.
-async fn difference(case: &Case) -> Option<String> {
+/// The first message that differs. An error says which mark did not arrive.
+async fn difference(case: &Case) -> Result<Option<String>, String> {
     let items = [case.items.clone(), case.visible(&case.items)];
     let of_gateways = [
         (GATEWAYS[0], items[0].clone()),
@@ -337,7 +359,7 @@ async fn difference(case: &Case) -> Option<String> {
         ask_all(&unrestricted, case).await,
     ];
     if !case.steps.is_empty() {
-        change_all(&servers, case, &mut clients).await;
+        change_all(&servers, case, &mut clients).await?;
     }
     let [one, other] = clients;
     let (mut with_rules, mut without) = (Vec::new(), Vec::new());
@@ -349,7 +371,7 @@ async fn difference(case: &Case) -> Option<String> {
     unrestricted.close().await;
     let both = with_rules.iter().zip(&without);
     let other = both.clone().find(|(one, other)| one != other);
-    match other {
+    Ok(match other {
         Some((one, other)) => Some(format!("with rules: {one}\nwithout:    {other}")),
         None if with_rules.len() != without.len() => Some(format!(
             "{} messages and {}",
@@ -357,6 +379,24 @@ async fn difference(case: &Case) -> Option<String> {
             without.len()
         )),
         None => None,
+    })
+}
+
+/// The first message that differs.
+///
+/// Once in some thousand cases on a busy machine a mark does not arrive, which says nothing about what is hidden. Such a
+/// case is printed and repeated; a mark that does not arrive again is a difference.
+#[expect(
+    clippy::print_stderr,
+    reason = "the log of the test has each case that was repeated"
+)]
+async fn repeated_difference(case: &Case) -> Option<String> {
+    match difference(case).await {
+        Ok(found) => found,
+        Err(lost) => {
+            eprintln!("{case:#?}\n{lost}");
+            difference(case).await.unwrap_or_else(Some)
+        }
     }
 }
 
@@ -370,7 +410,7 @@ async fn differences(seed: u8) -> Vec<(usize, String)> {
         if number < CASES {
             let case = new_case();
             running.spawn(async move {
-                let found = difference(&case).await;
+                let found = repeated_difference(&case).await;
                 found.map(|difference| (case.size(), format!("{case:#?}\n{difference}")))
             });
         }
