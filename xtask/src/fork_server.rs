@@ -217,7 +217,7 @@ mod tests {
     }
 
     /// What is still printed until the other side closes the stream.
-    fn rest(mut stdout: BufReader<ChildStdout>) -> String {
+    fn remaining_output(mut stdout: BufReader<ChildStdout>) -> String {
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             let mut text = String::new();
@@ -235,7 +235,7 @@ mod tests {
              print(sys.argv[1:], os.environ['SAID'], os.getcwd(), input())\nsys.exit(3)\n",
         );
         child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
-        assert_eq!(rest(stdout), "['a b'] x / hello\n");
+        assert_eq!(remaining_output(stdout), "['a b'] x / hello\n");
         assert_eq!(child.wait().unwrap().code(), Some(3));
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let signalled = Command::new("kill").arg(child.id().to_string()).status();
         assert!(signalled.unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(7));
-        assert_eq!(rest(stdout), "");
+        assert_eq!(remaining_output(stdout), "");
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         );
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().code(), None);
-        assert_eq!(rest(stdout), "");
+        assert_eq!(remaining_output(stdout), "");
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn members_change_where_they_stand() {
     assert_eq!(members.get_str("a"), None);
 }
 
-/// The value that an object with this key is to every parser but `serde_json`.
+/// Checks that the object is read as an object, as every parser but `serde_json` reads it.
 #[track_caller]
 fn is_an_object(text: &str) {
     let read = to_value(text).unwrap();

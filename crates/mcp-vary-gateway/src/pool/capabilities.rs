@@ -212,7 +212,7 @@ mod tests {
         is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
     }
 
-    /// An object is no other value, whatever its keys.
+    /// An object stays an object, whatever keys it has.
     #[test]
     fn an_object_is_declared_as_the_client_wrote_it() {
         let object = r#"{"$serde_json::private::RawValue":"7"}"#;

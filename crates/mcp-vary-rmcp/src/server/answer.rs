@@ -267,7 +267,7 @@ const STRUCTURED_CONTENT: &str = "structuredContent";
 mod tests {
     use super::*;
 
-    /// An object is no other value, whatever its keys.
+    /// An object stays an object, whatever keys it has.
     #[test]
     fn a_structured_value_stays_as_it_is_written() {
         let object = r#"{"$serde_json::private::RawValue":"7"}"#;
