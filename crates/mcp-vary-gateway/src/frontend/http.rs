@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use super::connection_timer::ConnectionTimer;
 use super::connections::{ConnectionGuard, Connections};
-use super::header_timer::HeaderTimer;
 use super::listener_kind::ListenerKind;
 use super::peer::Peer;
 use super::responses::rejected;
@@ -201,7 +201,7 @@ impl HttpConnection {
         });
         let stream = WriteTimeout::new(stream, limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
-            .timer(HeaderTimer::default())
+            .timer(ConnectionTimer::default())
             .header_read_timeout(limits.read_timeout)
             .max_buf_size(limits.headers.max(8 << 10))
             .serve_connection(TokioIo::new(stream), service);

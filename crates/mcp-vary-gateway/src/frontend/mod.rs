@@ -3,10 +3,10 @@
 pub(crate) mod admin;
 mod authentication;
 mod batch;
+mod connection_timer;
 mod connections;
 mod cors;
 mod endpoint;
-mod header_timer;
 pub(crate) mod http;
 mod listener_kind;
 mod peer;

@@ -18,18 +18,18 @@ use mcp_vary_base::lock::ScopedLock;
 ///
 /// Use one for each connection, with one `Sleep` at a time: the task that polled last is woken.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HeaderTimer(Arc<ScopedLock<Registered>>);
+pub(super) struct ConnectionTimer(Arc<ScopedLock<Registered>>);
 
 /// The registration; `None` until a `Sleep` is polled.
 type Registered = Option<Pin<Box<tokio::time::Sleep>>>;
 
-impl Timer for HeaderTimer {
+impl Timer for ConnectionTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
         self.sleep_until(self.now() + duration)
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        Box::pin(HeaderSleep {
+        Box::pin(ConnectionSleep {
             completes_at: deadline.into(),
             timer: self.clone(),
         })
@@ -42,14 +42,14 @@ impl Timer for HeaderTimer {
 
 /// Completes at the deadline.
 #[derive(Debug)]
-struct HeaderSleep {
+struct ConnectionSleep {
     completes_at: tokio::time::Instant,
-    timer: HeaderTimer,
+    timer: ConnectionTimer,
 }
 
-impl Sleep for HeaderSleep {}
+impl Sleep for ConnectionSleep {}
 
-impl Future for HeaderSleep {
+impl Future for ConnectionSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -78,7 +78,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_sleep_ends_at_its_deadline_whatever_was_registered_before() {
-        let timer = HeaderTimer::default();
+        let timer = ConnectionTimer::default();
         for seconds in [3, 1, 2, 5, 0, 1] {
             let started = tokio::time::Instant::now();
             timer.sleep(seconds * SECOND).await;
@@ -89,7 +89,7 @@ mod tests {
     /// As with the head of a request: the deadline of the one before must not end it.
     #[tokio::test(start_paused = true)]
     async fn a_dropped_sleep_ends_no_later_one() {
-        let timer = HeaderTimer::default();
+        let timer = ConnectionTimer::default();
         let started = tokio::time::Instant::now();
         for _ in 0..10 {
             let mut head = timer.sleep(3 * SECOND);
@@ -105,7 +105,7 @@ mod tests {
     /// Otherwise each request would register it again.
     #[tokio::test(start_paused = true)]
     async fn a_later_deadline_leaves_the_registration_as_it_is() {
-        let timer = HeaderTimer::default();
+        let timer = ConnectionTimer::default();
         let registered = || timer.0.lock().as_ref().map(|sleep| sleep.deadline());
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(timer.sleep(3 * SECOND).as_mut().poll(&mut cx).is_pending());
