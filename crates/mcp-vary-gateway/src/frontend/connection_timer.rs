@@ -1,4 +1,4 @@
-//! The timer for the heads of the requests of one connection.
+//! A timer for what happens with every request of one connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,29 +10,40 @@ use mcp_vary_base::lock::ScopedLock;
 
 /// A timer that stays registered with the runtime from one request to the next.
 ///
-/// hyper makes a new `Sleep` for the head of every request. One that registers itself costs each request two turns at the
-/// lock of the runtime's timers. The deadlines of a connection only move forward, so this one is registered once, for
-/// the first deadline; when that has passed, it is registered again for the last one.
+/// A `Sleep` of tokio that is made for each request costs it two turns at the lock of the runtime's timers. If it is due
+/// before all others, it also wakes the runtime: two system calls. The deadlines of a connection only move forward, so
+/// this one is registered once, for the first deadline; when that has passed, it is registered again for the last one.
 ///
 /// # Properties
 ///
-/// Use one for each connection, with one `Sleep` at a time: the task that polled last is woken.
+/// Use one for each connection and purpose, with one sleep at a time: the task that polled last is woken.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConnectionTimer(Arc<ScopedLock<Registered>>);
 
-/// The registration; `None` until a `Sleep` is polled.
+/// The registration; `None` until a sleep is polled.
 type Registered = Option<Pin<Box<tokio::time::Sleep>>>;
+
+impl ConnectionTimer {
+    /// Completes after `duration`.
+    pub(super) fn wait(&self, duration: Duration) -> ConnectionSleep {
+        self.wait_until(tokio::time::Instant::now() + duration)
+    }
+
+    fn wait_until(&self, completes_at: tokio::time::Instant) -> ConnectionSleep {
+        ConnectionSleep {
+            completes_at,
+            timer: self.clone(),
+        }
+    }
+}
 
 impl Timer for ConnectionTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until(self.now() + duration)
+        Box::pin(self.wait(duration))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        Box::pin(ConnectionSleep {
-            completes_at: deadline.into(),
-            timer: self.clone(),
-        })
+        Box::pin(self.wait_until(deadline.into()))
     }
 
     fn now(&self) -> Instant {
@@ -42,7 +53,7 @@ impl Timer for ConnectionTimer {
 
 /// Completes at the deadline.
 #[derive(Debug)]
-struct ConnectionSleep {
+pub(super) struct ConnectionSleep {
     completes_at: tokio::time::Instant,
     timer: ConnectionTimer,
 }
@@ -72,6 +83,8 @@ impl Future for ConnectionSleep {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -81,7 +94,7 @@ mod tests {
         let timer = ConnectionTimer::default();
         for seconds in [3, 1, 2, 5, 0, 1] {
             let started = tokio::time::Instant::now();
-            timer.sleep(seconds * SECOND).await;
+            timer.wait(seconds * SECOND).await;
             assert_eq!(started.elapsed().as_secs(), u64::from(seconds));
         }
     }
@@ -92,13 +105,12 @@ mod tests {
         let timer = ConnectionTimer::default();
         let started = tokio::time::Instant::now();
         for _ in 0..10 {
-            let mut head = timer.sleep(3 * SECOND);
+            let mut head = pin!(timer.wait(3 * SECOND));
             let mut cx = Context::from_waker(std::task::Waker::noop());
             assert!(head.as_mut().poll(&mut cx).is_pending());
-            drop(head);
             tokio::time::sleep(SECOND).await;
         }
-        timer.sleep(3 * SECOND).await;
+        timer.wait(3 * SECOND).await;
         assert_eq!(started.elapsed().as_secs(), 13);
     }
 
@@ -108,11 +120,11 @@ mod tests {
         let timer = ConnectionTimer::default();
         let registered = || timer.0.lock().as_ref().map(|sleep| sleep.deadline());
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        assert!(timer.sleep(3 * SECOND).as_mut().poll(&mut cx).is_pending());
+        assert!(pin!(timer.wait(3 * SECOND)).poll(&mut cx).is_pending());
         let first = registered();
-        assert!(timer.sleep(9 * SECOND).as_mut().poll(&mut cx).is_pending());
+        assert!(pin!(timer.wait(9 * SECOND)).poll(&mut cx).is_pending());
         assert_eq!(registered(), first);
-        assert!(timer.sleep(SECOND).as_mut().poll(&mut cx).is_pending());
+        assert!(pin!(timer.wait(SECOND)).poll(&mut cx).is_pending());
         assert!(registered() < first);
     }
 }

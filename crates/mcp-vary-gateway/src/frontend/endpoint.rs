@@ -14,6 +14,7 @@ use mcp_vary_wire::sse::{self, EventId};
 use tokio_util::sync::CancellationToken;
 
 use super::authentication::{self, Authenticated};
+use super::connection_timer::ConnectionTimer;
 use super::listener_kind::ListenerKind;
 use super::peer::ClientAddress;
 use super::responses::{event_stream, json, rejected, typed_response};
@@ -26,16 +27,25 @@ use crate::session::Session;
 use crate::session::caller::Caller;
 use crate::session::replay::{ReplayReader, ResumedStream};
 
+/// What the requests of one connection share.
+#[derive(Debug)]
+pub(super) struct ConnectionScope {
+    /// Cancelled when streams that only listen must end, so that the connection can close.
+    pub(super) stopping: CancellationToken,
+    /// For the time after which an answer becomes a stream.
+    pub(super) stream_timer: ConnectionTimer,
+}
+
 /// Answers a request to a listener of this `kind`.
 pub(super) async fn respond(
     snapshot: Arc<ConfigSnapshot>,
     kind: ListenerKind,
     head: Parts,
     body: Incoming,
-    stopping: &CancellationToken,
+    scope: &ConnectionScope,
 ) -> Response<Body> {
     let response = match kind {
-        ListenerKind::Mcp => route(snapshot, &head, body, stopping).await,
+        ListenerKind::Mcp => route(snapshot, &head, body, scope).await,
         ListenerKind::Admin => admin::recorded_response(&snapshot, &head),
     };
     response.unwrap_or_else(rejected)
@@ -46,7 +56,7 @@ async fn route(
     snapshot: Arc<ConfigSnapshot>,
     head: &Parts,
     body: Incoming,
-    stopping: &CancellationToken,
+    scope: &ConnectionScope,
 ) -> Result<Response<Body>, Rejection> {
     let requested = VariantRequest::read(head, &snapshot.config.selection);
     let requested = requested.ok_or_else(|| Rejection {
@@ -63,14 +73,22 @@ async fn route(
     let caller = caller(&snapshot, head, authenticated.as_ref(), requested);
     let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
     // Few requests are streams that need it.
-    let stream_end = || authentication::stream_end(stopping.clone(), lifetime);
+    let stream_end = || authentication::stream_end(scope.stopping.clone(), lifetime);
     match head.method {
         Method::POST => {
             validation::check_content_type(&head.headers)?;
             validation::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
             // Not the configuration, which may be replaced while a server works.
             let service = snapshot.authentication.clone();
-            let response = post::answer(snapshot, head, &caller, body, stream_end).await?;
+            let response = post::answer(
+                snapshot,
+                head,
+                &caller,
+                body,
+                &scope.stream_timer,
+                stream_end,
+            )
+            .await?;
             let service = service.as_ref();
             Ok(authentication::challenge(service, head, response))
         }

@@ -23,6 +23,7 @@ use tracing::{debug, warn};
 
 use super::connection_timer::ConnectionTimer;
 use super::connections::{ConnectionGuard, Connections};
+use super::endpoint::ConnectionScope;
 use super::listener_kind::ListenerKind;
 use super::peer::Peer;
 use super::responses::rejected;
@@ -171,12 +172,16 @@ impl HttpConnection {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let limits = self.gateway.current().config.limits;
-        let shared = Arc::new((self.gateway, self.stopping, peer, self.admitted));
+        let scope = ConnectionScope {
+            stopping: self.stopping,
+            stream_timer: ConnectionTimer::default(),
+        };
+        let shared = Arc::new((self.gateway, scope, peer, self.admitted));
         let kind = self.kind;
         let service = service_fn(move |request: Request<Incoming>| {
             let shared = Arc::clone(&shared);
             async move {
-                let (gateway, stopping, peer, guard) = &*shared;
+                let (gateway, scope, peer, guard) = &*shared;
                 let (head, body) = request.into_parts();
                 let in_flight = guard.start_request(&head);
                 let is_from_gateway = chain::is_from_gateway(&head.headers);
@@ -192,7 +197,7 @@ impl HttpConnection {
                 }
                 let snapshot = gateway.current();
                 let position = is_from_gateway.then(|| Arc::clone(&snapshot));
-                let mut response = respond(snapshot, kind, peer, (head, body), stopping).await;
+                let mut response = respond(snapshot, kind, peer, (head, body), scope).await;
                 if let Some(snapshot) = position {
                     snapshot.position.add_via(response.headers_mut());
                 }
@@ -217,13 +222,13 @@ async fn respond(
     kind: ListenerKind,
     peer: &Peer,
     (mut head, body): (Parts, Incoming),
-    stopping: &CancellationToken,
+    scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;
     let is_recorded = snapshot.services.audit.is_some();
     if let ListenerKind::Admin = kind {
         head.extensions.insert(peer.address());
-        return endpoint::respond(snapshot, kind, head, body, stopping).await;
+        return endpoint::respond(snapshot, kind, head, body, scope).await;
     }
     // For anybody, pages of any origin included.
     if let Some(response) = authentication::metadata(&snapshot, &head) {
@@ -243,7 +248,7 @@ async fn respond(
             Some(response) => response,
             None => {
                 peer.describe(&mut head, config, is_recorded);
-                endpoint::respond(snapshot, kind, head, body, stopping).await
+                endpoint::respond(snapshot, kind, head, body, scope).await
             }
         },
     };

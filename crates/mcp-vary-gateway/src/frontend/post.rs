@@ -1,7 +1,6 @@
 //! One `POST`: a message, and its answer or stream.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -19,6 +18,7 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 
 use super::batch;
+use super::connection_timer::{ConnectionSleep, ConnectionTimer};
 use super::recording::{ReceivedRequest, recorded};
 use super::request_body::{discard, read_body};
 use super::responses::{accepted, event_stream, json};
@@ -42,11 +42,12 @@ use crate::session::replay::ReplayStreams;
 use crate::subscriptions::ListenStream;
 
 /// Answers a `POST` whose head was validated. A stream of notifications ends with the future that `stream_end` returns.
-pub(crate) async fn answer<E: Future<Output = ()> + Send + 'static>(
+pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
     caller: &Caller,
     body: Incoming,
+    stream_timer: &ConnectionTimer,
     stream_end: impl FnOnce() -> E,
 ) -> Result<Response<Body>, Rejection> {
     if let Err(failure) = check_session(&gateway, head, caller, &body) {
@@ -82,7 +83,8 @@ pub(crate) async fn answer<E: Future<Output = ()> + Send + 'static>(
             // A request that its server works on no longer needs the configuration, which may be replaced.
             drop(gateway);
             running.hold_memory(memory);
-            buffer_or_stream(running, patience, is_streamed).await
+            let late = stream_timer.wait(patience);
+            buffer_or_stream(running, late, is_streamed).await
         }
         Ok(Dispatched::Listening(listener)) => {
             let listener = listener.until(stream_end());
@@ -336,17 +338,21 @@ fn replied(
 
 /// The first message decides: an answer is sent as JSON unless the client prefers a stream, anything else opens a stream.
 ///
-/// For clients that can resume streams, a late answer opens one, too: a client that waits for JSON gets no keep-alives,
+/// For clients that can resume streams, an answer that is `late` opens one, too: a client that waits for JSON gets no keep-alives,
 /// and cannot resume when its connection is lost.
 async fn buffer_or_stream(
     mut running: Box<InFlightRequest>,
-    patience: Duration,
+    late: ConnectionSleep,
     is_streamed: bool,
 ) -> Response<Body> {
     let revision = running.client().revision;
     let resuming = resume_stream(running.client());
     let first = match resuming {
-        Some(_) => tokio::time::timeout(patience, running.next()).await.ok(),
+        Some(_) => tokio::select! {
+            biased;
+            first = running.next() => Some(first),
+            () = late => None,
+        },
         None => Some(running.next().await),
     };
     match first {

@@ -48,7 +48,7 @@ pub(crate) struct InFlightRequest {
     leases: Leases,
     /// Sends the request again, if that is safe and no message was forwarded yet.
     retry: Option<RetryState>,
-    response: ResponseContext,
+    response: Box<ResponseContext>,
     /// The server's requests that the client has not answered.
     pending_server_requests: Vec<ForwardedServerRequest>,
     /// Relays input requests of a modern server to a legacy client.
@@ -108,7 +108,7 @@ impl InFlightRequest {
         services: Arc<ExchangeServices>,
         exchange: Exchange,
         taken: Leases,
-        finish: ResponseContext,
+        finish: Box<ResponseContext>,
     ) -> Self {
         Self::with_leases(services, Some(exchange), taken, finish)
     }
@@ -118,7 +118,7 @@ impl InFlightRequest {
         services: Arc<ExchangeServices>,
         awaited: ResultWaiter,
         taken: Leases,
-        finish: ResponseContext,
+        finish: Box<ResponseContext>,
     ) -> Self {
         let mut running = Self::with_leases(services, None, taken, finish);
         running.task_result = Some(Box::new(awaited));
@@ -129,7 +129,7 @@ impl InFlightRequest {
         services: Arc<ExchangeServices>,
         exchange: Option<Exchange>,
         leases: Leases,
-        response: ResponseContext,
+        response: Box<ResponseContext>,
     ) -> Self {
         Self {
             exchange,

@@ -86,7 +86,7 @@ impl InFlightRequest {
         mut call: SuspendedCall<Leases>,
         responses: &Members<'_>,
         turn: OwnedSemaphorePermit,
-        finish: ResponseContext,
+        finish: Box<ResponseContext>,
     ) -> Self {
         call.input.answer(responses);
         let taken = Leases {

@@ -25,7 +25,7 @@ use crate::session::client::Client;
 
 impl RequestContext<'_> {
     /// Forwards a method of an extension to the server that declares one, if only one does.
-    pub(crate) async fn extension_request(self) -> Result<Dispatch, RpcError> {
+    pub(crate) async fn extension_request(mut self) -> Result<Dispatch, RpcError> {
         let view = self.active_view()?;
         let server_snapshot = self.catalog.servers();
         let mut declaring = server_snapshot.filter(|(server, server_snapshot)| {

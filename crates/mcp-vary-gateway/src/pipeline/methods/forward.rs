@@ -50,7 +50,7 @@ pub(crate) struct ForwardRequest {
 impl RequestContext<'_> {
     /// Sends the request to its server: on the connection of the class, or on a dedicated one.
     pub(crate) async fn forward(
-        self,
+        &mut self,
         view: ViewIndex,
         mut forwarding: ForwardRequest,
     ) -> Result<Dispatch, RpcError> {
@@ -67,7 +67,7 @@ impl RequestContext<'_> {
         let is_call = !matches!(self.action, MethodAction::Task(_));
         let calls = &self.snapshot.calls;
         let mut counted = is_call.then(|| calls.begin(forwarding.server));
-        match self.start(forwarding, finish, round).await {
+        match self.start(&mut forwarding, finish, round).await {
             Ok(mut running) => {
                 running.counted = counted;
                 Ok(Dispatch::InFlight(running))
@@ -83,9 +83,9 @@ impl RequestContext<'_> {
 
     /// Waits for the server and sends the request, or resumes the suspended call that the request continues.
     async fn start(
-        mut self,
-        forwarding: ForwardRequest,
-        mut finish: ResponseContext,
+        &mut self,
+        forwarding: &mut ForwardRequest,
+        mut finish: Box<ResponseContext>,
         round: RoundTrip,
     ) -> Result<Box<InFlightRequest>, RpcError> {
         let source = Arc::clone(self.class.source(forwarding.server));
@@ -128,8 +128,7 @@ impl RequestContext<'_> {
             task_connection: road,
             implicit_task: by_task,
         };
-        let running = self.send(sent, is_repeatable, taken, finish).await?;
-        Ok(Box::new(running))
+        self.send(sent, is_repeatable, taken, finish).await
     }
 
     /// The request to the server.
@@ -137,7 +136,7 @@ impl RequestContext<'_> {
         &mut self,
         upstream: &UpstreamConnection,
         finish: &mut ResponseContext,
-        forwarding: ForwardRequest,
+        forwarding: &mut ForwardRequest,
     ) -> Request {
         let sent_capabilities = self.sent_capabilities(forwarding.server, finish.upstream);
         let token = finish.progress.as_ref().map(|it| it.upstream.as_str());
@@ -162,8 +161,8 @@ impl RequestContext<'_> {
         let method = method.unwrap_or_else(|| Cow::Owned(self.request.method.to_owned()));
         let mut request = Request::new(method, Some(params));
         request.progress_token = token.map(str::to_owned);
-        request.name = forwarding.name;
-        request.param_headers = forwarding.headers;
+        request.name = forwarding.name.take();
+        request.param_headers = std::mem::take(&mut forwarding.headers);
         request.caller = Some(CallerId(self.client.id));
         request.out_of_band = self.out_of_band_sink(finish.client.log_level);
         request
@@ -217,13 +216,13 @@ impl RequestContext<'_> {
         sent: SentRequest,
         is_repeatable: bool,
         taken: Leases,
-        finish: ResponseContext,
-    ) -> Result<InFlightRequest, RpcError> {
+        finish: Box<ResponseContext>,
+    ) -> Result<Box<InFlightRequest>, RpcError> {
         let is_relayed = self.relays_input(finish.upstream);
         let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
         let exchange = sent.connection.request(sent.request).await?;
         let services = Arc::clone(&self.snapshot.services.exchange);
-        let mut running = InFlightRequest::new(services, exchange, taken, finish);
+        let mut running = Box::new(InFlightRequest::new(services, exchange, taken, finish));
         if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
             let limit = self.snapshot.config.limits.max_rounds;
             running.relay_with(InputRelay::new(Arc::clone(sent), limit));
@@ -260,18 +259,18 @@ impl RequestContext<'_> {
         Ok(Some(held))
     }
 
-    /// The context that turns the server's answer into the client's.
+    /// The context that turns the server's answer into the client's; boxed, since it passes through many futures.
     pub(crate) fn response_context(
         &self,
         view: ViewIndex,
         forwarding: &mut ForwardRequest,
-    ) -> Result<ResponseContext, RpcError> {
+    ) -> Result<Box<ResponseContext>, RpcError> {
         let mut client = self.client.clone();
         client.log_level = self.log_level()?;
         let mut downward = std::mem::take(&mut forwarding.plan);
         downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
         let subject = forwarding.binding.take();
-        Ok(ResponseContext {
+        Ok(Box::new(ResponseContext {
             id: self.request.id.to_owned(),
             client,
             active_variant: self.active_variant(view),
@@ -284,7 +283,7 @@ impl RequestContext<'_> {
             // A placeholder until the connection is known. Servers of suspended calls are legacy.
             upstream: Era::Legacy,
             progress: self.progress()?,
-        })
+        }))
     }
 
     /// The URIs that the variant changed, if any.
@@ -327,7 +326,7 @@ impl RequestContext<'_> {
         call: u64,
         server: ServerIndex,
         turn: OwnedSemaphorePermit,
-        mut finish: ResponseContext,
+        mut finish: Box<ResponseContext>,
     ) -> Result<Box<InFlightRequest>, RpcError> {
         let responses = read_responses(self.request.params.members.get(INPUT_RESPONSES))?;
         let services = &self.snapshot.services.exchange;

@@ -198,7 +198,7 @@ impl RequestContext<'_> {
     }
 
     /// The context that turns the server's answer about a task into the client's.
-    fn task_response(&self, found: &FoundTask) -> Result<ResponseContext, RpcError> {
+    fn task_response(&self, found: &FoundTask) -> Result<Box<ResponseContext>, RpcError> {
         let mut downward = self.plan_of(found);
         let upstream_id = Some(found.task.id.clone());
         let names = self.new_task_codec(found.forms, found.view, &found.place, upstream_id);
