@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary::json::edit;
-use mcp_vary::json::elements;
+use mcp_vary::json::{edit, elements, may_contain};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_view::uri_identity;
 
@@ -75,7 +74,7 @@ impl LinkIndex {
     /// Records the resources that `result` of `server` contains or links to.
     pub fn record(&self, server: &Arc<str>, origin: &LinkSource, result: &str) {
         // Fast path: most results contain no resources.
-        if !result.contains("resource") && !result.contains("contents") {
+        if !may_contain(result, "resource") && !may_contain(result, "contents") {
             return;
         }
         let found = resource_uris(result);

@@ -6,14 +6,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::{MAX_DEPTH, ObjectReader, span};
+use crate::{MAX_DEPTH, ObjectReader, may_contain, span};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The value of `key` in `object`, as written; the last one if the key repeats.
 pub fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    // Most texts do not contain the key at all, neither plainly nor in escapes.
-    if !object.contains(key) && !object.contains("\\u") {
+    if !may_contain(object, key) {
         return None;
     }
     let members = read(object)?;
@@ -188,6 +187,19 @@ mod tests {
         assert_eq!(get(ODD, "d"), None);
         assert_eq!(get(r#"{"a":1,"a":2}"#, "a"), Some("2"));
         assert_eq!(get("[1]", "a"), None);
+    }
+
+    #[test]
+    fn a_key_is_found_however_it_is_escaped() {
+        for (object, key) in [
+            (r#"{"a\/b":1}"#, "a/b"),
+            (r#"{"a\u002fb":1}"#, "a/b"),
+            (r#"{"a\nb":1}"#, "a\nb"),
+            (r#"{"a\"b":1}"#, "a\"b"),
+            (r#"{"a\\b":1}"#, "a\\b"),
+        ] {
+            assert_eq!(get(object, key), Some("1"), "{object}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use self::compact::{compact, compacted};
 pub use self::fold::{folded, is_lookalike};
 pub use self::minify::minified;
 pub use self::skip::{Invalid, ObjectReader, count_values, skip};
-pub use self::strings::{is_string_of, string, unquoted, write_string};
+pub use self::strings::{is_string_of, may_contain, string, unquoted, write_string};
 pub use self::tree::Json;
 pub use self::value::{to_map, to_value};
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use wide::u8x16;
 
 /// The text of a JSON string, borrowed if it has no escapes; `None` if the value is not a string or not valid
@@ -96,6 +97,30 @@ fn unescaped(inner: &[u8]) -> Option<String> {
     }
     text.truncate(end);
     String::from_utf8(text).ok()
+}
+
+/// Whether a string in the JSON text `text` may contain `word`, plainly or with escapes. Most texts contain neither, and
+/// this is much quicker than to parse them.
+///
+/// ```
+/// use mcp_vary_json::may_contain;
+///
+/// assert!(may_contain(r#"{"taskId": 1}"#, "taskId"));
+/// assert!(!may_contain(r#"{"note": "a\nb"}"#, "taskId"));
+/// // Any escaped character may be one of the word.
+/// assert!(may_contain(r#"{"\u0074askId": 1}"#, "taskId"));
+/// // PHP escapes slashes.
+/// assert!(may_contain(r#"{"a\/b": 1}"#, "a/b"));
+/// ```
+#[must_use]
+pub fn may_contain(text: &str, word: &str) -> bool {
+    let text = text.as_bytes();
+    let has_short_escape = |byte: u8| matches!(byte, b'"' | b'\\' | b'/') || byte < b' ';
+    let escape: &[u8] = match word.bytes().any(has_short_escape) {
+        true => b"\\",
+        false => b"\\u",
+    };
+    memmem::find(text, word.as_bytes()).is_some() || memmem::find(text, escape).is_some()
 }
 
 /// The character of an escape letter.

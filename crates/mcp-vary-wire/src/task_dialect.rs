@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use mcp_vary::error::Era;
-use mcp_vary::json;
-use mcp_vary::json::edit;
+use mcp_vary::json::{self, edit, may_contain};
 
 use crate::handshake::Handshake;
 
@@ -70,7 +69,7 @@ pub fn translates_to_core(hello: &Handshake) -> bool {
 
 /// Whether the capabilities of either side declare the extension.
 pub fn has_extension(capabilities: &str) -> bool {
-    capabilities.contains(TASKS_EXTENSION)
+    may_contain(capabilities, TASKS_EXTENSION)
         && is_object_at(capabilities, &["extensions", TASKS_EXTENSION])
 }
 
@@ -92,7 +91,7 @@ pub fn rename_related_task<'a>(
     text: &'a str,
     name: &dyn Fn(&str) -> Option<String>,
 ) -> Cow<'a, str> {
-    if !text.contains(RELATED_TASK_META) {
+    if !may_contain(text, RELATED_TASK_META) {
         return Cow::Borrowed(text);
     }
     let renamed = || {
@@ -117,3 +116,21 @@ fn is_object_at(object: &str, path: &[&str]) -> bool {
 /// The methods of the status notifications: that of revision 2025-11-25, and that of the extension
 /// `io.modelcontextprotocol/tasks` (SEP-2663).
 pub const TASK_STATUS_METHODS: [&str; 2] = ["notifications/tasks/status", "notifications/tasks"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PHP escapes slashes, and half of the keys of the protocol have one.
+    #[test]
+    fn what_a_server_writes_with_escaped_slashes_is_the_same() {
+        let declared = r#"{"extensions":{"io.modelcontextprotocol\/tasks":{}}}"#;
+        assert!(has_extension(declared));
+        let result = r#"{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"a"}}}"#;
+        let renamed = rename_related_task(result, &|id| Some(format!("gw-{id}")));
+        assert_eq!(
+            renamed,
+            r#"{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"gw-a"}}}"#
+        );
+    }
+}

@@ -2,16 +2,14 @@
 
 use std::borrow::Cow;
 
-use mcp_vary::json::Members;
-use mcp_vary::json::edit;
+use mcp_vary::json::{Members, edit, may_contain};
 use mcp_vary_wire::server_request_support::{ELICIT, ServerRequestSupport};
 
 use super::{INPUT_REQUESTS, REQUEST_STATE};
 
 /// Whether a result asks for input (MCP 2026-07-28, basic/patterns/mrtr).
 pub(crate) fn is_input_required(result: &str) -> bool {
-    // Few results hold the word, and an escape could hide it.
-    if !result.contains("input_required") && !result.contains("\\u") {
+    if !may_contain(result, "input_required") {
         return false;
     }
     let kind = edit::get(result, "resultType").and_then(|kind| serde_json::from_str(kind).ok());

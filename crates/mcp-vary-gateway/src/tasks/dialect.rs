@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary::json::edit;
+use mcp_vary::json::{edit, may_contain};
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
@@ -102,7 +102,7 @@ fn without_the_extension(task: &str) -> Cow<'_, str> {
 
 /// `task` without the id of the server's subscription.
 fn without_subscription(task: &str) -> Cow<'_, str> {
-    let Some(meta) = edit::get(task, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
+    let Some(meta) = edit::get(task, META).filter(|meta| may_contain(meta, SUBSCRIPTION_ID)) else {
         return Cow::Borrowed(task);
     };
     match &*edit::remove(meta, SUBSCRIPTION_ID) {

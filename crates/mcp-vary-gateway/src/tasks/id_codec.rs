@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary::json::edit;
+use mcp_vary::json::{edit, may_contain};
 use mcp_vary::task::{MAX_ID, Task};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
@@ -183,7 +183,7 @@ impl TaskIdCodec {
 
     /// The server's id of the task that `result` created.
     pub(crate) fn created_id(&self, result: &str) -> Option<String> {
-        if !result.contains("taskId") && !result.contains("\\u") {
+        if !may_contain(result, "taskId") {
             return None;
         }
         match self.dialects.server {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use mcp_vary::json::{self, edit};
+use mcp_vary::json::{self, edit, may_contain};
 use mcp_vary_wire::task_dialect::{RELATED_TASK_META, rename_related_task};
 
 use crate::mrtr::INPUT_REQUESTS;
@@ -52,7 +52,7 @@ pub(super) fn rename_task<'a>(
 /// `text` with the related tasks of its input requests replaced by `name`; none if there are none.
 fn rename_input_requests(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let requests = edit::get(text, INPUT_REQUESTS)?;
-    if !requests.contains(RELATED_TASK_META) {
+    if !may_contain(requests, RELATED_TASK_META) {
         return None;
     }
     let mut renamed = Cow::Borrowed(requests);

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary::json;
-use mcp_vary::json::edit;
+use mcp_vary::json::{self, edit, may_contain};
 use mcp_vary_upstream::Request;
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
@@ -107,9 +106,12 @@ impl InFlightRequest {
 
     /// The result without its relation to a task, which the client does not know.
     pub(super) fn without_related_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let is_by_task = self.leases.implicit_task.is_some() && result.contains(RELATED_TASK_META);
-        let meta = edit::get(result, "_meta").filter(|_| is_by_task);
-        let Some(meta) = meta.map(|meta| edit::remove(meta, RELATED_TASK_META)) else {
+        if self.leases.implicit_task.is_none() || !may_contain(result, RELATED_TASK_META) {
+            return Cow::Borrowed(result);
+        }
+        let Some(meta) =
+            edit::get(result, "_meta").map(|meta| edit::remove(meta, RELATED_TASK_META))
+        else {
             return Cow::Borrowed(result);
         };
         match &*meta {

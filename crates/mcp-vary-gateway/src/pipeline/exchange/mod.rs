@@ -221,12 +221,7 @@ impl InFlightRequest {
                 .notification(bytes)
                 .map(ResponseEvent::Message),
             Ok(Message::Request(request)) => self.forward_server_request(request),
-            Ok(Message::Answer(answer)) if self.record_implicit_task(answer.outcome()) => None,
-            Ok(Message::Answer(answer)) => match self.begin_round(answer.outcome()) {
-                None => Some(self.done(answer.outcome())),
-                Some(Ok(())) => None,
-                Some(Err(failure)) => Some(self.fail(&failure)),
-            },
+            Ok(Message::Answer(answer)) => self.answered(answer.outcome()),
             Err(error) => self.connection_lost(error),
         }
     }
@@ -244,6 +239,18 @@ impl InFlightRequest {
                 Some(WaitEvent::End(WaitEnd::Failed(failure))) => self.fail(&failure),
             },
         )
+    }
+
+    /// Handles the server's answer, which may only be a step towards the client's.
+    fn answered(&mut self, outcome: Result<&str, &str>) -> Option<ResponseEvent> {
+        if self.record_implicit_task(outcome) {
+            return None;
+        }
+        match self.begin_round(outcome) {
+            None => Some(self.done(outcome)),
+            Some(Ok(())) => None,
+            Some(Err(failure)) => Some(self.fail(&failure)),
+        }
     }
 
     fn done(&mut self, outcome: Result<&str, &str>) -> ResponseEvent {

@@ -108,13 +108,11 @@ impl InFlightRequest {
         &mut self,
         outcome: Result<&str, &str>,
     ) -> Option<Result<(), RpcError>> {
+        let relay = self.relay.as_mut()?;
         let result = outcome.ok().filter(|result| is_input_required(result))?;
         let session = self.response.client.session.as_ref()?;
         let client = (&**session, self.response.client.server_request_support());
-        let begun = self
-            .relay
-            .as_mut()?
-            .begin(result, client, &self.services.mrtr);
+        let begun = relay.begin(result, client, &self.services.mrtr);
         // The server does not work on the request while the client answers.
         self.exchange = None;
         self.retry = None;
