@@ -131,6 +131,8 @@ struct Client {
     /// The id of the last request.
     last: u64,
     received: Vec<String>,
+    /// Updates of marks that say only that something may have changed, as after a stream was opened again.
+    unnumbered: usize,
 }
 
 impl Client {
@@ -143,6 +145,7 @@ impl Client {
             is_modern: false,
             last: 0,
             received: Vec::new(),
+            unnumbered: 0,
         }
     }
 
@@ -152,6 +155,7 @@ impl Client {
             is_modern: true,
             last: 0,
             received: Vec::new(),
+            unnumbered: 0,
         }
     }
 
@@ -233,8 +237,9 @@ impl Client {
         }
         let last = &self.received[self.received.len().saturating_sub(5)..];
         Err(format!(
-            "no update of the mark of server {server} in step {step}; modern: {}; the last messages: {last:#?}",
-            self.is_modern
+            "no update of the mark of server {server} in step {step}; modern: {}; updates of marks without a number: {}; \
+             the last messages: {last:#?}",
+            self.is_modern, self.unnumbered
         ))
     }
 
@@ -249,6 +254,7 @@ impl Client {
                 .is_some_and(|uri| uri.starts_with("end:"))
             {
                 self.received.pop();
+                self.unnumbered += usize::from(params["x-step"].is_null());
                 if params["uri"] == mark && params["x-step"] == step {
                     return;
                 }
@@ -332,8 +338,14 @@ async fn change_all(
             servers.wait_until_read(gateway).await;
             servers.with(gateway, |state| state.update(server, &mark(server), number));
         }
-        for client in clients.iter_mut().flatten() {
-            client.receive_until(server, number).await?;
+        for (gateway, clients) in GATEWAYS.iter().zip(&mut *clients) {
+            for client in clients {
+                let received = client.receive_until(server, number).await;
+                received.map_err(|lost| {
+                    let streams = servers.with(gateway, |state| state.streams_of(server));
+                    format!("{gateway}: {lost}\nthe streams of the server: {streams:#?}")
+                })?;
+            }
         }
     }
     Ok(())

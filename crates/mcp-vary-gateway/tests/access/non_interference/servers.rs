@@ -262,6 +262,16 @@ impl State {
         self.notify(server, &method, &json!({}), |filter| filter[&key] == true);
     }
 
+    /// The streams of a server, for an error: the id and the filter of each, and whether it is closed.
+    pub(super) fn streams_of(&self, server: usize) -> Vec<String> {
+        let streams = self.streams.iter().filter(|it| it.server == server);
+        let described = streams.map(|stream| {
+            let is_closed = stream.sender.is_closed();
+            format!("{} {} closed: {is_closed}", stream.id, stream.filter)
+        });
+        described.collect()
+    }
+
     /// Notifies that a resource changed.
     pub(super) fn update(&mut self, server: usize, uri: &str, step: usize) {
         let params = json!({"uri": uri, "x-step": step});
