@@ -1,12 +1,13 @@
 //! Subscriptions at a modern server: a stream for all resources, which is replaced when they change.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary_testkit::message::{SUBSCRIPTION, notification};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use mcp_vary_testkit::wait::soon;
-use mcp_vary_upstream::{Event, SupervisedConnection, Target, UpstreamConfig};
+use mcp_vary_upstream::{Event, Subscription, SupervisedConnection, Target, UpstreamConfig};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -49,28 +50,69 @@ async fn updated(events: &mut broadcast::Receiver<Event>) -> String {
     }
 }
 
+/// A connection whose first stream was replaced by a second one.
+struct Replaced {
+    line: Arc<SupervisedConnection>,
+    events: broadcast::Receiver<Event>,
+    /// The server's end of the first stream, which has `note:a`.
+    first: Stream,
+    _later: UnboundedReceiver<Stream>,
+    _subscriptions: [Subscription; 2],
+    _peer: ScriptedServer,
+}
+
+impl Replaced {
+    async fn new() -> Self {
+        let (peer, mut streams) = server().await;
+        let config = UpstreamConfig::new("notes", Target::http(peer.url.clone()));
+        let line = SupervisedConnection::open(config.with_limits(limits()));
+        line.first_attempt().await.unwrap();
+        let events = line.events();
+        let one = line.subscribe("note:a");
+        soon(one.settled()).await.unwrap();
+        let first = soon(streams.recv()).await.unwrap();
+        let other = line.subscribe("note:b");
+        soon(other.settled()).await.unwrap();
+        Self {
+            line,
+            events,
+            first,
+            _later: streams,
+            _subscriptions: [one, other],
+            _peer: peer,
+        }
+    }
+
+    /// Sends an update of `note:a` on the first stream, as if the server had sent it before it received the request for
+    /// the second one. `None` if the gateway no longer reads that stream.
+    fn update(&self) -> Option<()> {
+        let (id, stream) = &self.first;
+        let params = json!({"uri": "note:a", "_meta": {SUBSCRIPTION: id}});
+        let update = notification("notifications/resources/updated", params);
+        stream.send(event(&update).into()).ok()
+    }
+}
+
+/// The acknowledgement and the update come on two connections, of which one can be slow.
+#[tokio::test]
+async fn an_update_that_comes_half_a_second_after_its_stream_was_replaced_arrives() {
+    let mut replaced = Replaced::new().await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    replaced.update().expect("the stream is still read");
+    assert_eq!(soon(updated(&mut replaced.events)).await, "note:a");
+    replaced.line.close().await;
+}
+
 /// Whether the gateway publishes an update that arrives on a stream which was replaced twice in the time in which replaced
 /// streams are still read; `None` if the machine was too slow for that.
 async fn arrives_on_a_replaced_stream() -> Option<bool> {
-    let (peer, mut streams) = server().await;
-    let config = UpstreamConfig::new("notes", Target::http(peer.url.clone()));
-    let line = SupervisedConnection::open(config.with_limits(limits()));
-    line.first_attempt().await.unwrap();
-    let mut events = line.events();
-    let first = line.subscribe("note:a");
-    soon(first.settled()).await.unwrap();
-    let (id, stream) = soon(streams.recv()).await.unwrap();
-    let second = line.subscribe("note:b");
-    soon(second.settled()).await.unwrap();
-    // The server sent it before it received the request for the second stream.
-    let params = json!({"uri": "note:a", "_meta": {SUBSCRIPTION: id}});
-    let update = notification("notifications/resources/updated", params);
-    stream.send(event(&update).into()).ok()?;
-    let third = line.subscribe("note:c");
+    let mut replaced = Replaced::new().await;
+    replaced.update()?;
+    let third = replaced.line.subscribe("note:c");
     soon(third.settled()).await.unwrap();
-    let update = tokio::time::timeout(Duration::from_secs(2), updated(&mut events)).await;
+    let update = tokio::time::timeout(Duration::from_secs(2), updated(&mut replaced.events)).await;
     let has_arrived = update.is_ok_and(|uri| uri == "note:a");
-    line.close().await;
+    replaced.line.close().await;
     Some(has_arrived)
 }
 

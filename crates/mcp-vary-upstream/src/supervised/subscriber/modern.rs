@@ -83,12 +83,26 @@ struct Streams<'a> {
 #[derive(Debug)]
 struct Previous {
     stream: Stream,
-    late: BTreeMap<Arc<str>, Event>,
+    replaced_at: Instant,
+    /// The updates that no newer stream has repeated yet, each with the time when it counts.
+    late: BTreeMap<Arc<str>, (Event, Instant)>,
     /// The resources that were updated on a newer stream, which then sends all later updates.
     superseded: BTreeSet<Arc<str>>,
 }
 
 impl Previous {
+    /// The stream that was replaced just now.
+    fn new(mut stream: Stream) -> Self {
+        let replaced_at = Instant::now();
+        stream.until = Some(replaced_at + OVERLAP);
+        Self {
+            stream,
+            replaced_at,
+            late: BTreeMap::new(),
+            superseded: BTreeSet::new(),
+        }
+    }
+
     fn supersede(&mut self, uri: &Arc<str>) {
         self.late.remove(uri);
         self.superseded.insert(Arc::clone(uri));
@@ -100,8 +114,11 @@ impl Streams<'_> {
         self.changes.borrow_and_update();
         self.open_stream().await;
         let waits = self.retry_at > Instant::now() && self.opening.is_none();
+        let late = self.previous.iter().flat_map(|former| former.late.values());
+        let late = late.map(|(_, counts_at)| *counts_at).min();
         tokio::select! {
             _ = self.changes.changed() => {}
+            () = tokio::time::sleep_until(late.unwrap_or(self.retry_at)), if late.is_some() => self.publish_late(),
             event = next_event(self.opening.as_mut()) => self.on_opening(event),
             event = next_event(self.open.as_mut()) => self.on_open(event),
             (at, event) = next_of_previous(&mut self.previous) => self.on_previous(at, event),
@@ -117,8 +134,14 @@ impl Streams<'_> {
             (self.opening, self.open) = (None, None);
             return self.previous.clear();
         }
-        let is_waiting = self.opening.is_some() || self.previous.len() >= MAX_PREVIOUS;
-        if current == Some(&wanted) || is_waiting || self.retry_at > Instant::now() {
+        if current == Some(&wanted) || self.opening.is_some() || self.retry_at > Instant::now() {
+            return;
+        }
+        if self.previous.len() >= MAX_PREVIOUS {
+            // The oldest one makes room.
+            if let Some(oldest) = self.previous.front_mut() {
+                oldest.stream.until = Some(oldest.replaced_at + MIN_OVERLAP);
+            }
             return;
         }
         let request = request(self.topic, &self.upstream.config.capabilities, &wanted);
@@ -185,13 +208,8 @@ impl Streams<'_> {
         }
         stream.uris.retain(|uri| accepted.contains(uri));
         stream.until = None;
-        if let Some(mut stream) = self.open.replace(stream) {
-            stream.until = Some(Instant::now() + OVERLAP);
-            self.previous.push_back(Previous {
-                stream,
-                late: BTreeMap::new(),
-                superseded: BTreeSet::new(),
-            });
+        if let Some(replaced) = self.open.replace(stream) {
+            self.previous.push_back(Previous::new(replaced));
         }
         self.retry_at = Instant::now();
     }
@@ -222,16 +240,28 @@ impl Streams<'_> {
                 }
                 let former = self.previous.get_mut(at);
                 if let Some(former) = former.filter(|it| !it.superseded.contains(&uri)) {
-                    former.late.insert(uri, event);
+                    let counts_at = Instant::now() + REPEAT_TIME;
+                    former.late.insert(uri, (event, counts_at));
                 }
             }
             StreamEvent::Ended(_) => {
                 let former = self.previous.remove(at).into_iter();
-                for event in former.flat_map(|former| former.late.into_values()) {
+                for (event, _) in former.flat_map(|former| former.late.into_values()) {
                     self.shared.publish(event);
                 }
             }
             StreamEvent::Acknowledged(_) | StreamEvent::Ignored => {}
+        }
+    }
+
+    /// Publishes the updates of previous streams that no newer stream has repeated in time.
+    fn publish_late(&mut self) {
+        let now = Instant::now();
+        for former in &mut self.previous {
+            let counts = |_: &Arc<str>, late: &mut (Event, Instant)| late.1 <= now;
+            for (_, (event, _)) in former.late.extract_if(.., counts) {
+                self.shared.publish(event);
+            }
         }
     }
 
@@ -314,9 +344,14 @@ fn accepted(topic: Topic, params: &str) -> BTreeSet<Arc<str>> {
     uris.map(Arc::from).collect()
 }
 
-/// How long the previous stream is still read.
-const OVERLAP: Duration = Duration::from_millis(250);
-/// The streams that may be closing. Further changes of the subscriptions wait until one is closed.
+/// How long a replaced stream is still read. What the server sent on it can take this long where packets are lost or the
+/// machine is busy; the acknowledgement that replaced the stream came on another connection.
+const OVERLAP: Duration = Duration::from_secs(2);
+/// The same if another stream needs the place.
+const MIN_OVERLAP: Duration = Duration::from_millis(250);
+/// How long a newer stream has to repeat an update of a replaced one.
+const REPEAT_TIME: Duration = Duration::from_millis(250);
+/// The replaced streams that are still read. Further changes of the subscriptions wait until one is closed.
 const MAX_PREVIOUS: usize = 16;
 /// The pause before a stream that ended or could not be opened is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
