@@ -394,24 +394,6 @@ async fn difference(case: &Case) -> Result<Option<String>, String> {
     })
 }
 
-/// The first message that differs.
-///
-/// Once in some thousand cases on a busy machine a mark does not arrive, which says nothing about what is hidden. Such a
-/// case is printed and repeated; a mark that does not arrive again is a difference.
-#[expect(
-    clippy::print_stderr,
-    reason = "the log of the test has each case that was repeated"
-)]
-async fn repeated_difference(case: &Case) -> Option<String> {
-    match difference(case).await {
-        Ok(found) => found,
-        Err(lost) => {
-            eprintln!("{case:#?}\n{lost}");
-            difference(case).await.unwrap_or_else(Some)
-        }
-    }
-}
-
 /// The difference in each case of a seed that has one, with the size of the case. A case that panics is one, too.
 async fn differences(seed: u8) -> Vec<(usize, String)> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
@@ -422,7 +404,7 @@ async fn differences(seed: u8) -> Vec<(usize, String)> {
         if number < CASES {
             let case = new_case();
             running.spawn(async move {
-                let found = repeated_difference(&case).await;
+                let found = difference(&case).await.unwrap_or_else(Some);
                 found.map(|difference| (case.size(), format!("{case:#?}\n{difference}")))
             });
         }
