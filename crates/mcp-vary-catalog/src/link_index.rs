@@ -226,6 +226,8 @@ mod tests {
         assert_eq!(resource_uris(result), ["a:1", "a:2"]);
         let prompt = r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:3"}}}]}"#;
         assert_eq!(resource_uris(prompt), ["a:3"]);
+        let blocks = r#"{"messages":[{"content":[{"type":"resource_link","uri":"a:5"}]}]}"#;
+        assert_eq!(resource_uris(blocks), ["a:5"]);
         assert_eq!(
             resource_uris(r#"{"contents":[{"uri":"a:4"},{"uri":5}]}"#),
             ["a:4"]

@@ -222,6 +222,15 @@ mod tests {
         assert_eq!(without(0..20), Some(20), "nothing that was read is left");
     }
 
+    /// As when a page had no room for the first item.
+    #[test]
+    fn a_cursor_without_fingerprints_is_at_the_beginning() {
+        let list = marks(&[(0, 1), (0, 2)]);
+        assert_eq!(list.cursor_at(0), "0.");
+        assert_eq!(list.position("0."), Some(0));
+        assert_eq!(list.position("1."), None);
+    }
+
     #[test]
     fn a_bookmark_is_short() {
         let all: Vec<(u8, u8)> = (0..200).map(|item| (0, item)).collect();
