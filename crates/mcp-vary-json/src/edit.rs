@@ -202,6 +202,31 @@ mod tests {
         }
     }
 
+    /// The members beside it are forwarded, too.
+    #[test]
+    fn a_member_beside_a_value_that_nests_too_deep_is_found() {
+        let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
+        let object = format!(r#"{{"deep":{deep},"\u0061":1}}"#);
+        assert_eq!(get(&object, "a"), Some("1"));
+        assert_eq!(get(&object, "deep"), Some(&*deep));
+        assert_eq!(remove(&object, "deep"), r#"{"\u0061":1}"#);
+    }
+
+    #[test]
+    fn steps_follow_each_other_and_copy_only_changes() {
+        let cut = |text| and_then(text, |text| remove(text, "a"));
+        assert!(matches!(cut(Cow::Borrowed("{}")), Cow::Borrowed("{}")));
+        for (text, expected) in [(r#"{"a":1,"b":2}"#, r#"{"b":2}"#), ("{}", "{}")] {
+            assert_eq!(cut(Cow::Borrowed(text)), expected);
+            assert_eq!(cut(Cow::Owned(text.to_owned())), expected);
+        }
+        // A step can also return a part of the text.
+        let inner = and_then(Cow::Owned("[7]".to_owned()), |text| {
+            Cow::Borrowed(&text[1..2])
+        });
+        assert_eq!(inner, "7");
+    }
+
     #[test]
     fn a_value_is_replaced_where_it_stands_or_added_at_the_end() {
         let set = |object, key| set(object, key, "null").into_owned();
