@@ -80,7 +80,11 @@ fn gateways(
     for (name, mut target) in targets {
         target["ready-timeout"] = json!(START_WAIT);
         let file = workspace.scratch(&format!("interop/behind-{name}.json"))?;
-        let configuration = json!({"start-wait": START_WAIT, "servers": {&name: target}});
+        let configuration = json!({
+            "start-wait": START_WAIT,
+            "limits": {"classes": CLASSES},
+            "servers": {&name: target},
+        });
         fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
         let log = workspace.scratch(&format!("interop/behind-{name}.log"))?;
         let mut command = process::command(vary);
@@ -111,6 +115,10 @@ const OF_BOTH_ERAS: [(&str, Option<&str>, &str); 3] = [
     ("python-sdk", Some("python"), "sdk_server.py"),
     ("fastmcp", Some(python::FASTMCP), "fastmcp_server.py"),
 ];
+
+/// More classes than the clients of all jobs have. Beyond the limit a client shares the class of another one, and gets its own
+/// when that is free: between two requests it may so change the process of a server, and not see what it added there.
+const CLASSES: usize = 64;
 
 /// Longer than a server takes to start while other jobs take up the machine.
 pub(crate) const START_WAIT: &str = "60s";
