@@ -56,7 +56,7 @@ async def told(name, action):
         await action
     except Exception as error:
         line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
 
 
 async def asked(job, example, what):

@@ -109,7 +109,7 @@ async def main():
             await holds(job, wanted)
         except Exception as error:
             line |= {"ok": False, "detail": said(error)}
-        print(json.dumps(line, ensure_ascii=False), flush=True)
+        print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
 
 
 if __name__ == "__main__":

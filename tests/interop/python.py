@@ -75,7 +75,7 @@ async def told(name, action):
     except Exception as error:
         ok, detail = False, said(error)
     line = {"name": name, "ok": ok, "detail": detail or ""}
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
 
 
 def said(error):

@@ -240,7 +240,7 @@ async def told(name, job, tags, action):
             await action(session)
     except Exception as error:
         line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
 
 
 async def main():

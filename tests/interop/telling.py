@@ -24,9 +24,9 @@ async def told(name, action, server=None):
         await action()
     except Exception as error:
         line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+    print(json.dumps(line, ensure_ascii=False) + "\n", end="", flush=True)
 
 
 def lacks(name, why, server=None):
     """Prints what the SDK has no way to do."""
-    print(json.dumps({"name": name, "server": server, "lacks": why}), flush=True)
+    print(json.dumps({"name": name, "server": server, "lacks": why}) + "\n", end="", flush=True)

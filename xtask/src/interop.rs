@@ -445,7 +445,8 @@ fn command(
 
 /// Parses a line that is a check. Servers and SDKs may write other lines to the same log.
 fn parsed(line: &str) -> Option<Check> {
-    serde_json::from_str(line).ok()
+    let mut values = serde_json::Deserializer::from_str(line).into_iter();
+    values.next()?.ok()
 }
 
 #[cfg(test)]
@@ -597,5 +598,12 @@ mod tests {
         assert!(parsed("Starting default (STDIO) server...").is_none());
         assert!(parsed(r#"{"jsonrpc": "2.0"}"#).is_none());
         assert!(parsed(r#"{"name": "connects", "ok": true}"#).is_some());
+    }
+
+    /// Another program that writes to the same log can come between a line and its end.
+    #[test]
+    fn a_check_is_counted_whatever_follows_in_its_line() {
+        let line = r#"{"name": "connects", "ok": false}in front of python-sdk"#;
+        assert!(parsed(line).is_some());
     }
 }
