@@ -103,6 +103,19 @@ async fn an_update_that_comes_half_a_second_after_its_stream_was_replaced_arrive
     replaced.line.close().await;
 }
 
+/// There are more than the replaced streams that are read at once: the oldest ones make room.
+#[tokio::test]
+async fn fifty_subscriptions_one_after_the_other_are_settled() {
+    let replaced = Replaced::new().await;
+    let mut held = Vec::new();
+    for number in 0..50 {
+        let subscription = replaced.line.subscribe(&format!("note:{number}"));
+        soon(subscription.settled()).await.unwrap();
+        held.push(subscription);
+    }
+    replaced.line.close().await;
+}
+
 /// Whether the gateway publishes an update that arrives on a stream which was replaced twice in the time in which replaced
 /// streams are still read; `None` if the machine was too slow for that.
 async fn arrives_on_a_replaced_stream() -> Option<bool> {
