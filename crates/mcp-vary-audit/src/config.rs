@@ -38,6 +38,8 @@ pub struct AuditConfig {
     pub arguments_capacity: usize,
     /// What happens when the queue is full.
     pub on_full: OnFull,
+    /// After how long a write that has not returned counts as failed.
+    pub write_timeout: Duration,
 }
 
 impl AuditConfig {
@@ -54,6 +56,7 @@ impl AuditConfig {
             capacity: 8192,
             arguments_capacity: 16 << 20,
             on_full: OnFull::Drop,
+            write_timeout: Duration::from_secs(1),
         }
     }
 }
@@ -83,15 +86,16 @@ pub enum ArgumentsDetail {
     },
 }
 
-/// What happens when a record finds no room in the queue.
+/// What happens when a record finds no room in the queue, or the sink does not work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum OnFull {
     /// The record is lost and counted. A record that the sink refuses is lost as well.
     Drop,
-    /// The request waits this long, and is refused then. What the sink refuses is written again.
+    /// The request waits this long for a free slot and a working sink, and is refused then. What the sink refuses is
+    /// written again.
     Wait(Duration),
-    /// The request is refused. What the sink refuses is written again.
+    /// The request is refused, also while the sink fails or hangs. What the sink refuses is written again.
     Refuse,
 }
 

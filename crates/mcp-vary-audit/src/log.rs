@@ -94,7 +94,11 @@ impl AuditLog {
     /// If the thread cannot be started.
     pub fn start(config: &AuditConfig, sink: Box<dyn Sink>) -> io::Result<Self> {
         let capacity = config.capacity.max(1);
-        let queue = Arc::new(Queue::new(capacity, config.arguments_capacity));
+        let queue = Arc::new(Queue::new(
+            capacity,
+            config.arguments_capacity,
+            config.write_timeout,
+        ));
         // One more than there are slots, for a message that only wakes the writer.
         let (sender, receiver) = sync_channel(capacity.saturating_add(1));
         let encoder = Encoder::new(config, sink.max_line());
@@ -118,7 +122,8 @@ impl AuditLog {
     ///
     /// # Errors
     ///
-    /// [`QueueFull`] if the queue is full; the caller must refuse the request. Never with [`OnFull::Drop`].
+    /// [`QueueFull`] if the queue is full or the sink does not work; the caller must refuse the request. Never with
+    /// [`OnFull::Drop`].
     pub fn reserve(&self) -> Result<Permit, QueueFull> {
         let log = &*self.0;
         if let Some(permit) = self.try_reserve() {
@@ -137,15 +142,20 @@ impl AuditLog {
         }
     }
 
-    /// Reserves room for a record if there is some now. It never blocks, and counts nothing: for asynchronous code, which
+    /// Reserves room for a record if there is some now and the sink works. It never blocks, and counts nothing: for asynchronous code, which
     /// waits itself and reports with [`refuse`](Self::refuse) that it refuses a request.
     ///
     /// With [`OnFull::Drop`] there is always a permit; its record may be lost.
     #[must_use]
     pub fn try_reserve(&self) -> Option<Permit> {
-        let has_slot = self.0.queue.try_acquire();
-        let may_pass = has_slot || self.0.on_full == OnFull::Drop;
-        may_pass.then(|| self.permit(has_slot))
+        let log = &*self.0;
+        match log.on_full {
+            OnFull::Drop => Some(self.permit(log.queue.try_acquire())),
+            OnFull::Wait(_) | OnFull::Refuse => {
+                let is_writable = log.queue.try_acquire_writable();
+                is_writable.then(|| self.permit(true))
+            }
+        }
     }
 
     /// Counts a request that is refused because it cannot be recorded.
@@ -180,8 +190,8 @@ impl AuditLog {
     ///
     /// # Errors
     ///
-    /// [`QueueFull`] if the queue is full; the record is not written, and the caller must refuse the request. Never with
-    /// [`OnFull::Drop`]: the record is lost and counted.
+    /// [`QueueFull`] if the queue is full or the sink does not work; the record is not written, and the caller must refuse
+    /// the request. Never with [`OnFull::Drop`]: the record is lost and counted.
     pub fn submit(&self, record: Record) -> Result<(), QueueFull> {
         self.reserve()?.submit(record);
         Ok(())
@@ -220,7 +230,7 @@ impl AuditLog {
             refused: totals.refused.load(Ordering::Relaxed),
             failures: totals.failures.load(Ordering::Relaxed),
             queued: self.0.queue.used(),
-            error: self.0.queue.sink_error.lock().clone(),
+            error: self.0.queue.sink.error(),
         }
     }
 

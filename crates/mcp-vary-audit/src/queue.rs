@@ -27,8 +27,76 @@ pub(crate) struct Queue {
     pub(crate) totals: Totals,
     pub(crate) is_closing: AtomicBool,
     pub(crate) needs_reopen: AtomicBool,
-    /// Why the sink does not work at the moment.
-    pub(crate) sink_error: Lock<Option<String>>,
+    pub(crate) sink: SinkHealth,
+}
+
+/// Whether the sink works, as far as its latest writes show.
+#[derive(Debug)]
+pub(crate) struct SinkHealth {
+    is_failing: AtomicBool,
+    /// The latest failure since the last success.
+    error: Lock<Option<String>>,
+    created: Instant,
+    /// When the write that is under way began: in milliseconds since `created`, plus one; 0 if none is.
+    write_began: AtomicU64,
+    write_timeout: Duration,
+}
+
+impl SinkHealth {
+    fn new(write_timeout: Duration) -> Self {
+        Self {
+            is_failing: AtomicBool::new(false),
+            error: Lock::new(None),
+            created: Instant::now(),
+            write_began: AtomicU64::new(0),
+            write_timeout,
+        }
+    }
+
+    /// Whether the latest write failed, or does not return.
+    fn is_down(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+            || match self.write_began.load(Ordering::Relaxed) {
+                0 => false,
+                began => {
+                    let began = Duration::from_millis(began - 1);
+                    self.created.elapsed().saturating_sub(began) > self.write_timeout
+                }
+            }
+    }
+
+    pub(crate) fn begin_write(&self) {
+        let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.write_began.store(now + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end_write(&self) {
+        self.write_began.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns whether there was an error before.
+    pub(crate) fn succeed(&self) -> bool {
+        self.is_failing.store(false, Ordering::Relaxed);
+        self.error.lock().take().is_some()
+    }
+
+    /// A write failed.
+    pub(crate) fn fail(&self) {
+        self.is_failing.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_error(&self, error: String) {
+        *self.error.lock() = Some(error);
+    }
+
+    /// Why the sink does not work at the moment; `None` if it does.
+    pub(crate) fn error(&self) -> Option<String> {
+        let stalled = || {
+            self.is_down()
+                .then(|| "it does not take what is written to it".to_owned())
+        };
+        self.error.lock().clone().or_else(stalled)
+    }
 }
 
 /// Counts since the start.
@@ -72,7 +140,7 @@ impl Budget {
 }
 
 impl Queue {
-    pub(crate) fn new(capacity: usize, arguments_capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, arguments_capacity: usize, write_timeout: Duration) -> Self {
         Self {
             slots: Budget::new(capacity),
             arguments: Budget::new(arguments_capacity),
@@ -84,7 +152,7 @@ impl Queue {
             totals: Totals::default(),
             is_closing: AtomicBool::new(false),
             needs_reopen: AtomicBool::new(false),
-            sink_error: Lock::new(None),
+            sink: SinkHealth::new(write_timeout),
         }
     }
 
@@ -93,9 +161,14 @@ impl Queue {
         self.slots.try_acquire(1)
     }
 
-    /// Takes a slot as soon as one is free; returns false if none was within `limit`.
+    /// Takes a slot, if one is free and the sink works: what is accepted then will most likely be written.
+    pub(crate) fn try_acquire_writable(&self) -> bool {
+        !self.sink.is_down() && self.try_acquire()
+    }
+
+    /// Takes a slot as soon as one is free and the sink works; returns false if that was not so within `limit`.
     pub(crate) fn acquire_within(&self, limit: Duration) -> bool {
-        if self.try_acquire() {
+        if self.try_acquire_writable() {
             return true;
         }
         let deadline = Instant::now().checked_add(limit);
@@ -103,7 +176,7 @@ impl Queue {
         *waiting += 1;
         self.has_waiting.store(true, Ordering::SeqCst);
         let is_acquired = loop {
-            if self.try_acquire() {
+            if self.try_acquire_writable() {
                 break true;
             }
             let left = deadline.map_or(POLL, |at| at.saturating_duration_since(Instant::now()));

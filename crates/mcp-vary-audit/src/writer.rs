@@ -42,7 +42,6 @@ pub(crate) struct Writer {
     /// How often in succession there was nothing to write.
     idle_rounds: u32,
     failures: LogBackoff,
-    is_failing: bool,
 }
 
 /// What is lost if a line is not written.
@@ -97,7 +96,6 @@ impl Writer {
             stakes: Vec::with_capacity(BATCH),
             idle_rounds: IDLE_ROUNDS,
             failures: LogBackoff::default(),
-            is_failing: false,
         }
     }
 
@@ -185,7 +183,9 @@ impl Writer {
     /// Writes the batch. What cannot be written is lost, or written again, as the configuration says.
     fn flush(&mut self) {
         while !self.batch.is_empty() {
+            self.queue.sink.begin_write();
             let written = self.sink.write(&self.batch);
+            self.queue.sink.end_write();
             let count = written.lines.min(self.batch.len());
             self.batch.drain(..count);
             self.stakes.drain(..count);
@@ -196,7 +196,10 @@ impl Writer {
                 .fetch_add(total, Ordering::Relaxed);
             match written.error {
                 None => self.succeeded(),
-                Some(error) => self.failed(&error),
+                Some(error) => {
+                    self.queue.sink.fail();
+                    self.failed(&error);
+                }
             }
             if self.batch.is_empty() {
                 break;
@@ -212,17 +215,14 @@ impl Writer {
     }
 
     fn succeeded(&mut self) {
-        if self.is_failing {
-            self.is_failing = false;
-            *self.queue.sink_error.lock() = None;
+        if self.queue.sink.succeed() {
             let sink = self.sink.name();
             info!(sink, "audit records can be written again");
         }
     }
 
     fn failed(&mut self, error: &io::Error) {
-        self.is_failing = true;
-        *self.queue.sink_error.lock() = Some(io_error::describe(error));
+        self.queue.sink.set_error(io_error::describe(error));
         self.queue.totals.failures.fetch_add(1, Ordering::Relaxed);
         if let Some(failure) = self.failures.next() {
             let sink = self.sink.name();

@@ -154,7 +154,7 @@ const SETTINGS: &[KeySpec<PartialAudit>] = &[
     },
     KeySpec {
         key: "on-full",
-        about: "when records arrive faster than they are written. `drop`: some are lost, and counted in the log. `wait`: requests wait for up to a second, and are refused then. `refuse`: requests are refused before they do anything",
+        about: "when records arrive faster than they are written, or cannot be written. `drop`: some are lost, and counted in the log. `wait`: requests wait for up to a second, and are refused then. `refuse`: requests are refused before they do anything",
         default: "drop",
         takes: ValueKind::Other(
             |schema| schema.choice(ON_FULL),

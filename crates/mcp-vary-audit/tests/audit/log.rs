@@ -322,15 +322,60 @@ fn where_nothing_may_be_lost_a_failing_sink_is_tried_again() {
     )
     .unwrap();
     soon(|| log.stats().written == 1);
+    let permits: Vec<_> = (0..5).map(|_| log.reserve().unwrap()).collect();
     sink.fail(true);
-    for _ in 0..5 {
-        log.submit(minimal()).unwrap();
+    for permit in permits {
+        permit.submit(minimal());
     }
     soon(|| log.stats().failures >= 2);
     sink.fail(false);
     soon(|| log.stats().written == 6);
     assert!(log.close(SOON));
     assert_eq!(log.stats().lost, 0);
+}
+
+/// All of these fail or hang with the first line, so there is room for 8,192 records that nobody may ever read.
+#[test]
+fn where_nothing_may_be_lost_a_request_is_refused_as_soon_as_the_sink_fails_or_hangs() {
+    let break_by: [fn(&MemorySink); 2] = [|sink| sink.fail(true), |sink| sink.hang(true)];
+    for on_full in [OnFull::Refuse, OnFull::Wait(Duration::from_millis(1))] {
+        for break_sink in break_by {
+            let sink = MemorySink::default();
+            break_sink(&sink);
+            let config = with(|it| {
+                it.on_full = on_full;
+                it.write_timeout = Duration::ZERO;
+            });
+            let log = AuditLog::start(&config, Box::new(sink.clone())).unwrap();
+            soon(|| log.stats().error.is_some());
+            assert_eq!(log.reserve().unwrap_err(), QueueFull);
+            assert_eq!(log.submit(minimal()), Err(QueueFull));
+            assert!(log.try_reserve().is_none());
+            assert_eq!(log.stats().queued, 0);
+            // What happened in any case waits for the sink.
+            log.submit_or_lose(minimal());
+            sink.fail(false);
+            sink.hang(false);
+            soon(|| log.stats().error.is_none() && log.stats().written >= 2);
+            soon(|| log.try_reserve().is_some());
+            assert!(log.close(SOON));
+            assert_eq!((log.stats().lost, log.stats().error), (0, None));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_again_stops_no_request() {
+    let sink = MemorySink::default();
+    let config = with(|it| it.on_full = OnFull::Refuse);
+    let log = AuditLog::start(&config, Box::new(sink.clone())).unwrap();
+    soon(|| log.stats().written == 1);
+    sink.fail_to_reopen(true);
+    log.reopen();
+    soon(|| log.stats().error.is_some());
+    log.submit(minimal()).unwrap();
+    assert!(log.close(SOON));
+    assert_eq!((log.stats().written, log.stats().lost), (3, 0));
 }
 
 #[test]

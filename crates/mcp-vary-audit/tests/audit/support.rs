@@ -23,9 +23,11 @@ pub(crate) fn soon(holds: impl Fn() -> bool) {
     }
 }
 
-/// 2026-11-21T06:12:00.123456Z, always.
+/// 2026-11-21T06:12:00.123456Z, always; a slow machine is not taken for a sink that hangs.
 pub(crate) fn config() -> AuditConfig {
-    AuditConfig::new(|| 1_795_241_520_123_456, AuditKey::new([1; 32]), "5d0f")
+    let mut config = AuditConfig::new(|| 1_795_241_520_123_456, AuditKey::new([1; 32]), "5d0f");
+    config.write_timeout = Duration::from_secs(3600);
+    config
 }
 
 pub(crate) fn arguments(json: &'static str) -> Arguments {
@@ -118,6 +120,7 @@ impl Default for MemorySink {
             hangs: false,
             is_hanging: false,
             fails: false,
+            fails_to_reopen: false,
         })))
     }
 }
@@ -132,6 +135,7 @@ struct Memory {
     hangs: bool,
     is_hanging: bool,
     fails: bool,
+    fails_to_reopen: bool,
 }
 
 impl MemorySink {
@@ -151,6 +155,10 @@ impl MemorySink {
     /// Lets the next writes fail, or succeed.
     pub(crate) fn fail(&self, fails: bool) {
         self.0.lock().unwrap().fails = fails;
+    }
+
+    pub(crate) fn fail_to_reopen(&self, fails: bool) {
+        self.0.lock().unwrap().fails_to_reopen = fails;
     }
 }
 
@@ -173,6 +181,13 @@ impl Sink for MemorySink {
             memory.text.push(b'\n');
         }
         Written::all(lines)
+    }
+
+    fn reopen(&mut self) -> std::io::Result<()> {
+        match self.0.lock().unwrap().fails_to_reopen {
+            true => Err(std::io::ErrorKind::PermissionDenied.into()),
+            false => Ok(()),
+        }
     }
 }
 
