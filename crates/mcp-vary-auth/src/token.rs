@@ -126,6 +126,12 @@ impl TokenVerifier {
         &self.issuers
     }
 
+    /// The audience of a token for the server: its address, as clients type it.
+    #[must_use]
+    pub fn audience_of_server(&self) -> String {
+        self.public.resource(&Target::Endpoint)
+    }
+
     /// The issuer at `index`.
     #[must_use]
     pub fn issuer(&self, index: IssuerIndex) -> Option<&TrustedIssuer> {

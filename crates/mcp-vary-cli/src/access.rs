@@ -1,6 +1,7 @@
 //! `vary access`: explains what a client may see and use.
 
 mod report;
+mod token;
 
 use std::fs::File as DiskFile;
 use std::io::Read as _;
@@ -32,8 +33,19 @@ pub(crate) async fn run(command: AccessCommand, stop: Stop) -> Result<Verdict, F
 async fn explain(args: &ExplainAccess, mut stop: Stop) -> Result<Verdict, Failure> {
     let file = file::read(&args.file)?;
     let mut config = with_full_start_wait(file.into_config(environment()?));
-    let principal = principal(args, config.authentication.as_ref())?;
+    let principal = match &args.token {
+        Some(path) => {
+            let accepted = token::verify(path, config.authentication.as_ref()).await?;
+            print::notice(&sanitize(&accepted.summary));
+            with_certificate(accepted.principal, args)?
+        }
+        None => principal(args, config.authentication.as_ref())?,
+    };
     let Some(access) = config.access.take() else {
+        if args.token.is_some() {
+            print::notice("the configuration has no `access`, so the client may use everything");
+            return Ok(Verdict::Fine);
+        }
         let name = args.file.display();
         return Err(Failure::command(format!(
             "{name} has no `access`, so every client may use everything; see docs/reference/access.md"
@@ -76,22 +88,30 @@ fn principal(
     args: &ExplainAccess,
     authentication: Option<&Authentication>,
 ) -> Result<Principal, Failure> {
-    let refused = |error: PrincipalError| Failure::command(format!("--client: {error}"));
     let principal = match (&args.claims, &args.key) {
         (Some(claims), _) => {
             // Which issuer and subject it is does not matter to rules: those are claims as well.
-            Principal::token("--as", "--as", read_claims(claims)?).map_err(refused)?
+            Principal::token("--as", "--as", read_claims(claims)?).map_err(refused_client)?
         }
         (None, Some(name)) => key_principal(name, authentication)?,
         (None, None) => {
             let subject = args.client.as_deref().unwrap_or_default();
-            return Principal::certificate(subject, Claims::default()).map_err(refused);
+            return Principal::certificate(subject, Claims::default()).map_err(refused_client);
         }
     };
+    with_certificate(principal, args)
+}
+
+/// `principal` with the certificate that the arguments name, too.
+fn with_certificate(principal: Principal, args: &ExplainAccess) -> Result<Principal, Failure> {
     match &args.client {
-        Some(subject) => principal.with_certificate(subject).map_err(refused),
+        Some(subject) => principal.with_certificate(subject).map_err(refused_client),
         None => Ok(principal),
     }
+}
+
+fn refused_client(error: PrincipalError) -> Failure {
+    Failure::command(format!("--client: {error}"))
 }
 
 /// The principal of the key `name`.

@@ -78,6 +78,7 @@ mod subscriptions;
 mod tasks;
 mod upstream_variants;
 
+pub use crate::authentication::try_token;
 pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::session::directory_uses::DirectoryUse;
 pub use crate::settings::config::Config;

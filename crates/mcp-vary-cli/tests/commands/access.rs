@@ -1,10 +1,12 @@
 //! `vary access explain`: what a client sees, and which rule decided.
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use mcp_vary_testkit::authorization_server::AuthorizationServer;
 use serde_json::{Value, json};
 
-use crate::program::{VARY, file, run};
+use crate::program::{Run, VARY, file, run};
 
 /// A configuration with the weather server and rules for a team.
 fn team(name: &str) -> String {
@@ -208,7 +210,8 @@ fn a_client_and_rules_are_needed() {
     let plain = path(&file("access-plain.yaml", "servers: {a: {command: x}}\n"));
     run(&["access", "explain", "--as", "{}", &plain])
         .refuses(&["access-plain.yaml has no `access`, so every client may use everything"]);
-    run(&["access", "explain", &plain]).refuses(&["--as <CLAIMS>|--key <NAME>|--client <SUBJECT>"]);
+    run(&["access", "explain", &plain])
+        .refuses(&["--as <CLAIMS>|--key <NAME>|--token <FILE>|--client <SUBJECT>"]);
 }
 
 #[test]
@@ -221,4 +224,84 @@ fn a_server_that_is_down_makes_the_explanation_incomplete() {
     let shown = run(&["access", "explain", "--as", "{}", &config]).data(1);
     assert!(shown.starts_with("sees 2 of 2 tools"), "{shown}");
     assert!(shown.contains("\nincomplete: "), "{shown}");
+}
+
+/// What a run says that found something wrong.
+#[track_caller]
+fn refusal(run: Run) -> String {
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(1), ""),
+        "{}",
+        run.stderr
+    );
+    run.stderr
+}
+
+/// The servers of this configuration are never started where a token is refused.
+fn with_issuer(name: &str, issuer: &str, more: &str) -> String {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
+public-url: https://mcp.example
+auth: {{issuers: [{{issuer: {issuer:?}, claims: {{groups: groups}}{more}}}]}}
+access: [{{name: developers, when: {{groups: dev}}, allow: [get_weather]}}]
+"
+    );
+    path(&file(name, &text))
+}
+
+#[tokio::test]
+async fn a_token_is_tried_and_what_it_lacks_is_said() {
+    let server = AuthorizationServer::start().await;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let claims = |audience: &str, seconds: u64| json!({"sub": "ann", "aud": audience, "exp": now + seconds, "iat": now, "groups": ["dev"]});
+    let tried = |name: &str, token: String, more: &str| {
+        let token = path(&file(&format!("{name}.txt"), &format!("{token}\n")));
+        let config = with_issuer(&format!("{name}.yaml"), &server.issuer(), more);
+        let args = ["access", "explain", "--token", &token, &config].map(str::to_owned);
+        tokio::task::spawn_blocking(move || run(&args.each_ref().map(String::as_str)))
+    };
+    let good = server.sign(claims("https://mcp.example/mcp", 600));
+    let accepted = tried("token-good", good.clone(), "").await.unwrap();
+    let line = format!("the token is accepted: `ann` of {}, for ", server.issuer());
+    assert!(accepted.stderr.contains(&line), "{}", accepted.stderr);
+    assert_eq!(accepted.code, Some(0));
+    assert!(
+        accepted.stdout.starts_with("sees 1 of 2 tools"),
+        "{}",
+        accepted.stdout
+    );
+
+    let other = server.sign(claims("api://vary", 600));
+    let refused = tried("token-audience", other, ", audiences: [mcp]")
+        .await
+        .unwrap();
+    let text = refusal(refused);
+    assert_eq!(
+        text,
+        "error: the token is refused: the token was not issued for this server: its audience is another resource
+  its `aud`: api://vary
+  accepted: https://mcp.example/mcp, mcp
+let the provider write the first of these into `aud`, or add the token's to `audiences` of the issuer if the provider gives it to no other service\n"
+    );
+    let refused = tried("token-scope", good.clone(), ", scopes: [mcp]")
+        .await
+        .unwrap();
+    let text = refusal(refused);
+    assert!(text.ends_with("\n  scopes that it needs: mcp\n"), "{text}");
+    assert!(!text.contains(&good), "{text}");
+
+    let elsewhere = AuthorizationServer::start().await;
+    let foreign = elsewhere.sign(claims("https://mcp.example/mcp", 600));
+    let refused = tried("token-issuer", foreign, "").await.unwrap();
+    let lines = format!(
+        "  its `iss`: {}\n  `issuer` in the configuration: {}\nwrite the issuer exactly as the token has it\n",
+        elsewhere.issuer(),
+        server.issuer()
+    );
+    let text = refusal(refused);
+    assert!(text.ends_with(&lines), "{text}");
 }

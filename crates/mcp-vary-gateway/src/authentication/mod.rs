@@ -6,7 +6,9 @@ mod certificate;
 mod issuer;
 mod lifetime;
 mod service;
+mod trial;
 
 pub(crate) use self::certificate::PeerCertificate;
 pub(crate) use self::lifetime::{AdmissionLifetime, CurrentAuthentication};
 pub(crate) use self::service::AuthenticationService;
+pub use self::trial::try_token;

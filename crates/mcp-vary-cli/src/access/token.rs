@@ -1,0 +1,105 @@
+//! `vary access explain --token`: verifies an access token as the gateway does, and says what is wrong with it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use mcp_vary_access::Principal;
+use mcp_vary_auth::token::{TokenVerifier, UnverifiedToken};
+use mcp_vary_base::io_error;
+use mcp_vary_gateway::settings::authentication::Authentication;
+use mcp_vary_gateway::try_token;
+
+use crate::environment::environment;
+use crate::failure::Failure;
+
+/// The longest file that is read. A token has at most half of it.
+const MAX_TOKEN: u64 = 16 << 10;
+
+/// A token that the gateway accepts.
+pub(super) struct AcceptedToken {
+    pub(super) principal: Principal,
+    /// What it is, in a line.
+    pub(super) summary: String,
+}
+
+/// Verifies the token in the file at `path`; `-` is standard input.
+pub(super) async fn verify(
+    path: &Path,
+    authentication: Option<&Authentication>,
+) -> Result<AcceptedToken, Failure> {
+    let verifier =
+        authentication.and_then(|settings| Some((settings, settings.authenticator.tokens()?)));
+    let Some((settings, verifier)) = verifier else {
+        return Err(Failure::command(
+            "--token: the configuration has no `auth.issuers`; see docs/how-to/identity-providers.md",
+        ));
+    };
+    let text = read(path).map_err(|error| {
+        let name = path.display();
+        Failure::command(format!("--token: {name}: {}", io_error::describe(&error)))
+    })?;
+    let token = text.trim();
+    let token = token.strip_prefix("Bearer ").unwrap_or(token).trim();
+    let environment = environment()?;
+    let now = (environment.now)();
+    let admission = try_token(settings, environment, token).await;
+    let admission =
+        admission.map_err(|reason| Failure::looked_at(refusal(&reason, token, verifier)))?;
+    let principal = Principal::clone(&admission.principal);
+    let subject = principal.subject().unwrap_or_default();
+    let issuer = principal.issuer().unwrap_or_default();
+    let left = admission.expires_at.unwrap_or(now).saturating_sub(now) / 60;
+    let summary =
+        format!("the token is accepted: `{subject}` of {issuer}, for {left} more minutes");
+    Ok(AcceptedToken { principal, summary })
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let input: Box<dyn Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(path)?),
+    };
+    let mut text = String::new();
+    input.take(MAX_TOKEN).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The `reason`, and what of the token differs from the configuration. Issuer and audiences are no secrets.
+fn refusal(reason: &str, token: &str, verifier: &TokenVerifier) -> String {
+    let first = format!("the token is refused: {reason}");
+    let Ok(token) = UnverifiedToken::parse(token) else {
+        return first;
+    };
+    let Ok(index) = verifier.find_issuer(&token) else {
+        let known = verifier.issuers().iter().map(|known| known.issuer.as_str());
+        let known: Vec<_> = known.collect();
+        return format!(
+            "{first}\n  its `iss`: {}\n  `issuer` in the configuration: {}\nwrite the issuer exactly as the token has it",
+            token.issuer(),
+            known.join(", ")
+        );
+    };
+    let Some(trusted) = verifier.issuer(index) else {
+        return first;
+    };
+    let mut accepted = vec![verifier.audience_of_server()];
+    accepted.extend(trusted.audiences.iter().cloned());
+    if !token
+        .audiences()
+        .iter()
+        .any(|audience| accepted.contains(audience))
+    {
+        return format!(
+            "{first}\n  its `aud`: {}\n  accepted: {}\nlet the provider write the first of these into `aud`, or add the token's \
+             to `audiences` of the issuer if the provider gives it to no other service",
+            token.audiences().join(", "),
+            accepted.join(", ")
+        );
+    }
+    let scopes: Vec<_> = trusted.scopes.iter().map(|scope| scope.as_str()).collect();
+    match scopes.is_empty() {
+        true => first,
+        false => format!("{first}\n  scopes that it needs: {}", scopes.join(" ")),
+    }
+}

@@ -1,0 +1,33 @@
+//! Verifies one token without a server, for the operator who sets up an issuer.
+
+use http::Request;
+use http::header::AUTHORIZATION;
+use mcp_vary_auth::address::Target;
+use mcp_vary_auth::authenticator::Admission;
+use mcp_vary_base::environment::Environment;
+use tokio_util::task::TaskTracker;
+
+use super::service::AuthenticationService;
+use crate::settings::authentication::Authentication;
+
+/// Decides on a request to the endpoint with this bearer token, as a gateway with these settings does. The keys of the token's
+/// issuer are fetched.
+///
+/// # Errors
+///
+/// Why the request is refused, in a sentence that has nothing of the token.
+pub async fn try_token(
+    settings: &Authentication,
+    environment: Environment,
+    token: &str,
+) -> Result<Admission, String> {
+    let request = Request::get("/mcp").header(AUTHORIZATION, format!("Bearer {token}"));
+    let request = request
+        .body(())
+        .map_err(|_| "it has characters that no header can have".to_owned())?;
+    let service =
+        AuthenticationService::new(settings.clone(), None, environment, TaskTracker::new());
+    let (head, ()) = request.into_parts();
+    let decision = service.authenticate(&head, &Target::Endpoint).await;
+    decision.map_err(|refusal| refusal.reason())
+}
