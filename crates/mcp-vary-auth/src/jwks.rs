@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jsonwebtoken::{Algorithm, DecodingKey};
+use sha2::{Digest as _, Sha256};
 
 use crate::algorithm::KeyType;
 use crate::strict::{Object, decode, parse_object};
@@ -44,6 +45,7 @@ pub const MAX_KEY_ID: usize = 512;
 pub struct KeySet {
     keys: Vec<VerificationKey>,
     skipped: usize,
+    digest: [u8; 32],
 }
 
 /// A public key, and what it may verify.
@@ -103,7 +105,11 @@ impl KeySet {
             return Err(KeySetError::NoneUsable(all));
         }
         let skipped = all - keys.len();
-        Ok(Self { keys, skipped })
+        Ok(Self {
+            keys,
+            skipped,
+            digest: Sha256::digest(text).into(),
+        })
     }
 
     /// The key that verifies a token with this `kid` and algorithm.
@@ -136,6 +142,12 @@ impl KeySet {
     /// The ids of the keys, for reports. Ids are public.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().filter_map(|key| key.id.as_deref())
+    }
+
+    /// Whether both sets were written with the same bytes: then no key was withdrawn or replaced.
+    #[must_use]
+    pub fn is_same_text(&self, other: &Self) -> bool {
+        self.digest == other.digest
     }
 }
 

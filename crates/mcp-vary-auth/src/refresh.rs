@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::jwks::KeySet;
 
-/// Keys are fetched again after this many seconds.
+/// Keys are fetched again after this many seconds, unless [`IssuerKeys::set_refresh_after`] says otherwise.
 pub const REFRESH_AFTER: u64 = 3600;
 
 /// Tokens with unknown key ids cause at most one fetch that succeeds in this many seconds.
@@ -55,8 +55,9 @@ pub const LOST_AFTER: u64 = 60;
 /// assert!(!keys.begin(3, FetchReason::Schedule));
 /// assert!(keys.begin(12, FetchReason::Schedule));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct IssuerKeys {
+    refresh_after: u64,
     loaded: Option<Loaded>,
     /// The end of the last attempt, if it failed.
     failed_at: Option<u64>,
@@ -67,6 +68,20 @@ pub struct IssuerKeys {
     /// The fetch that is under way, and its start.
     under_way: Option<(FetchReason, u64)>,
     fetches: u64,
+}
+
+impl Default for IssuerKeys {
+    fn default() -> Self {
+        Self {
+            refresh_after: REFRESH_AFTER,
+            loaded: None,
+            failed_at: None,
+            failures: 0,
+            unknown_key_at: None,
+            under_way: None,
+            fetches: 0,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +98,8 @@ pub enum FetchReason {
     Schedule,
     /// A token names a key that is not in the set.
     UnknownKey,
+    /// The operator asks for it, so it does not wait.
+    Reload,
 }
 
 /// Why no token of the issuer can be verified now. The answer is 503, not 401: clients throw their tokens away at 401.
@@ -98,6 +115,12 @@ pub enum KeysUnavailable {
 }
 
 impl IssuerKeys {
+    /// Sets the seconds after which keys are fetched again: a withdrawn key is accepted no longer than this, as long as
+    /// the keys can be fetched.
+    pub const fn set_refresh_after(&mut self, seconds: u64) {
+        self.refresh_after = seconds;
+    }
+
     /// The keys to verify with.
     ///
     /// # Errors
@@ -132,9 +155,10 @@ impl IssuerKeys {
                 is_past(self.unknown_key_at, UNKNOWN_KEY_PAUSE)
                     && is_past(self.failed_at, retry.min(MAX_UNKNOWN_KEY_RETRY))
             }
+            FetchReason::Reload => true,
             FetchReason::Schedule => {
                 let loaded_at = self.loaded.as_ref().map(|loaded| loaded.at);
-                is_past(loaded_at, REFRESH_AFTER) && is_past(self.failed_at, RETRY_PAUSE)
+                is_past(loaded_at, self.refresh_after) && is_past(self.failed_at, RETRY_PAUSE)
             }
         }
     }
@@ -163,7 +187,7 @@ impl IssuerKeys {
         let loaded = self
             .loaded
             .as_ref()
-            .map_or(0, |loaded| left(loaded.at, REFRESH_AFTER));
+            .map_or(0, |loaded| left(loaded.at, self.refresh_after));
         loaded.max(self.failed_at.map_or(0, |at| left(at, RETRY_PAUSE)))
     }
 
@@ -311,6 +335,21 @@ mod tests {
         assert!(!keys.begin(14, FetchReason::Schedule));
         assert!(keys.begin(15, FetchReason::Schedule));
         assert_eq!(keys.usable(15).unwrap_err(), KeysUnavailable::NeverLoaded);
+    }
+
+    #[test]
+    fn keys_are_fetched_as_often_as_the_operator_says_and_whenever_he_asks() {
+        let mut keys = loaded_at(100);
+        keys.set_refresh_after(60);
+        assert_eq!(keys.due_in(100), 60);
+        assert!(!keys.begin(159, FetchReason::Schedule));
+        assert!(keys.begin(159, FetchReason::Reload));
+        assert!(!keys.begin(159, FetchReason::Reload), "one fetch at a time");
+        keys.fail(159);
+        assert!(
+            keys.begin(159, FetchReason::Reload),
+            "a failure does not delay it"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
+use mcp_vary_auth::refresh::FetchReason;
 use mcp_vary_upstream::ConnectError;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
@@ -177,7 +178,7 @@ impl Gateway {
             let setup = gateway.current();
             gateway.services.sweep((setup.config.environment.now)());
             if let Some(authentication) = &setup.authentication {
-                authentication.fetch_due_keys();
+                authentication.fetch_keys(FetchReason::Schedule);
             }
             Some(setup.pool.sweep())
         };

@@ -1,13 +1,15 @@
 //! `auth.issuers`: the authorization servers whose tokens are accepted.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use mcp_vary_access::{ClaimMapping, ClaimPath};
 use mcp_vary_auth::discovery::{Issuer, check_key_set_url};
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::TrustedIssuer;
-use mcp_vary_gateway::settings::authentication::{IssuerConfig, KeySource};
+use mcp_vary_gateway::settings::authentication::{IssuerConfig, IssuerKeySource, KeySource};
 
 use super::Placed;
 use crate::diagnostic::{Diagnostic, Position};
@@ -15,11 +17,16 @@ use crate::document::Value;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader, unusable};
 use crate::schema_builder::SchemaBuilder;
+use crate::units;
 
 pub(super) const EXAMPLE: &str = "{issuer: \"https://...\"}";
 
 /// The most audiences, scopes, and places of scopes of an issuer.
 const MOST_NAMES: usize = 64;
+
+/// How often keys may be fetched.
+const REFRESH_INTERVALS: RangeInclusive<Duration> =
+    Duration::from_secs(10)..=Duration::from_secs(24 * 3600);
 
 /// An issuer while it is read.
 pub(super) struct PartialIssuer {
@@ -28,7 +35,7 @@ pub(super) struct PartialIssuer {
     scopes: Vec<Scope>,
     claims: ClaimMapping,
     scope_claims: Option<Vec<ClaimPath>>,
-    keys: KeySource,
+    keys: IssuerKeySource,
 }
 
 impl Default for PartialIssuer {
@@ -39,7 +46,7 @@ impl Default for PartialIssuer {
             scopes: Vec::new(),
             claims: ClaimMapping::default(),
             scope_claims: None,
-            keys: KeySource::Discovery,
+            keys: KeySource::Discovery.into(),
         }
     }
 }
@@ -125,6 +132,14 @@ fn key_source(text: &str) -> Result<KeySource, String> {
     }
 }
 
+fn refresh_interval(text: &str) -> Result<Duration, String> {
+    let interval = units::duration(text).map_err(|(what, fix)| format!("{what}; {fix}"))?;
+    if !REFRESH_INTERVALS.contains(&interval) {
+        return Err("is too short or too long; write `10s` to `24h`".to_owned());
+    }
+    Ok(interval)
+}
+
 fn read_claims(reader: &mut Reader<'_>, field: &Located<'_>) -> ClaimMapping {
     let mut mapping = ClaimMapping::default();
     let entries = reader.table(field, "{groups: realm_access.roles}");
@@ -192,7 +207,17 @@ pub(super) const SETTINGS: &[KeySpec<PartialIssuer>] = &[
         default: "",
         takes: ValueKind::Other(SchemaBuilder::word, |reader, field, issuer| {
             if let Some(keys) = reader.value(field, key_source) {
-                issuer.keys = keys;
+                issuer.keys.source = keys;
+            }
+        }),
+    },
+    KeySpec {
+        key: "jwks-refresh",
+        about: "after how long its keys are fetched again, `10s` to `24h`: a withdrawn key is accepted no longer than this. A reload (`SIGHUP`) fetches them at once",
+        default: "1h",
+        takes: ValueKind::Other(SchemaBuilder::duration, |reader, field, issuer| {
+            if let Some(interval) = reader.value(field, refresh_interval) {
+                issuer.keys.refresh = interval;
             }
         }),
     },

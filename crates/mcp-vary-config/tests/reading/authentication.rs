@@ -84,15 +84,22 @@ auth:
       scope-claims: [permissions]
       claims: {groups: realm_access.roles}
     - {issuer: https://b.example, jwks: https://keys.example/b?v=1, scopes: [mcp:read, b]}
-    - {issuer: https://c.example, jwks: /etc/vary/c.json, scopes: [mcp:read]}
+    - {issuer: https://c.example, jwks: /etc/vary/c.json, jwks-refresh: 5m, scopes: [mcp:read]}
 ",
     );
     assert_eq!(
-        found.key_sources,
+        found
+            .key_sources
+            .iter()
+            .map(|keys| (keys.source.clone(), keys.refresh.as_secs()))
+            .collect::<Vec<_>>(),
         [
-            KeySource::Discovery,
-            KeySource::Url("https://keys.example/b?v=1".to_owned()),
-            KeySource::File("/etc/vary/c.json".into()),
+            (KeySource::Discovery, 3600),
+            (
+                KeySource::Url("https://keys.example/b?v=1".to_owned()),
+                3600
+            ),
+            (KeySource::File("/etc/vary/c.json".into()), 300),
         ]
     );
     let metadata = found.metadata.unwrap();

@@ -75,6 +75,11 @@ impl IssuerClient {
         }
     }
 
+    /// Fetches the keys again after `interval`.
+    pub(super) fn set_refresh_interval(&self, interval: Duration) {
+        self.keys.lock().set_refresh_after(interval.as_secs());
+    }
+
     /// Whether these are the keys of `issuer` from `source`.
     pub(super) fn is_of(&self, issuer: &Issuer, source: &KeySource) -> bool {
         self.issuer == *issuer && self.source == *source
@@ -122,12 +127,12 @@ impl IssuerClient {
                 info!(%issuer, keys = count, skipped, "keys fetched");
                 let mut keys = self.keys.lock();
                 let before = keys.usable(self.now()).map(Arc::clone);
-                let has_lost = before
-                    .is_ok_and(|before| before.ids().any(|id| !set.ids().any(|known| known == id)));
+                let is_unchanged = before.is_ok_and(|before| before.is_same_text(&set));
                 keys.succeed(self.now(), Arc::new(set));
                 drop(keys);
-                // A token that was verified with a withdrawn key must be verified again.
-                if has_lost {
+                // A token that was verified with a withdrawn key must be verified again. The key that replaces it can have
+                // the same id.
+                if !is_unchanged {
                     authenticator.cache().clear();
                 }
             }

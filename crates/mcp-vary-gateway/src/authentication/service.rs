@@ -69,13 +69,16 @@ impl AuthenticationService {
     ) -> Self {
         let trusted = settings.authenticator.tokens();
         let trusted = trusted.map_or(&[][..], TokenVerifier::issuers);
-        let issuers = std::iter::zip(trusted, &settings.key_sources).map(|(trusted, source)| {
+        let issuers = std::iter::zip(trusted, &settings.key_sources).map(|(trusted, keys)| {
+            let source = &keys.source;
             let known = before.into_iter().flat_map(|before| &before.issuers);
             let mut known = known
                 .filter(|known| known.is_of(&trusted.issuer, source))
                 .map(Arc::clone);
             let new = || Arc::new(IssuerClient::new(trusted.issuer.clone(), source.clone()));
-            known.next().unwrap_or_else(new)
+            let issuer = known.next().unwrap_or_else(new);
+            issuer.set_refresh_interval(keys.refresh);
+            issuer
         });
         Self {
             issuers: issuers.collect(),
@@ -85,10 +88,10 @@ impl AuthenticationService {
         }
     }
 
-    /// Fetches the keys of issuers that are due.
-    pub(crate) fn fetch_due_keys(&self) {
+    /// Begins to fetch the keys of issuers for which that is due for this `reason`.
+    pub(crate) fn fetch_keys(&self, reason: FetchReason) {
         for issuer in &self.issuers {
-            issuer.begin_fetch(FetchReason::Schedule, &self.fetching());
+            issuer.begin_fetch(reason, &self.fetching());
         }
     }
 

@@ -7,6 +7,7 @@ use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
+use mcp_vary_auth::refresh::FetchReason;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::layout::Layout;
@@ -95,7 +96,8 @@ fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> L
     }
 }
 
-/// The service that decides who sends a request. It begins to fetch the keys of new issuers.
+/// The service that decides who sends a request. It begins to fetch the keys of issuers: after a reload those of all, since the
+/// operator may have withdrawn one.
 fn authentication(
     config: &Config,
     services: &Services,
@@ -108,7 +110,10 @@ fn authentication(
         config.environment,
         services.background_tasks.clone(),
     );
-    service.fetch_due_keys();
+    service.fetch_keys(match before {
+        Some(_) => FetchReason::Reload,
+        None => FetchReason::Schedule,
+    });
     Some(Arc::new(service))
 }
 

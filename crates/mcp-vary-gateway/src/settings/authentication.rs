@@ -11,6 +11,7 @@ use mcp_vary_auth::discovery::Issuer;
 use mcp_vary_auth::key::KeyTable;
 use mcp_vary_auth::metadata::{Metadata, ResourceForm};
 use mcp_vary_auth::provider::Provider;
+use mcp_vary_auth::refresh::REFRESH_AFTER;
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{IssuersError, TokenVerifier, TrustedIssuer};
 
@@ -25,7 +26,7 @@ pub struct Authentication {
     /// The protected resource metadata (RFC 9728), if there are issuers.
     pub metadata: Option<Metadata>,
     /// Where the keys of each issuer are, in the order of the issuers.
-    pub key_sources: Vec<KeySource>,
+    pub key_sources: Vec<IssuerKeySource>,
     /// How often it is looked whether the credential that opened a stream is still good; 30 seconds. A stream ends at
     /// most this long after its credential.
     pub stream_check: Duration,
@@ -40,7 +41,27 @@ pub struct IssuerConfig {
     /// What is accepted of its tokens.
     pub trusted: TrustedIssuer,
     /// Where its keys are.
-    pub keys: KeySource,
+    pub keys: IssuerKeySource,
+}
+
+/// Where the keys of an issuer are, and how often they are fetched.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct IssuerKeySource {
+    /// Where they are.
+    pub source: KeySource,
+    /// After how long they are fetched again, in whole seconds.
+    pub refresh: Duration,
+}
+
+impl From<KeySource> for IssuerKeySource {
+    /// Fetches the keys every hour.
+    fn from(source: KeySource) -> Self {
+        Self {
+            source,
+            refresh: Duration::from_secs(REFRESH_AFTER),
+        }
+    }
 }
 
 /// Where the keys of an issuer are.

@@ -37,7 +37,7 @@ pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
         public_url: PublicUrl::parse("https://mcp.example").unwrap(),
         issuers: vec![IssuerConfig {
             trusted,
-            keys: KeySource::Discovery,
+            keys: KeySource::Discovery.into(),
         }],
         resource_form: ResourceForm::Endpoint,
         documentation: None,

@@ -74,7 +74,7 @@ pub(super) fn tokens_and_keys(server: &AuthorizationServer, names: &[&str]) -> A
         public_url: PublicUrl::parse(PUBLIC).unwrap(),
         issuers: vec![IssuerConfig {
             trusted,
-            keys: KeySource::Discovery,
+            keys: KeySource::Discovery.into(),
         }],
         resource_form: ResourceForm::Endpoint,
         documentation: None,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::authentication::KeySource;
 use mcp_vary_testkit::authorization_server::AuthorizationServer;
 use mcp_vary_testkit::captured_log::CapturedLog;
@@ -10,7 +11,7 @@ use serde_json::json;
 use tracing::Level;
 
 use super::clients::{ask_modern, claims, tokens};
-use crate::support::Harness;
+use crate::support::{Harness, config};
 
 async fn before(server: &AuthorizationServer) -> Harness {
     let authentication = tokens(server);
@@ -38,6 +39,36 @@ async fn a_new_key_holds_at_once_and_costs_one_request() {
     let answers = [status(&harness, &token), status(&harness, &token)];
     assert_eq!(futures_util::future::join_all(answers).await, [200, 200]);
     assert_eq!(server.key_set_requests(), 2);
+}
+
+/// A key with the id of the first one of an [`AuthorizationServer`], of which nobody has the private part.
+const SAME_ID: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"key-1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+
+/// The first token was verified before; the second one is new to the gateway.
+#[tokio::test]
+async fn tokens_of_a_withdrawn_key_are_refused_after_a_reload() {
+    let withdraw: [fn(&AuthorizationServer); 2] = [AuthorizationServer::rotate, |server| {
+        server.respond("/keys", "200 OK", SAME_ID);
+    }];
+    for withdraw in withdraw {
+        let server = AuthorizationServer::start().await;
+        let harness = before(&server).await;
+        let [known, new] = ["ann", "bob"].map(|name| server.sign(claims(name)));
+        assert_eq!(status(&harness, &known).await, 200);
+        withdraw(&server);
+        assert_eq!(status(&harness, &known).await, 200);
+        let mut config = config(Target::http(harness.peer.url.clone()));
+        config.authentication = Some(tokens(&server));
+        harness.gateway.reload(config).await.unwrap();
+        let refused = async {
+            while status(&harness, &known).await != 401 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let refused = tokio::time::timeout(Duration::from_secs(20), refused);
+        assert!(refused.await.is_ok(), "accepted for longer than 20 s");
+        assert_eq!(status(&harness, &new).await, 401);
+    }
 }
 
 #[tokio::test]
@@ -193,7 +224,7 @@ async fn keys_at_an_address_of_the_configuration_may_be_on_another_host() {
         AuthorizationServer::start().await,
     ];
     let mut authentication = tokens(&server);
-    authentication.key_sources = vec![KeySource::Url(format!("{}/keys", other.issuer()))];
+    authentication.key_sources = vec![KeySource::Url(format!("{}/keys", other.issuer())).into()];
     let harness = Harness::with(|mut config| {
         config.authentication = Some(authentication);
         config

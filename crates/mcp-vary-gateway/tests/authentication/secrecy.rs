@@ -189,7 +189,8 @@ async fn secrets_occur_nowhere() {
     let (before, mut after) = (of_keys(&["ann", "bob", "old"]), of_keys(&["ann", "old"]));
     if let Some(authentication) = &mut after.authentication {
         // The keys move to a place where there are none.
-        authentication.key_sources = vec![KeySource::Url(format!("{}/none", server.issuer()))];
+        authentication.key_sources =
+            vec![KeySource::Url(format!("{}/none", server.issuer())).into()];
     }
     let mut outputs = Outputs::default();
     outputs.add(&before);

@@ -43,7 +43,7 @@ fn authentication(url: &str) -> Authentication {
                 .collect(),
             claims: ClaimMapping::default().with_names(["groups"]).unwrap(),
         },
-        keys: KeySource::Url(url.to_owned()),
+        keys: KeySource::Url(url.to_owned()).into(),
     };
     let entry = |name: &str, key: &str, expires_at: Option<u64>| KeyEntry {
         name: name.to_owned(),

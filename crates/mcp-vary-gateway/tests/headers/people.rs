@@ -76,7 +76,7 @@ pub(super) fn with_people(mut config: Config, server: Option<&AuthorizationServe
                     .with_names(["email", "level"])
                     .unwrap(),
             },
-            keys: KeySource::Discovery,
+            keys: KeySource::Discovery.into(),
         }],
         resource_form: ResourceForm::Endpoint,
         documentation: None,
