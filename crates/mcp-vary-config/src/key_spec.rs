@@ -10,7 +10,6 @@ use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{ANYTHING, BESIDE, SchemaBuilder, Shape, as_written};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::Entry;
-use crate::renamed;
 
 /// One key of a table.
 pub(super) struct KeySpec<T> {
@@ -94,13 +93,6 @@ impl Reader<'_> {
     fn unknown<T>(&mut self, member: &Located<'_>, entry: &Entry, known: &[&[KeySpec<T>]]) {
         let settings = known.iter().copied().flatten();
         let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
-        if let Some(new) = renamed::new_key(&member.path, &entry.key, &keys) {
-            let table = member.path.strip_suffix(&entry.key).unwrap_or_default();
-            let what = format!("is called `{table}{new}` now");
-            let diagnostic =
-                Diagnostic::new(entry.at, member.path.as_str(), what).with_fix("rename it");
-            return self.diagnostics.push(diagnostic);
-        }
         let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
         let meant = said
             .map(|(_, meant)| *meant)

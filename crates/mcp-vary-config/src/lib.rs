@@ -38,7 +38,6 @@ mod mcp_json;
 mod ranking;
 mod rates;
 mod reader;
-mod renamed;
 mod require;
 mod rules;
 mod schema_builder;
