@@ -91,11 +91,16 @@ pub(super) fn check(reader: &mut Reader<'_>, root: &Located<'_>, read: &[Experim
             "leave it out; a client outside experiments gets the variant that its hints rank first";
         reader.report(&root.deepest(&["variant"]), what, fix);
     }
-    if !has("key") && read.iter().any(|it| it.salt.is_none()) {
-        let field = root.deepest(&["experiments"]);
-        let what = "assigns clients anew at each start, and differently on each replica";
+    let items = reader.items(&root.deepest(&["experiments"]), EXAMPLE);
+    let unsalted = std::iter::zip(items, read).filter(|(_, it)| it.salt.is_none());
+    for (field, experiment) in unsalted {
+        let what = match has("keys") {
+            true => "has no `salt`: if the first of `keys` changes, clients change their arms",
+            false => "has no `salt`: each start and each replica assigns clients to other arms",
+        };
         let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
-        let fix = "add `salt`, any text, to each experiment, or `key` to the file";
+        let name = serde_json::Value::from(experiment.experiment.name());
+        let fix = format!("add `salt: {name}`, or any other text");
         reader.notes.push(note.with_fix(fix));
     }
 }
@@ -188,8 +193,8 @@ const SETTINGS: &[KeySpec<PartialExperiment>] = &[
     },
     KeySpec {
         key: "salt",
-        about: "text that assigns clients to arms, together with `name`; the same on all replicas",
-        default: "the `key` of the file",
+        about: "text that assigns clients to arms, together with `name`; the same on all replicas. Without it, clients change their arms when the first of `keys` changes; without `keys`, at each start",
+        default: "the first of `keys`",
         takes: ValueKind::Scalar(|partial| &mut partial.salt),
     },
     KeySpec {

@@ -65,10 +65,29 @@ fn without_more_failures_decide_by_five_points() {
     assert_eq!(
         notes,
         [
-            "3:14: `experiments` assigns clients anew at each start, and differently on each replica; add `salt`, any \
-             text, to each experiment, or `key` to the file"
+            "3:15: `experiments[0]` has no `salt`: each start and each replica assigns clients to other arms; add \
+             `salt: \"w\"`, or any other text"
         ]
     );
+}
+
+/// SV-24: the secrets of the file assign clients, too, until they are replaced.
+#[test]
+fn without_a_salt_new_keys_move_clients() {
+    let keys = "keys: [0123456789abcdef0123456789abcdef]\n";
+    let experiment = |salt: &str| {
+        format!("{keys}experiments: [{{name: two words, arms: {{standard: 1, verbose: 1}}{salt}}}]")
+    };
+    let (_, notes) = experiments(&experiment(""));
+    assert_eq!(
+        notes,
+        [
+            "4:15: `experiments[0]` has no `salt`: if the first of `keys` changes, clients change their arms; add \
+             `salt: \"two words\"`, or any other text"
+        ]
+    );
+    let (_, notes) = experiments(&experiment(", salt: \"two words\""));
+    assert_eq!(notes, [""; 0]);
 }
 
 #[test]
