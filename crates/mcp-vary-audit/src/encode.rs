@@ -148,6 +148,9 @@ impl Encoder {
         wire.variant = record.variant.as_ref().map(|variant| WireVariant {
             id: &variant.id,
             reason: &variant.reason,
+            rule: variant.rule.as_ref(),
+            hints: variant.hints.as_ref(),
+            order: variant.order.as_ref(),
         });
         wire.ranking = record.ranking.as_ref().map(|ranking| WireRanking {
             model: &ranking.model,

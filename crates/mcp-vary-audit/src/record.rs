@@ -316,13 +316,25 @@ pub struct VariantChoice {
     pub id: Text,
     /// Why: the selector of the request, a rule, a pin, the ranking.
     pub reason: Text,
+    /// The rule or experiment that chose it.
+    pub rule: Option<Text>,
+    /// The hints of the client: `contextSize=compact`.
+    pub hints: Option<LongText>,
+    /// The variants that the client is offered, with their points: `compact=60 standard=20`.
+    pub order: Option<LongText>,
 }
 
 impl VariantChoice {
     /// The variant `id`, chosen for `reason`.
     #[must_use]
     pub const fn new(id: Text, reason: Text) -> Self {
-        Self { id, reason }
+        Self {
+            id,
+            reason,
+            rule: None,
+            hints: None,
+            order: None,
+        }
     }
 }
 

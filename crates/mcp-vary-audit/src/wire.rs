@@ -99,6 +99,12 @@ pub(crate) struct WireTarget<'a> {
 pub(crate) struct WireVariant<'a> {
     pub(crate) id: &'a Text,
     pub(crate) reason: &'a Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<&'a Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hints: Option<&'a LongText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<&'a LongText>,
 }
 
 #[derive(Debug, Serialize)]

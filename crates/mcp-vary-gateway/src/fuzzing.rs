@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary_base::environment::Environment;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, UpstreamContext};
@@ -56,7 +57,7 @@ impl SessionIds {
                 version: String::new(),
             },
             principal: None,
-            takes_part: false,
+            reason: VariantReason::default(),
         };
         self.0.open(fixed, Duration::from_secs(3_600)).0
     }

@@ -242,7 +242,8 @@ impl Rankings {
         self.advertise(&self.ranking(hints, visible))
     }
 
-    fn ranking(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> Ranking {
+    /// How the variants rank for a client with these hints, which sees those in `visible`, or all. It is not cached.
+    pub fn ranking(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> Ranking {
         let mut ranking = rank(self.visible(visible), hints, &self.weights);
         ranking.append(self.visible_unranked(visible));
         ranking

@@ -63,8 +63,8 @@ impl Presentation {
 /// The combined outcome of all rules for a client.
 #[derive(Clone, Debug, Default)]
 pub struct RuleOutcome {
-    /// The variant, if the client does not name one.
-    pub variant: Option<VariantId>,
+    /// The variant, if the client does not name one, and the position of its rule.
+    pub variant: Option<(VariantId, usize)>,
     /// How the variant is presented to the client.
     pub presentation: Presentation,
     /// The features, if the client does not declare any.
@@ -149,8 +149,8 @@ impl ClientRules {
         let met = self
             .matched
             .get_or_read(info.unwrap_or("{}"), |info| self.matching(info));
-        let met = met.iter().map(|at| &self.all[*at]);
-        combine(met.filter(|rule| request.matches_headers(rule)))
+        let met = met.iter().map(|at| (*at, &self.all[*at]));
+        combine(met.filter(|(_, rule)| request.matches_headers(rule)))
     }
 
     /// The outcome of the rules for the client of a session. Its variant was selected when the session started.
@@ -177,12 +177,12 @@ impl ClientRules {
 }
 
 /// Combines rules. For each setting, the first rule that has it decides.
-fn combine<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> RuleOutcome {
+fn combine<'a>(rules: impl Iterator<Item = (usize, &'a ClientRule)>) -> RuleOutcome {
     let (mut variant, mut features) = (None, None);
     let (mut result, mut dialect) = (None, None);
     let mut json = JsonRule::default();
-    for rule in rules {
-        variant = variant.or(rule.variant.as_ref());
+    for (at, rule) in rules {
+        variant = variant.or(rule.variant.as_ref().map(|id| (id, at)));
         features = features.or(rule.features.as_ref());
         result = result.or(rule.result);
         dialect = dialect.or(rule.dialect);
@@ -191,7 +191,7 @@ fn combine<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> RuleOutcome {
     }
     RuleOutcome {
         json,
-        variant: variant.cloned(),
+        variant: variant.map(|(id, at)| (id.clone(), at)),
         features: features.cloned(),
         presentation: Presentation::new(result, dialect.flatten()),
     }

@@ -117,11 +117,50 @@ pub struct Offers {
     pub pin: Option<VariantIndex>,
     /// The variants that exist for the client, advertised or not; `None` if all do.
     pub allowed: Option<Arc<[VariantIndex]>>,
-    /// How the default variant was selected.
-    pub decided_by: DecidedBy,
+    /// Why the default variant is the default.
+    pub reason: VariantReason,
 }
 
-/// How the variant of a request was selected.
+/// Why a client has its variant (SV-22). A session keeps the reason of its `initialize`.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct VariantReason {
+    /// What decided.
+    pub by: DecidedBy,
+    /// The rule that decided: `clients[0]`, `variant`, the name of an experiment, or that of an access rule.
+    pub rule: Option<Arc<str>>,
+}
+
+impl VariantReason {
+    /// The decision of one rule, if `by` has rules.
+    pub fn new(by: DecidedBy, rule: Option<Arc<str>>) -> Self {
+        Self { by, rule }
+    }
+
+    /// The text that a session id seals: `rule clients[0]`.
+    pub fn seal(&self) -> String {
+        let rule = self.rule.as_deref();
+        let by = self.by.as_str();
+        rule.map_or_else(|| by.to_owned(), |rule| format!("{by} {rule}"))
+    }
+
+    /// Reads what [`seal`](Self::seal) wrote; the default for other texts.
+    pub fn open(sealed: &str) -> Self {
+        let (by, rule) = match sealed.split_once(' ') {
+            Some((by, rule)) => (by, Some(rule)),
+            None => (sealed, None),
+        };
+        let by = DecidedBy::ALL.into_iter().find(|it| it.as_str() == by);
+        by.map_or_else(Self::default, |by| Self::new(by, rule.map(Arc::from)))
+    }
+}
+
+impl From<DecidedBy> for VariantReason {
+    fn from(by: DecidedBy) -> Self {
+        Self::new(by, None)
+    }
+}
+
+/// What selected the variant of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum DecidedBy {
     /// The selector in `_meta`.
@@ -130,27 +169,51 @@ pub enum DecidedBy {
     Address,
     /// The header `MCP-Server-Variant`.
     Header,
+    /// A credential, or an access rule, that leaves the client only this variant.
+    Pin,
     /// The operator's rules, or the operator's default.
     Rule,
-    /// The session, whose variant was selected when it started.
-    Session,
     /// An experiment that the client takes part in (SV-24).
     Experiment,
+    /// A model, which ranked the variants by the client's description.
+    Model,
+    /// A server, which ranked its own variants by the client's hints.
+    Server,
     /// The ranking by the client's hints.
     #[default]
     Ranking,
 }
 
 impl DecidedBy {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Selector,
+        Self::Address,
+        Self::Header,
+        Self::Pin,
+        Self::Rule,
+        Self::Experiment,
+        Self::Model,
+        Self::Server,
+        Self::Ranking,
+    ];
+
+    /// Whether only the order of the variants decided, which a rule or an experiment overrides.
+    pub fn is_order(self) -> bool {
+        matches!(self, Self::Model | Self::Server | Self::Ranking)
+    }
+
     /// The value for logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Selector => "selector",
             Self::Address => "address",
             Self::Header => "header",
+            Self::Pin => "pin",
             Self::Rule => "rule",
-            Self::Session => "session",
             Self::Experiment => "experiment",
+            Self::Model => "model",
+            Self::Server => "server",
             Self::Ranking => "ranking",
         }
     }
@@ -177,6 +240,18 @@ mod tests {
     #[track_caller]
     fn names(path: &str, expected: Option<&str>) {
         assert_eq!(path_variant(path).as_deref(), expected, "{path}");
+    }
+
+    /// SV-22: a session knows why it has its variant, on any replica.
+    #[test]
+    fn a_reason_opens_to_what_it_sealed() {
+        for by in DecidedBy::ALL {
+            for rule in [None, Some("clients[0]"), Some("two words")] {
+                let reason = VariantReason::new(by, rule.map(Arc::from));
+                assert_eq!(VariantReason::open(&reason.seal()), reason);
+            }
+        }
+        assert_eq!(VariantReason::open("nix"), VariantReason::default());
     }
 
     #[test]

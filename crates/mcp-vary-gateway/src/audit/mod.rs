@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
-    Actor, AuditLog, AuditStats, OnFull, Permit, QueueFull, Record, SessionId, Text, Transport,
+    Actor, AuditLog, AuditStats, LongText, OnFull, Permit, QueueFull, Record, SessionId, Text,
+    Transport,
 };
 use mcp_vary_auth::key::KeyDigest;
 use mcp_vary_wire::client_id::ClientId;
@@ -42,6 +43,15 @@ impl fmt::Debug for AuditService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuditService").finish_non_exhaustive()
     }
+}
+
+/// What ranked the variants of a client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankingDetails {
+    /// The client's hints: `contextSize=compact useCase=planning`.
+    pub(crate) hints: Option<LongText>,
+    /// The variants that it is offered, with their points: `compact=60 standard=20`.
+    pub(crate) order: Option<LongText>,
 }
 
 /// From where a request comes, beside its principal.

@@ -12,6 +12,7 @@ use mcp_vary_audit::{
     SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
@@ -20,6 +21,7 @@ use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
+use super::RankingDetails;
 use super::outcome::outcome;
 use super::{AuditService, ClientKey, Origin, actor, key_of, request_line, subject};
 
@@ -180,13 +182,29 @@ impl RequestRecord {
         self.change(|pending| pending.is_forwarded = true);
     }
 
-    /// Sets the variant that the request runs under. A client that had none before, or another one, is recorded.
-    /// `connection` is the session or connection of the client, if it has one.
-    pub(crate) fn set_variant(&self, id: &str, reason: &'static str, connection: Option<ClientId>) {
+    /// Sets the variant that the request runs under, and why.
+    pub(crate) fn set_variant(&self, id: &str, reason: &VariantReason, details: RankingDetails) {
         self.change(|pending| {
-            let choice = VariantChoice::new(Text::new(id), Text::from_static(reason));
+            let by = Text::from_static(reason.by.as_str());
+            let mut choice = VariantChoice::new(Text::new(id), by);
+            choice.rule = reason.rule.as_ref().map(Text::shared);
+            (choice.hints, choice.order) = (details.hints, details.order);
             pending.record.record_mut().variant = Some(choice);
+        });
+    }
+
+    /// Records the variant of the request if the client had none before, or another one. `connection` is the session or
+    /// connection of the client, if it has one; `details` returns what ranked its variants, if that is not known yet.
+    pub(crate) fn use_variant(
+        &self,
+        connection: Option<ClientId>,
+        details: impl FnOnce() -> Option<RankingDetails>,
+    ) {
+        self.change(|pending| {
             let Some(service) = &self.service else { return };
+            let Some(choice) = &pending.record.record().variant else {
+                return;
+            };
             let key = match connection {
                 Some(client) => ClientKey::Connected(client),
                 None => ClientKey::Stateless {
@@ -195,8 +213,12 @@ impl RequestRecord {
                     name: key_of(&pending.name),
                 },
             };
-            if service.is_new_variant(key, id) {
-                service.record(pending.record.variant_selected());
+            if service.is_new_variant(key, choice.id.as_str()) {
+                let mut selected = pending.record.variant_selected();
+                if let (Some(choice), Some(details)) = (&mut selected.variant, details()) {
+                    (choice.hints, choice.order) = (details.hints, details.order);
+                }
+                service.record(selected);
             }
         });
     }

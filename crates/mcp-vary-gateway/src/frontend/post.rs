@@ -191,6 +191,7 @@ async fn open_session(
     let reply = response::result(id, result.as_bytes());
     if let Some(record) = &caller.record {
         record.set_session(&session_id);
+        record.use_variant(Some(session.client), || None);
         record.finish(&reply);
     }
     let mut response = json(reply);

@@ -14,6 +14,7 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
+use crate::session::participation::Participation;
 
 /// The client of a session.
 ///
@@ -44,14 +45,9 @@ pub(crate) fn legacy_client(
         .inspect_err(|_| record_refused_variant(snapshot, caller))?;
     let negotiated = &session.negotiated;
     let mut participation = None;
-    if offers.decided_by == DecidedBy::Ranking {
-        offers.decided_by = DecidedBy::Session;
-        let identity = Identity::of(caller.principal.as_ref(), Some(session.client));
-        let identity = identity.filter(|_| negotiated.takes_part);
-        participation = identity.and_then(|identity| {
-            let experiments = &snapshot.experiments;
-            experiments.of_session(offers.default_variant(), identity)
-        });
+    if offers.reason.by == DecidedBy::Ranking {
+        offers.reason.clone_from(&negotiated.reason);
+        participation = snapshot.participation_of(session, caller, &offers);
     }
     let rules = &snapshot.selector.rules;
     let outcome = rules.session_outcome(&negotiated.client, &caller.requested);
@@ -79,6 +75,22 @@ pub(crate) fn legacy_client(
         record: caller.record.clone(),
         session: Some(Arc::clone(session)),
     })
+}
+
+impl ConfigSnapshot {
+    /// The part that the client of a session takes in the experiment that chose its variant, if one did.
+    fn participation_of(
+        &self,
+        session: &Session,
+        caller: &Caller,
+        offers: &Offers,
+    ) -> Option<Arc<Participation>> {
+        let is_arm = offers.reason.by == DecidedBy::Experiment;
+        let name = offers.reason.rule.as_deref().filter(|_| is_arm)?;
+        let identity = Identity::of(caller.principal.as_ref(), Some(session.client))?;
+        let variant = offers.default_variant();
+        self.experiments.of_session(name, variant, identity)
+    }
 }
 
 /// Counts and records that the address or the header of a request selects a variant that the client does not have.
@@ -150,7 +162,7 @@ pub(crate) fn modern_client(
     let rules = &snapshot.selector.rules;
     let outcome = rules.outcome(params.meta.get(CLIENT_INFO), &caller.requested);
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let ranked = snapshot
+    let (ranked, _) = snapshot
         .selector
         .ranked(&declared, caller, allowed.as_deref(), Era::Modern);
     let order = &ranked.order;
@@ -160,12 +172,12 @@ pub(crate) fn modern_client(
         (order, allowed),
         &caller.requested,
         params,
-        || snapshot.selector.by_rule(outcome.variant.as_ref()),
+        || snapshot.selector.by_rule(&outcome),
         |offers| {
             let hints = &declared.declared.hints;
             let identity = Identity::of(principal, None);
             participation = snapshot.experiments.assign(hints, identity, offers);
-            participation.as_ref().map(|it| it.variant())
+            participation.as_ref().map(|it| it.choice())
         },
     );
     let offers = offers.inspect_err(|_| record_refused_variant(snapshot, caller))?;

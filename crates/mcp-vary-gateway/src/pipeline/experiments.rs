@@ -32,6 +32,7 @@ pub(crate) struct Experiments {
 #[derive(Debug)]
 struct ActiveExperiment {
     config: ExperimentConfig,
+    name: Arc<str>,
     key: Vec<u8>,
     /// The variant of each arm.
     arms: Vec<VariantIndex>,
@@ -112,16 +113,14 @@ impl Experiments {
         active.participation(unit, arm)
     }
 
-    /// The part that the client of a session takes, which began with an assignment to `variant`.
+    /// The part that the client of a session takes, which began with the assignment to `variant` by the experiment `name`.
     pub(crate) fn of_session(
         &self,
+        name: &str,
         variant: VariantIndex,
         identity: Identity<'_>,
     ) -> Option<Arc<Participation>> {
-        let active = self
-            .active
-            .iter()
-            .find(|active| active.arms.contains(&variant))?;
+        let active = self.active.iter().find(|active| *active.name == *name)?;
         let arm = active.arms.iter().position(|it| *it == variant)?;
         let unit = identity.unit(&active.key, active.config.experiment.name());
         active.participation(unit, arm)
@@ -153,6 +152,7 @@ impl ActiveExperiment {
         let tally = earlier.map(|earlier| earlier.tally.clone());
         let salt = experiment.salt.as_ref();
         Some(Self {
+            name: experiment.experiment.name().into(),
             is_experimental: arms.iter().any(is_experimental),
             arms,
             key: salt.map_or_else(|| config.key.0.to_vec(), |salt| salt.clone().into_bytes()),
@@ -181,7 +181,8 @@ impl ActiveExperiment {
 
     fn participation(&self, unit: Unit, arm: usize) -> Option<Arc<Participation>> {
         let variant = *self.arms.get(arm)?;
-        let participation = Participation::new(self.tally.clone(), (unit, arm), variant);
+        let choice = (variant, Arc::clone(&self.name));
+        let participation = Participation::new(self.tally.clone(), (unit, arm), choice);
         Some(Arc::new(participation))
     }
 }

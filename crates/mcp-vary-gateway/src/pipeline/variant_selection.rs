@@ -1,8 +1,8 @@
 //! The variant of a client that names none in `_meta`.
 //!
 //! The first of these decides: the pin of the credential, the address (`/mcp/v/<id>`), the header
-//! `MCP-Server-Variant`, the operator's rules for clients, an experiment, the ranking by hints or by a model. The
-//! chosen variant becomes the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no
+//! `MCP-Server-Variant`, the operator's access rules, those for clients, an experiment, the ranking by hints or by a
+//! model. The chosen variant becomes the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no
 //! choice: for that client, the other variants do not exist.
 
 use std::collections::BTreeSet;
@@ -12,11 +12,15 @@ use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json;
 use mcp_vary::variant::{Status, VariantId};
+use mcp_vary_audit::LongText;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings};
 use mcp_vary_catalog::selection::rules::ClientRules;
-use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
+use mcp_vary_catalog::selection::rules::RuleOutcome;
+use mcp_vary_catalog::selection::variant_selection::{
+    DecidedBy, Offers, VariantReason, VariantRequest,
+};
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
@@ -24,6 +28,7 @@ use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 use tracing::debug;
 
+use crate::audit::RankingDetails;
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::model_ranking::{BackgroundTasks, ModelRanking, RankedClient};
 use crate::pipeline::server_ranking::ServerRanking;
@@ -110,21 +115,27 @@ impl VariantSelector {
     }
 
     /// The same in the order of the model, if it ranked them for such a client before; else by the rules, and by the
-    /// servers that ranked their own variants.
+    /// servers that ranked their own variants. Also what decided the first one.
     pub(crate) fn ranked(
         &self,
         client: &ParsedCapabilities,
         caller: &Caller,
         allowed: Option<&AllowedVariants>,
         era: Era,
-    ) -> Arc<RankedVariants> {
+    ) -> (Arc<RankedVariants>, DecidedBy) {
         let ranked_client = ranked_client(client, caller, allowed, era);
         let ranked_client = ranked_client.as_ref();
         let by_model = || self.model_ranking.as_ref()?.ranked(ranked_client?);
         let by_servers = || self.server_ranking.as_ref()?.ranked(ranked_client?);
         let visible = allowed.map(|allowed| &*allowed.variants);
-        let by_rules = || self.ranked_by_rules(client, visible);
-        by_model().or_else(by_servers).unwrap_or_else(by_rules)
+        let by_model = by_model().map(|order| (order, DecidedBy::Model));
+        let ranked = by_model.or_else(|| Some((by_servers()?, DecidedBy::Server)));
+        match ranked {
+            // The default of these clients is always that of the rules.
+            Some((order, _)) if era == Era::Modern => (order, DecidedBy::Ranking),
+            Some(ranked) => ranked,
+            None => (self.ranked_by_rules(client, visible), DecidedBy::Ranking),
+        }
     }
 
     /// Waits a moment for the servers that rank their own variants for such a client.
@@ -142,12 +153,37 @@ impl VariantSelector {
         }
     }
 
-    /// The variant of a client whose rules name `variant`, or none. A variant of a server that is not connected yet counts
-    /// as not named.
-    pub(crate) fn by_rule(&self, variant: Option<&VariantId>) -> Option<VariantIndex> {
+    /// The variant of a client with this outcome of the rules, and the rule that names it; `None` if none does. A variant
+    /// of a server that is not connected yet counts as not named.
+    pub(crate) fn by_rule(&self, outcome: &RuleOutcome) -> Option<DecidedVariant> {
         let known = |id: &VariantId| self.variant_set.index_of(id.as_str());
-        let default = || self.default.as_ref().and_then(known);
-        variant.and_then(known).or_else(default)
+        let named = outcome.variant.as_ref();
+        let named =
+            named.and_then(|(id, rule)| Some((known(id)?, format!("clients[{rule}]").into())));
+        named.or_else(|| Some((known(self.default.as_ref()?)?, DEFAULT_RULE.into())))
+    }
+
+    /// What ranked the variants of a client: its hints, and the variants that it is offered with their points.
+    pub(crate) fn ranking_details(
+        &self,
+        client: &ParsedCapabilities,
+        offers: &Offers,
+    ) -> RankingDetails {
+        let hints = &client.declared.hints;
+        let visible = offers.allowed.as_deref();
+        let ranking = self.rankings.ranking(hints, visible);
+        let hints = hints
+            .iter()
+            .flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")));
+        let order = offers.order.iter().filter_map(|index| {
+            let id = self.variant_set.id(*index)?;
+            let ranked = ranking.entries().iter().find(|ranked| ranked.id == *id)?;
+            Some(format!("{id}={}", ranked.score))
+        });
+        RankingDetails {
+            hints: long_text(&hints.collect::<Vec<_>>()),
+            order: long_text(&order.collect::<Vec<_>>()),
+        }
     }
 
     /// The variants of a client: `order`, with the selected one first.
@@ -164,27 +200,26 @@ impl VariantSelector {
         (order, allowed): (&Arc<[VariantIndex]>, Option<Arc<AllowedVariants>>),
         request: &VariantRequest,
         params: &Params<'_>,
-        rule: impl FnOnce() -> Option<VariantIndex>,
-        experiment: impl FnOnce(&Offers) -> Option<VariantIndex>,
+        rule: impl FnOnce() -> Option<DecidedVariant>,
+        experiment: impl FnOnce(&Offers) -> Option<DecidedVariant>,
     ) -> Result<Offers, RpcError> {
-        let pin = allowed.as_ref().and_then(|allowed| allowed.pin.as_ref());
-        let pin = request.pin.as_ref().or(pin);
-        let by_access = allowed.as_ref().and_then(|allowed| allowed.default);
-        let mut offers = self.pinned_variant((order, allowed.as_deref()), pin)?;
+        let by_access = || {
+            let allowed = allowed.as_ref()?;
+            Some((allowed.default?, allowed.rule.clone()?))
+        };
+        let mut offers = self.pinned_variant((order, allowed.as_deref()), request)?;
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
-                let by_rule = by_access.or_else(rule).filter(|it| offers.allows(*it));
-                let decided = if by_rule.is_some() {
-                    offers.decided_by = DecidedBy::Rule;
-                    by_rule
-                } else {
-                    let arm = experiment(&offers);
-                    if arm.is_some() {
-                        offers.decided_by = DecidedBy::Experiment;
-                    }
-                    arm
+                let by_rule = by_access().or_else(rule);
+                let by_rule = by_rule.filter(|(index, _)| offers.allows(*index));
+                let (by, decided) = match by_rule {
+                    Some(_) => (DecidedBy::Rule, by_rule),
+                    None => (DecidedBy::Experiment, experiment(&offers)),
                 };
-                self.promote(&mut offers.order, decided);
+                if let Some((index, rule)) = decided {
+                    offers.reason = VariantReason::new(by, Some(rule));
+                    self.promote(&mut offers.order, index);
+                }
             }
             return Ok(offers);
         };
@@ -199,12 +234,13 @@ impl VariantSelector {
         let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
         self.check_header(request, params)?;
         if offers.pin.is_none() {
-            self.promote(&mut offers.order, Some(index));
+            self.promote(&mut offers.order, index);
         }
-        offers.decided_by = match request.path {
+        let by = match request.path {
             Some(_) => DecidedBy::Address,
             None => DecidedBy::Header,
         };
+        offers.reason = by.into();
         Ok(offers)
     }
 
@@ -215,16 +251,18 @@ impl VariantSelector {
     /// `-32602` when the credential is pinned to a variant that no longer exists.
     fn pinned_variant(
         &self,
-        (order, allowed): (&Arc<[VariantIndex]>, Option<&AllowedVariants>),
-        pin: Option<&VariantId>,
+        (order, rules): (&Arc<[VariantIndex]>, Option<&AllowedVariants>),
+        request: &VariantRequest,
     ) -> Result<Offers, RpcError> {
-        let allowed = allowed.map(|allowed| Arc::clone(&allowed.variants));
-        let Some(pin) = pin else {
+        let allowed = rules.map(|rules| Arc::clone(&rules.variants));
+        let by_rule = || rules.and_then(|rules| Some((rules.pin.as_ref()?, rules.rule.clone())));
+        let by_credential = request.pin.as_ref().map(|pin| (pin, None));
+        let Some((pin, rule)) = by_credential.or_else(by_rule) else {
             return Ok(Offers {
                 order: self.visible_order(order, allowed.as_ref())?,
                 pin: None,
                 allowed,
-                decided_by: DecidedBy::default(),
+                reason: VariantReason::default(),
             });
         };
         let index = self.variant_set.index_of(pin.as_str());
@@ -243,7 +281,7 @@ impl VariantSelector {
             order: is_offered.then_some(index).into_iter().collect(),
             pin: Some(index),
             allowed,
-            decided_by: DecidedBy::default(),
+            reason: VariantReason::new(DecidedBy::Pin, rule),
         })
     }
 
@@ -322,11 +360,8 @@ impl VariantSelector {
     /// Moves `first` to the front of `order`, which gets no longer than may be advertised.
     ///
     /// > The first is the default. (SV-2: whatever fixes a client's default moves that variant to the front.)
-    fn promote(&self, order: &mut Arc<[VariantIndex]>, first: Option<VariantIndex>) {
-        let Some(first) = first.filter(|first| order.first() != Some(first)) else {
-            return;
-        };
-        if order.is_empty() {
+    fn promote(&self, order: &mut Arc<[VariantIndex]>, first: VariantIndex) {
+        if order.first().is_none_or(|it| *it == first) {
             return;
         }
         let rest = order.iter().copied().filter(|index| *index != first);
@@ -345,6 +380,16 @@ impl VariantSelector {
         }
         *order = all.into();
     }
+}
+
+/// A variant that a rule or an experiment decided on, and the name of that.
+pub(crate) type DecidedVariant = (VariantIndex, Arc<str>);
+
+/// The name of the rule that applies to clients that no other one matches.
+const DEFAULT_RULE: &str = "variant";
+
+fn long_text(words: &[String]) -> Option<LongText> {
+    (!words.is_empty()).then(|| LongText::new(words.join(" ")))
 }
 
 /// The client for which variants are ranked; `None` if its credential leaves it no choice.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_access::{AccessClass, Principal, RuleSet};
+use mcp_vary_access::{AccessClass, Principal, RuleIndex, RuleSet};
 use mcp_vary_catalog::access::AccessView;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::variant_set::VariantSet;
@@ -38,6 +38,8 @@ pub(crate) struct AllowedVariants {
     pub(crate) pin: Option<VariantId>,
     /// The default of clients that select none, if rules set it.
     pub(crate) default: Option<VariantIndex>,
+    /// The rule that sets the pin, or else the default.
+    pub(crate) rule: Option<Arc<str>>,
 }
 
 impl fmt::Debug for AccessControl {
@@ -90,10 +92,17 @@ impl AccessControl {
             id.is_some_and(|id| access.offers(id))
         };
         let default = access.default_variant();
+        let policy = &self.settings.policy;
+        let sets_default = |rule: &RuleIndex| {
+            let rule = policy.rule(*rule).filter(|rule| rule.variant() == default);
+            rule.is_some_and(|rule| access.pin().is_none() || rule.is_pinned())
+        };
+        let rule = default.and_then(|_| rules.iter().find(sets_default));
         let allowed = Arc::new(AllowedVariants {
             variants: self.variant_set.indices().filter(is_offered).collect(),
             pin: access.pin().cloned(),
             default: default.and_then(|id| self.variant_set.index_of(id.as_str())),
+            rule: rule.map(|rule| policy.label(rule).into()),
         });
         self.allowed_variants.insert(rules, Arc::clone(&allowed));
         allowed

@@ -12,6 +12,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use mcp_vary::feature::{self, Features};
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::revision::Revision;
@@ -105,17 +106,9 @@ struct SealedNegotiation {
     /// The id of the principal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     p: Option<String>,
-    /// Whether it takes part in an experiment.
-    #[serde(skip_serializing_if = "is_false", default)]
-    x: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
+    /// Why the first variant is its default, unless the client's hints ranked it first.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    w: Option<String>,
 }
 
 /// The last part of the JSON.
@@ -146,7 +139,11 @@ impl SharedNegotiation {
                 .f
                 .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: beginning.o,
-            takes_part: beginning.x,
+            reason: beginning
+                .w
+                .as_deref()
+                .map(VariantReason::open)
+                .unwrap_or_default(),
             principal: match beginning.p {
                 Some(id) => Some(id.parse().ok()?),
                 None => None,
@@ -273,7 +270,7 @@ fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
         c: (*fixed.class != *BASE_CLASS).then(|| fixed.class.to_string()),
         i: (!client.is_empty()).then(|| [client.name.clone(), client.version.clone()]),
         p: fixed.principal.map(|id| id.to_string()),
-        x: fixed.takes_part,
+        w: (fixed.reason != VariantReason::default()).then(|| fixed.reason.seal()),
     };
     loop {
         let mut text = serde_json::to_string(&beginning).unwrap_or_default();
@@ -294,7 +291,7 @@ impl SealedNegotiation {
         // Tags without an effect of their own come last and are removed first.
         let tag = self.f.as_mut().and_then(Vec::pop);
         // The first variant is the session's default; the others only appear in error messages.
-        tag.is_some() || (self.o.len() > 1 && self.o.pop().is_some())
+        tag.is_some() || (self.o.len() > 1 && self.o.pop().is_some()) || self.w.take().is_some()
     }
 }
 
@@ -320,6 +317,7 @@ fn tags_by_weight(features: &Features) -> Vec<String> {
 #[cfg(test)]
 pub(super) mod tests {
     use mcp_vary_access::{Claims, Principal};
+    use mcp_vary_catalog::selection::variant_selection::DecidedBy;
     use proptest::prelude::*;
 
     use super::*;
@@ -347,7 +345,7 @@ pub(super) mod tests {
             class: BASE_CLASS.into(),
             client: ClientName::default(),
             principal: None,
-            takes_part: false,
+            reason: VariantReason::default(),
         }
     }
 
@@ -474,16 +472,18 @@ pub(super) mod tests {
         assert_eq!(shared.negotiated.principal, Some(ann.id()));
     }
 
+    /// SV-22: also if the declarations of the client leave little room.
     #[test]
-    fn whether_a_client_takes_part_in_an_experiment_is_sealed() {
+    fn why_a_session_has_its_variant_is_sealed() {
+        let reason = VariantReason::new(DecidedBy::Experiment, Some("words".into()));
         let fixed = Negotiated {
-            takes_part: true,
-            ..fixed(&[])
+            reason: reason.clone(),
+            ..fixed(&vec!["x=y".repeat(30); 64])
         };
         let (id, _, _) = seal(fixed);
-        assert!(json(&id).contains(r#","x":true,"e":1000,"#));
+        assert!(json(&id).contains(r#","w":"experiment words","e":1000,"#));
         let (shared, _) = open(&keys(), &id).unwrap();
-        assert!(shared.negotiated.takes_part);
+        assert_eq!(shared.negotiated.reason, reason);
     }
 
     /// The longest class, of characters that JSON writes as two, leaves room for all tags with an effect.

@@ -7,6 +7,7 @@
 
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_wire::client_id::ClientId;
 
 mod access_key;
@@ -64,8 +65,8 @@ pub(crate) struct Negotiated {
     pub(crate) client: ClientName,
     /// Who opened the session; only they can use it. `None` where clients are not authenticated.
     pub(crate) principal: Option<PrincipalId>,
-    /// Whether its default variant is its arm of an experiment.
-    pub(crate) takes_part: bool,
+    /// Why its default variant is the default, without the names of access rules, which clients do not learn.
+    pub(crate) reason: VariantReason,
 }
 
 /// Decides which servers and tools the clients of sessions may know.

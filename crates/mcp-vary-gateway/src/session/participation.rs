@@ -24,8 +24,8 @@ pub(crate) struct Participation {
     tally: (Arc<Tally>, Instant),
     unit: Unit,
     arm: usize,
-    /// The variant of its arm.
-    variant: VariantIndex,
+    /// The variant of its arm, and the name of the experiment.
+    choice: (VariantIndex, Arc<str>),
     pending: ScopedLock<Option<PendingCall>>,
 }
 
@@ -42,20 +42,20 @@ impl Participation {
     pub(crate) fn new(
         tally: (Arc<Tally>, Instant),
         (unit, arm): (Unit, usize),
-        variant: VariantIndex,
+        choice: (VariantIndex, Arc<str>),
     ) -> Self {
         Self {
             tally,
             unit,
             arm,
-            variant,
+            choice,
             pending: ScopedLock::default(),
         }
     }
 
-    /// The variant of the client's arm.
-    pub(crate) fn variant(&self) -> VariantIndex {
-        self.variant
+    /// The variant of the client's arm, and the name of the experiment.
+    pub(crate) fn choice(&self) -> (VariantIndex, Arc<str>) {
+        self.choice.clone()
     }
 
     /// Counts the client, whether it will call anything or not.

@@ -48,10 +48,7 @@ async fn a_call_of_any_client_is_one_record_with_all_that_is_known() {
         let address = is_http.then(|| json!("127.0.0.1"));
         assert_eq!(client.get("address"), address.as_ref(), "{kind:?}");
         assert_eq!(client["name"].is_string(), !kind.is_modern(), "{client}");
-        let (era, reason) = match kind.is_modern() {
-            true => ("modern", "ranking"),
-            false => ("legacy", "session"),
-        };
+        let era = if kind.is_modern() { "modern" } else { "legacy" };
         let digest = record["arguments"]["digest"].clone();
         let expected = with(
             common(),
@@ -59,7 +56,7 @@ async fn a_call_of_any_client_is_one_record_with_all_that_is_known() {
                 "era": era, "transport": if is_http { "http" } else { "stdio" },
                 "method": "tools/call", "request_id": "1",
                 "target": {"kind": "tool", "name": "odd", "server": "peer", "upstream_name": "odd"},
-                "variant": {"id": "standard", "reason": reason},
+                "variant": {"id": "standard", "reason": "ranking"},
                 "arguments": {"bytes": arguments.to_string().len(), "digest": digest},
             }),
         );

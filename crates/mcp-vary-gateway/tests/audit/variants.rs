@@ -1,6 +1,8 @@
 //! SV-22: selections and refusals of variants.
 
 use mcp_vary_audit::ArgumentsDetail;
+use mcp_vary_config::Source;
+use mcp_vary_gateway::Environment;
 use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
 use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
 use mcp_vary_testkit::http_client::HttpRequest;
@@ -17,7 +19,7 @@ fn selections(records: &[Value]) -> Vec<(&str, &str)> {
     texts.collect()
 }
 
-/// SV-22: a session's variant is recorded at its first request, and again whenever it is another one.
+/// SV-22: a session's variant is recorded when the session begins, and again whenever it is another one.
 #[tokio::test]
 async fn a_session_is_recorded_when_its_variant_changes() {
     let recorded = Recorded::start().await;
@@ -33,16 +35,130 @@ async fn a_session_is_recorded_when_its_variant_changes() {
     }
     let records = recorded.sink.wait_for("variant.selected", 3).await;
     let expected = [
-        ("standard", "session"),
+        ("standard", "ranking"),
         ("compact", "selector"),
-        ("standard", "session"),
+        ("standard", "ranking"),
     ];
     assert_eq!(selections(&records), expected);
+    assert_eq!(records[0]["method"], "initialize");
     assert!(records.iter().all(|record| record["session"].is_string()));
     // Another session is another client.
     let mut other = LegacyClient::open(&recorded.harness, "2025-11-25", &json!({})).await;
     other.ask("tools/list", json!({})).await;
     recorded.sink.wait_for("variant.selected", 4).await;
+}
+
+/// The records of one client that lists the tools of a gateway with these lines in its file.
+async fn records_of(kind: ClientKind, lines: &str, hints: &Value) -> (Recorded, Value) {
+    let text = format!("servers: {{a: {{command: x}}}}\n{lines}");
+    let file = Source::new("vary.yaml", &text).read(&|_| None);
+    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let environment = Environment::new(|| 0, |bytes| bytes.fill(7));
+    let file = file.into_config(environment);
+    let recorded = Recorded::with(settings(), |mut config| {
+        (config.access, config.selection) = (file.access, file.selection);
+        config.experiments = file.experiments;
+        config
+    });
+    let recorded = recorded.await;
+    let hints = json!({"variantHints": {"hints": hints}});
+    let declared = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
+    let harness = &recorded.harness;
+    kind.ask(harness, &declared, "tools/list", json!({})).await;
+    let listed = recorded.sink.request("tools/list").await["variant"].clone();
+    (recorded, listed)
+}
+
+const RANKED: &str = "compact=60 standard=20 directory=20 read-only=20";
+const UNRANKED: &str = "standard=20 compact=20 directory=20 read-only=20";
+const COMPACT_FIRST: &str = "compact=20 standard=20 directory=20 read-only=20";
+
+/// SV-22: who, hints, ranking with scores, chosen, why: in each era, for each kind of rule.
+#[tokio::test]
+async fn the_first_reason_of_a_variant_is_recorded_in_each_era() {
+    let access = "access: [{when: {anyone: on}, allow: [\"*\"], variant: compact";
+    let compact = json!({"contextSize": "compact"});
+    let hints = Some("contextSize=compact");
+    for (lines, declared, expected) in [
+        (
+            "{}",
+            json!({}),
+            ("standard", "ranking", None, None, UNRANKED),
+        ),
+        ("{}", compact, ("compact", "ranking", None, hints, RANKED)),
+        (
+            "clients: [{name: nix, variant: standard}, {variant: compact}]",
+            json!({}),
+            ("compact", "rule", Some("clients[1]"), None, COMPACT_FIRST),
+        ),
+        (
+            "variant: compact",
+            json!({}),
+            ("compact", "rule", Some("variant"), None, COMPACT_FIRST),
+        ),
+        (
+            &format!("{access}, name: team}}]"),
+            json!({}),
+            ("compact", "rule", Some("team"), None, COMPACT_FIRST),
+        ),
+        (
+            &format!("{access}, pin: on}}]"),
+            json!({}),
+            ("compact", "pin", Some("access[0]"), None, "compact=20"),
+        ),
+    ] {
+        for kind in ClientKind::ALL {
+            let lines = lines.trim_start_matches("{}");
+            let (recorded, listed) = records_of(kind, lines, &declared).await;
+            let (id, reason, rule, hints, order) = expected;
+            let mut choice = json!({"id": id, "reason": reason});
+            if let Some(rule) = rule {
+                choice["rule"] = json!(rule);
+            }
+            assert_eq!(listed, choice, "{kind:?} {lines}");
+            choice["order"] = json!(order);
+            if let Some(hints) = hints {
+                choice["hints"] = json!(hints);
+            }
+            let selected = recorded.sink.wait_for("variant.selected", 1).await;
+            assert_eq!(selected[0]["variant"], choice, "{kind:?} {lines}");
+            if !kind.is_modern() {
+                let opened = recorded.sink.request("initialize").await;
+                assert_eq!(opened["variant"], choice, "{kind:?} {lines}");
+                assert_eq!(selected[0]["method"], "initialize");
+            }
+        }
+    }
+}
+
+/// SV-22, SV-24: a session knows its experiment, and the address or header of its `initialize`.
+#[tokio::test]
+async fn a_session_is_recorded_with_its_experiment() {
+    let lines = "experiments: [{name: two words, arms: {standard: 0, compact: 1}, salt: x}]";
+    for kind in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
+        let (_recorded, listed) = records_of(kind, lines, &json!({})).await;
+        let expected = json!({"id": "compact", "reason": "experiment", "rule": "two words"});
+        assert_eq!(listed, expected, "{kind:?}");
+    }
+    for (post, reason) in [
+        ("POST /mcp/v/compact HTTP/1.1", "address"),
+        ("POST /mcp HTTP/1.1", "header"),
+    ] {
+        let recorded = Recorded::start().await;
+        let mut http = recorded.harness.connect().await;
+        let mut open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+        open = open.line(post);
+        if reason == "header" {
+            open = open.with("MCP-Server-Variant", "compact");
+        }
+        let session = http.ask(&open).await;
+        let session = session.header("mcp-session-id").unwrap();
+        let list = request(json!(2), "tools/list", json!({})).to_string();
+        http.ask(&HttpRequest::of(session, list)).await;
+        let listed = recorded.sink.request("tools/list").await;
+        let expected = json!({"id": "compact", "reason": reason});
+        assert_eq!(listed["variant"], expected);
+    }
 }
 
 /// SV-22: modern clients are told apart by their address and name.

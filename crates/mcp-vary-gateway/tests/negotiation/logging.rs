@@ -273,7 +273,10 @@ async fn selections_and_refusals_of_variants_are_logged() {
     client.ask("tools/list", json!({})).await;
     assert_eq!(
         about(&log),
-        [r#"DEBUG variant selected; variant=standard; by="session"; method="tools/list"; "#]
+        [
+            r#"DEBUG variant selected; variant=standard; by="ranking"; method="initialize"; order="standard=20 compact=20 directory=20 read-only=20"; "#,
+            r#"DEBUG variant selected; variant=standard; by="ranking"; method="tools/list"; "#,
+        ]
     );
 }
 

@@ -286,6 +286,50 @@ async fn an_experiment_overrides_nothing_that_names_a_variant() {
     }
 }
 
+/// SV-24: two experiments that share a control each count their own clients, in both eras.
+#[tokio::test]
+async fn experiments_that_share_an_arm_count_their_own_clients() {
+    let harness = Harness::before(Era::Modern, |config| {
+        let mut config = adapt(config);
+        let mut stable = words();
+        let arms = ["standard", "other"].map(|variant| Arm {
+            variant: variant.to_owned(),
+            weight: 50,
+        });
+        stable.experiment = Experiment::new("stable", arms.into()).unwrap();
+        stable.opt_in = None;
+        config.experiments.push(stable);
+        config
+    });
+    let harness = harness.await;
+    let list = || request(json!(2), "tools/list", json!({})).to_string();
+    for person in 0..PEOPLE {
+        // Nobody asks for the experimental arm of the first experiment.
+        let mut silent = client(&harness, person);
+        silent.declared = json!({});
+        let (id, variant) = silent.open().await;
+        silent.post("/mcp", HttpRequest::of(&id, list())).await;
+        assert_eq!(silent.variant().await, variant, "the same arm in both eras");
+        silent.modern("/mcp", "tools/list", json!({})).await;
+        let anonymous = Client {
+            person: None,
+            ..silent
+        };
+        let (id, _) = anonymous.open().await;
+        anonymous.post("/mcp", HttpRequest::of(&id, list())).await;
+    }
+    let status = harness.gateway.status();
+    let clients = status.experiments.iter().map(|experiment| {
+        let arms = experiment.totals.arms.iter();
+        arms.map(|arm| arm.sums(Metric::Calls).n)
+            .collect::<Vec<_>>()
+    });
+    let clients: Vec<_> = clients.collect();
+    assert_eq!(clients[0], [0.0, 0.0], "{clients:?}");
+    assert_eq!(clients[1].iter().sum::<f64>(), 2.0 * PEOPLE as f64);
+    assert!(clients[1].iter().all(|count| *count >= 10.0), "{clients:?}");
+}
+
 /// The counts of both arms by a metric: numerator and denominator.
 fn counts(harness: &Harness, metric: Metric) -> [(f64, f64); 2] {
     let status = harness.gateway.status();

@@ -26,6 +26,7 @@ use crate::session::memory_cost;
 use crate::session::{BASE_CLASS, Negotiated, Session};
 use mcp_vary::error_code::INVALID_REQUEST;
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_catalog::selection::variant_selection::VariantReason;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::params::Params;
@@ -111,7 +112,7 @@ impl StdioConnection {
             class: BASE_CLASS.into(),
             client: ClientName::default(),
             principal: principal.map(|principal| principal.id()),
-            takes_part: false,
+            reason: VariantReason::default(),
         };
         Self {
             gateway: Arc::clone(gateway),

@@ -42,12 +42,13 @@ impl StdioConnection {
         }
         match initialize(setup, caller, params).await {
             Ok((fixed, result)) => {
+                let session = setup.services.sessions.open_stdio(fixed);
                 let reply = response::result(id, result.as_bytes());
                 if let Some(record) = &caller.record {
+                    record.use_variant(Some(session.client), || None);
                     record.finish(&reply);
                 }
                 self.write_response(reply.body).await;
-                let session = setup.services.sessions.open_stdio(fixed);
                 session.remember_principal(setup.config.stdio_principal.as_ref());
                 setup.notify_session(&session).await;
                 self.legacy = Some(LegacySession {

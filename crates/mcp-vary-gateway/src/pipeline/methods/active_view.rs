@@ -7,14 +7,15 @@ use mcp_vary::json;
 use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::selection::variant_selection::DecidedBy;
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantReason};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::counters::Counter;
-use mcp_vary_wire::meta::CLIENT_INFO;
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::response::RpcError;
 use serde_json::Value;
 use tracing::debug;
 
+use crate::audit::RankingDetails;
 use crate::pipeline::methods::RequestContext;
 
 impl RequestContext<'_> {
@@ -25,16 +26,18 @@ impl RequestContext<'_> {
     ///
     /// `-32602` for a variant that does not exist for the client, and that of a limit that refuses the change.
     pub(crate) fn active_view(&self) -> Result<ViewIndex, RpcError> {
-        let (index, decided_by) = self.selected_variant()?;
-        self.count_variant(index, decided_by)?;
+        let (index, reason) = self.selected_variant()?;
+        self.count_variant(index, reason.by)?;
         self.record_selection(index);
         let gateway = self.snapshot;
         let variant = index.get(gateway.variant_set.variants.as_slice());
         if let Some(variant) = variant.filter(|_| gateway.config.variants) {
-            let (method, by) = (self.request.method, decided_by.as_str());
-            debug!(variant = %variant.id, by, method, "variant selected");
+            let (method, by) = (self.request.method, reason.by.as_str());
+            let rule = reason.rule.as_deref();
+            debug!(variant = %variant.id, by, rule, method, "variant selected");
             if let Some(record) = &self.client.record {
-                record.set_variant(variant.id.as_str(), by, self.client.connection);
+                record.set_variant(variant.id.as_str(), &reason, RankingDetails::default());
+                record.use_variant(self.client.connection, || self.ranking_details());
             }
         }
         let deprecated = variant.filter(|it| it.status == Status::Deprecated);
@@ -48,6 +51,14 @@ impl RequestContext<'_> {
         Ok(gateway
             .variant_set
             .presented_view(index, self.client.presentation))
+    }
+
+    /// What ranked the variants of a client that declares its hints with this request.
+    fn ranking_details(&self) -> Option<RankingDetails> {
+        let declared = self.request.params.meta.get(CLIENT_CAPABILITIES)?;
+        let declared = self.snapshot.parse_capabilities(declared).ok()?;
+        let selector = &self.snapshot.selector;
+        Some(selector.ranking_details(&declared, &self.client.offers))
     }
 
     /// The client's name, from its session or from this request.
@@ -71,11 +82,11 @@ impl RequestContext<'_> {
         }
     }
 
-    fn selected_variant(&self) -> Result<(VariantIndex, DecidedBy), RpcError> {
+    fn selected_variant(&self) -> Result<(VariantIndex, VariantReason), RpcError> {
         let meta = &self.request.params.meta;
         let Some(requested) = meta.get(SERVER_VARIANT_META) else {
             let offers = &self.client.offers;
-            return Ok((offers.default_variant(), offers.decided_by));
+            return Ok((offers.default_variant(), offers.reason.clone()));
         };
         if !self.snapshot.config.variants {
             return Err(RpcError::from(&Error::VariantsNotSupported));
@@ -90,7 +101,7 @@ impl RequestContext<'_> {
             self.record_refused(&requested);
             self.snapshot.selector.invalid_variant(offers, &requested)
         })?;
-        Ok((index, DecidedBy::Selector))
+        Ok((index, DecidedBy::Selector.into()))
     }
 
     /// Counts and records that the client selected a variant that does not exist for it.

@@ -6,9 +6,10 @@ use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
+use mcp_vary_audit::LongText;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
-use mcp_vary_catalog::selection::variant_selection::Offers;
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantReason};
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::client_id::ClientId;
@@ -22,6 +23,7 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
+use tracing::debug;
 
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::clients::record_refused_variant;
@@ -47,7 +49,7 @@ pub(crate) async fn initialize(
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
     wait_for_servers(snapshot, caller, &declared, Era::Legacy).await;
-    let (offers, takes_part) = offer_variants(snapshot, caller, params, &declared)?;
+    let offers = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
         .unwrap_or(Revision::LATEST_LEGACY);
@@ -74,9 +76,41 @@ pub(crate) async fn initialize(
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
         principal: principal.map(|principal| principal.id()),
-        takes_part,
+        reason: sealed_reason(snapshot, caller, &offers),
     };
+    record_variant(snapshot, caller, &declared, &offers);
     Ok((negotiated, result))
+}
+
+/// Why the session has its default variant. The client can read it in the session id, so that it does not name access
+/// rules: they decide each request anew.
+fn sealed_reason(snapshot: &ConfigSnapshot, caller: &Caller, offers: &Offers) -> VariantReason {
+    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let by_access = allowed.and_then(|allowed| allowed.rule.clone());
+    let VariantReason { by, rule } = offers.reason.clone();
+    VariantReason::new(by, rule.filter(|rule| Some(rule) != by_access.as_ref()))
+}
+
+/// Logs and records the variant that a client gets, and why (SV-22).
+fn record_variant(
+    snapshot: &ConfigSnapshot,
+    caller: &Caller,
+    declared: &ParsedCapabilities,
+    offers: &Offers,
+) {
+    let is_recorded = caller.record.is_some() || tracing::enabled!(tracing::Level::DEBUG);
+    if offers.order.is_empty() || !is_recorded {
+        return;
+    }
+    let id = snapshot.variant_id(offers.default_variant().declared_view());
+    let details = snapshot.selector.ranking_details(declared, offers);
+    let (by, rule) = (offers.reason.by.as_str(), offers.reason.rule.as_deref());
+    let order = details.order.as_ref().map(LongText::as_str);
+    // The values of hints are in the audit log only.
+    debug!(variant = %id, by, rule, method = "initialize", order, "variant selected");
+    if let Some(record) = &caller.record {
+        record.set_variant(id.as_str(), &offers.reason, details);
+    }
 }
 
 /// Waits a moment for the servers that rank their own variants for a client.
@@ -92,7 +126,7 @@ async fn wait_for_servers(
     Box::pin(waiting).await;
 }
 
-/// The variants that a client of `initialize` is offered, and whether it takes part in an experiment.
+/// The variants that a client of `initialize` is offered.
 ///
 /// # Errors
 ///
@@ -102,17 +136,16 @@ fn offer_variants(
     caller: &Caller,
     params: &Params<'_>,
     declared: &ParsedCapabilities,
-) -> Result<(Offers, bool), RpcError> {
+) -> Result<Offers, RpcError> {
     let info = params.object("clientInfo")?;
     let selector = &snapshot.selector;
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let ranked = selector.ranked(declared, caller, allowed.as_deref(), Era::Legacy);
+    let (ranked, by) = selector.ranked(declared, caller, allowed.as_deref(), Era::Legacy);
     let order = &ranked.order;
     let by_rule = || {
         let outcome = selector.rules.outcome(Some(info), &caller.requested);
-        selector.by_rule(outcome.variant.as_ref())
+        selector.by_rule(&outcome)
     };
-    let mut takes_part = false;
     let by_experiment = |offers: &Offers| {
         // A client without a principal keeps its arm as long as its session.
         let mut random = [0; 8];
@@ -128,14 +161,16 @@ fn offer_variants(
         };
         let experiments = &snapshot.experiments;
         let participation = experiments.assign(hints, identity, &by_rules)?;
-        takes_part = true;
-        Some(participation.variant())
+        Some(participation.choice())
     };
     let requested = &caller.requested;
-    let offers = selector
+    let mut offers = selector
         .select((order, allowed), requested, params, by_rule, by_experiment)
         .inspect_err(|_| record_refused_variant(snapshot, caller))?;
-    Ok((offers, takes_part))
+    if offers.reason.by == DecidedBy::Ranking {
+        offers.reason = by.into();
+    }
+    Ok(offers)
 }
 
 /// Answers `server/discover` for a client that declares `declared` and is offered `offers`.
