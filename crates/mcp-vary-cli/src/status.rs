@@ -91,22 +91,16 @@ async fn ask(authority: &str) -> Result<Value, String> {
         let why = io_error::describe(&error);
         format!("{why}; is there a `vary serve --admin {authority}`?")
     })?;
-    let talk = async {
-        let (mut asking, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
-        let request = Request::get("/status").header("host", authority);
-        let request = request.body(Empty::<Bytes>::new());
-        let connection = tokio::spawn(connection);
-        let response = match request {
-            Ok(request) => asking.send_request(request).await,
-            Err(_) => unreachable!("an authority is a header"),
-        };
-        connection.abort();
-        response
+    let no_http = |error: hyper::Error| format!("it does not speak HTTP: {error}");
+    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
+    let (mut client, connection) = handshake.map_err(no_http)?;
+    // The task ends when the client is dropped. The body arrives through it, too.
+    tokio::spawn(connection);
+    let request = Request::get("/status").header("host", authority);
+    let Ok(request) = request.body(Empty::<Bytes>::new()) else {
+        unreachable!("an authority is a header");
     };
-    let response = talk
-        .await
-        .map_err(|error: hyper::Error| format!("it does not speak HTTP: {error}"))?;
+    let response = client.send_request(request).await.map_err(no_http)?;
     let status = response.status();
     let body = Limited::new(response.into_body(), MAX_BYTES)
         .collect()

@@ -1,6 +1,6 @@
 //! `vary serve --admin` and `vary status`
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -130,6 +130,32 @@ fn where_no_gateway_answers_is_said() {
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
     served.refuses(&["can be reached from other machines"]);
+}
+
+/// The address of a gateway that answers one request for its status with a megabyte.
+fn large_status() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut head = BufReader::new(client.try_clone().unwrap()).lines();
+        assert!(head.any(|line| line.unwrap().is_empty()));
+        let padding = "x".repeat(1 << 20);
+        let body = serde_json::json!({"servers": [], "experiments": [], "padding": padding});
+        let (body, length) = (body.to_string(), body.to_string().len());
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+        // A client that gives up early fails the test by its exit code.
+        let _ = client.write_all(format!("{head}{body}").as_bytes());
+    });
+    address
+}
+
+#[test]
+fn a_status_of_any_size_is_read_to_its_end() {
+    let shown = run(&["status", "--json", &large_status()]).data(0);
+    let json: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(json["padding"].as_str().unwrap().len(), 1 << 20);
+    run(&["experiment", "--json", &large_status()]).data(0);
 }
 
 #[cfg(unix)]
