@@ -94,7 +94,7 @@ impl CheckedFile<'_> {
     /// The report on what the servers offer, and the number of problems in it.
     fn connected(&self, gateway: &Gateway) -> (String, usize) {
         let (servers, collisions) = (gateway.servers(), gateway.collisions());
-        let unmatched = self.unmatched(gateway);
+        let (notes, unmatched) = self.unmatched(gateway);
         let down = servers.iter().filter(|server| !is_up(&server.state));
         let unknown = gateway.unknown_variants().into_iter();
         let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
@@ -107,6 +107,7 @@ impl CheckedFile<'_> {
         if self.is_json {
             let found = report::CheckResult {
                 servers: &servers,
+                notes: &notes,
                 unmatched: &unmatched,
                 collisions: &collisions,
                 variants: &variants,
@@ -117,9 +118,10 @@ impl CheckedFile<'_> {
         let (states, collided) = (status_table(&servers), collision_table(&collisions));
         let own = upstream_variant_notes(&servers);
         let shown = format!(
-            "{}\n{states}{own}{collided}{}{}{}\n{}",
+            "{}\n{states}{own}{collided}{}{}{}{}\n{}",
             file_summary(self.name, self.file),
             cost_table(&variants),
+            unmatched_lines(&format!("note: {}", self.name), &notes),
             unmatched_lines(self.name, &unmatched),
             problem_lines(&refused),
             summary_line(problems),
@@ -127,19 +129,28 @@ impl CheckedFile<'_> {
         (shown, problems)
     }
 
-    /// Selections and overrides of variants that match nothing, or names that are used twice, at their places.
-    fn unmatched(&self, gateway: &Gateway) -> Vec<(VariantId, Diagnostic)> {
-        let all = gateway.unmatched_overrides().into_iter();
-        let all = all.map(|(variant, diagnostic)| {
+    /// What the lists reveal of the variants, at its place: notes about guards that match nothing now, and mistakes, which
+    /// are selections and overrides that match nothing, or names that are used twice.
+    fn unmatched(&self, gateway: &Gateway) -> (Vec<Unmatched>, Vec<Unmatched>) {
+        let all = gateway.unmatched_overrides();
+        let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
+        for (variant, diagnostic) in all {
             let placed = self.file.places.diagnostic(&variant, &diagnostic);
-            (variant, placed)
-        });
-        let mut all: Vec<_> = all.collect();
+            let found = match diagnostic.is_note() {
+                true => &mut notes,
+                false => &mut mistakes,
+            };
+            found.push((variant, placed));
+        }
         // One entry of the file can match nothing on several servers.
-        all.dedup();
-        all
+        notes.dedup();
+        mistakes.dedup();
+        (notes, mistakes)
     }
 }
+
+/// A part of a variant that matches nothing, at its place in the file.
+type Unmatched = (VariantId, Diagnostic);
 
 fn exit_verdict(problems: usize) -> Verdict {
     match problems {
@@ -218,7 +229,7 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
     Ok(gateway)
 }
 
-fn unmatched_lines(name: &str, slips: &[(VariantId, Diagnostic)]) -> String {
+fn unmatched_lines(name: &str, slips: &[Unmatched]) -> String {
     let mut out = String::new();
     for (_, slip) in slips {
         let start = if out.is_empty() { "\n" } else { "" };

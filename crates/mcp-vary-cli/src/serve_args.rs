@@ -49,11 +49,13 @@ pub(crate) fn with_args(
     chain::with_ancestors(config)
 }
 
-/// A warning line for each selection or override of a variant that matches nothing.
+/// A warning line for each selection or override of a variant that matches nothing. `config check` notes guards that match
+/// nothing now.
 pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
     let lines = gateway
         .unmatched_overrides()
         .into_iter()
+        .filter(|(_, slip)| !slip.is_note())
         .map(|(variant, slip)| {
             let slip = places.diagnostic(&variant, &slip);
             format!("\nwarning: {name}:{slip}")

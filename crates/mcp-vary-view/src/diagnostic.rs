@@ -132,6 +132,12 @@ impl ViewDiagnostic {
         }
     }
 
+    /// Whether it is a note about a guard: a rule of `exclude` that matches nothing now may match what servers add later.
+    #[must_use]
+    pub fn is_note(&self) -> bool {
+        matches!(self, Self::UnmatchedRule { key, .. } if key.contains(".exclude["))
+    }
+
     /// The problem, to be read after the key.
     #[must_use]
     pub fn problem(&self) -> String {
@@ -176,6 +182,9 @@ impl ViewDiagnostic {
                     "matches nothing that clients see: the item is `{upstream}` on server `{server}`, and clients see `{name}`"
                 )
             }
+            Self::UnmatchedRule { rule, .. } if self.is_note() => {
+                format!("matches nothing now: `{rule}`")
+            }
             Self::UnmatchedRule { rule, .. } => format!("matches nothing: `{rule}`"),
         }
     }
@@ -187,6 +196,9 @@ impl ViewDiagnostic {
             Self::UnknownItem { suggestion, .. } | Self::UnknownArgument { suggestion, .. } => {
                 return did_you_mean(suggestion.as_deref(), "take it out");
             }
+            Self::UnmatchedRule {
+                suggestion: None, ..
+            } if self.is_note() => "it will exclude what the servers add later",
             Self::UnmatchedRule { suggestion, .. } => {
                 return did_you_mean(suggestion.as_deref(), "correct it, or take it out");
             }

@@ -28,6 +28,8 @@ pub(super) fn offline(name: &str, file: &File, refused: &[String]) -> String {
 #[derive(Debug)]
 pub(super) struct CheckResult<'a> {
     pub(super) servers: &'a [ServerReport],
+    /// Guards that match nothing now.
+    pub(super) notes: &'a [(VariantId, Diagnostic)],
     pub(super) unmatched: &'a [(VariantId, Diagnostic)],
     pub(super) collisions: &'a [Collision],
     /// The definitions of the tools of each variant.
@@ -40,12 +42,14 @@ pub(super) struct CheckResult<'a> {
 pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> String {
     let servers = found.servers.iter().map(server_summary::server_json);
     let mut all = report(name, file, &servers.collect());
-    let unmatched = found.unmatched.iter().map(|(variant, diagnostic)| {
+    let of_variant = |(variant, diagnostic): &(VariantId, Diagnostic)| {
         let mut all = diagnostic_json(diagnostic);
         all["variant"] = json!(variant);
         all
-    });
-    all["unmatched"] = unmatched.collect();
+    };
+    let notes = file.notes.iter().map(diagnostic_json);
+    all["notes"] = notes.chain(found.notes.iter().map(of_variant)).collect();
+    all["unmatched"] = found.unmatched.iter().map(of_variant).collect();
     all["collisions"] = found
         .collisions
         .iter()

@@ -80,6 +80,30 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
 }
 
 #[test]
+fn a_guard_that_matches_nothing_is_a_note_and_no_failure() {
+    let path = configuration("check-guards.yaml", "as-needed", &["sky"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let guard = "variants:\n  standard: {tools: {exclude: ['*delete*', get_wether]}}\n";
+    std::fs::write(&path, text + guard).unwrap();
+    insta::assert_snapshot!(checks(&[], &path, 0), @r#"
+    check-guards.yaml: 1 server
+
+    server  state  revision    tools  resources  templates  prompts
+    sky     up     2026-07-28      2          1          0        1
+
+    variant   tools  tokens
+    standard      2     871
+
+    note: check-guards.yaml:6:32: `variants.standard.tools.exclude[0]` matches nothing now: `*delete*`; it will exclude what the servers add later
+    note: check-guards.yaml:6:44: `variants.standard.tools.exclude[1]` matches nothing now: `get_wether`; did you mean `get_weather`?
+
+    OK
+    "#);
+    let server = Server::start(&["serve", "--listen", "0", &path]);
+    assert!(!server.said.contains("matches nothing"), "{}", server.said);
+}
+
+#[test]
 fn a_check_names_servers_that_are_down_and_fails() {
     let path = configuration("check-down.yaml", "always", &["sky", "gone"]);
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"
@@ -241,7 +265,8 @@ fn a_slip_has_its_line() {
     std::fs::write(&path, text + variants).unwrap();
     let checked = run(&["config", "check", "--json", &path]).data(1);
     let checked: Value = serde_json::from_str(&checked).unwrap();
-    let slips = checked["unmatched"].as_array().unwrap().iter();
+    let all = ["unmatched", "notes"].map(|key| checked[key].as_array().unwrap().iter());
+    let slips = all.into_iter().flatten();
     let said = |slip: &Value| {
         let text = |key: &str| slip[key].as_str().unwrap().to_owned();
         let (variant, key, message) = (text("variant"), text("key"), text("message"));
@@ -254,15 +279,15 @@ fn a_slip_has_its_line() {
     };
     let said: Vec<_> = slips.map(said).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    base 7:43 variants.base.tools.exclude[0] matches nothing: `x`; correct it, or take it out
-    base 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; correct it, or take it out
     base 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     base 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
-    brief 7:43 variants.base.tools.exclude[0] matches nothing: `x`; correct it, or take it out
-    brief 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; correct it, or take it out
     brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     brief 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
     brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; correct it, or take it out
+    base 7:43 variants.base.tools.exclude[0] matches nothing now: `x`; it will exclude what the servers add later
+    base 7:46 variants.base.tools.exclude[1] matches nothing now: `git_*`; it will exclude what the servers add later
+    brief 7:43 variants.base.tools.exclude[0] matches nothing now: `x`; it will exclude what the servers add later
+    brief 7:46 variants.base.tools.exclude[1] matches nothing now: `git_*`; it will exclude what the servers add later
     ");
 }
 

@@ -411,7 +411,7 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     assert_eq!(said.len(), 4, "{said:#?}");
     // What is only ever linked is in no list, so that it looks like a slip.
     assert!(
-        said[3].contains("matches nothing: `see:secret`"),
+        said[3].contains("matches nothing now: `see:secret`"),
         "{said:?}"
     );
     assert!(
