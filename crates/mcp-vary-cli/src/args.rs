@@ -419,7 +419,8 @@ pub(crate) struct ExplainAccess {
 
 /// Show the status of a running gateway
 ///
-/// Shows its servers and variants, and which clients still use deprecated variants. The gateway must be started with
+/// Shows its servers, its variants, and its recent clients: the variant of each, what selected it, and how many requests
+/// and calls it made. Also shows which clients still use deprecated variants. The gateway must be started with
 /// `vary serve --admin`, or have `admin:` in its configuration. Exit code 1 when a server is down.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
@@ -427,7 +428,7 @@ pub(crate) struct ExplainAccess {
     vary status 8801\n\n\
     With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
-    last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
+    last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
     completedTasks, dedicatedConnections, memory, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory is bytes.")]
 pub(crate) struct Status {
     /// Print JSON; with --watch, a line each time
@@ -479,6 +480,17 @@ pub(crate) struct ClientArgs {
     /// Only this variant
     #[arg(long, value_name = "ID")]
     pub(crate) variant: Option<String>,
+    /// Connect under the name of another client, to try rules under `clients`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client_name: Option<String>,
+    /// The version of that client
+    #[arg(
+        long,
+        value_name = "VERSION",
+        requires = "client_name",
+        default_value = "1"
+    )]
+    pub(crate) client_version: String,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

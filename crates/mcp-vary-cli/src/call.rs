@@ -140,6 +140,7 @@ impl CallRequest {
             target,
             identities: personas?
                 .into_iter()
+                .map(|identity| identity.named(&args.client))
                 .map(|identity| identity.selecting_variants(args.client.variant.is_some()))
                 .collect(),
         })

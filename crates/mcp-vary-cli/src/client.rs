@@ -11,9 +11,11 @@ use mcp_vary::json::{self, Members};
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{UpstreamConfig, call_headers};
 use mcp_vary_upstream::{Request, UpstreamConnection};
+use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::handshake::Handshake;
 use serde_json::{Map, Value, json};
 
+use crate::args::ClientArgs;
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 use crate::suggestion;
@@ -25,6 +27,8 @@ pub(crate) struct ClientIdentity {
     pub(crate) features: Option<String>,
     /// Its hints for variants; `None` if it does not support variants.
     pub(crate) hints: Option<VariantHints>,
+    /// Its name and version; those of Vary without one.
+    pub(crate) name: Option<ClientName>,
     /// Whether it selects variants, so that it declares the extension without hints, too.
     pub(crate) selects_variants: bool,
 }
@@ -55,8 +59,19 @@ impl ClientIdentity {
         Ok(Self {
             features: features.map(str::to_owned),
             hints: (!hints.is_empty()).then_some(hints),
+            name: None,
             selects_variants: false,
         })
+    }
+
+    /// The same client under the name of the arguments, if they have one.
+    pub(crate) fn named(self, args: &ClientArgs) -> Self {
+        let version = || args.client_version.clone();
+        let name = args.client_name.clone().map(|name| ClientName {
+            name,
+            version: version(),
+        });
+        Self { name, ..self }
     }
 
     /// The same client, which selects variants or does not.
@@ -116,7 +131,10 @@ impl Client {
         server: UpstreamConfig,
         persona: &ClientIdentity,
     ) -> Result<Self, Failure> {
-        let server = server.with_capabilities(persona.capabilities());
+        let mut server = server.with_capabilities(persona.capabilities());
+        if let Some(name) = &persona.name {
+            server = server.with_client_info(json!(name).to_string());
+        }
         Ok(Self {
             upstream: UpstreamConnection::connect(server).await?,
         })

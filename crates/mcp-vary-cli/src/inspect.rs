@@ -32,7 +32,7 @@ use task_cost::{DescriptionCost, TOOLS_OF_A_TASK};
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
-    let persona = persona.selecting_variants(true);
+    let persona = persona.selecting_variants(true).named(&args.client);
     let target = &args.client.target;
     let target = target.resolve(args.named.as_deref(), "vary inspect")?;
     if args.admin.is_some() && !matches!(target, ServerTarget::Url { .. }) {

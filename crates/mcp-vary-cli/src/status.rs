@@ -141,6 +141,7 @@ fn to_text(status: &Value) -> String {
         out.push('\n');
         out.push_str(&self::variants(variants));
     }
+    out.push_str(&clients(list(status, "clients")));
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(list(status, "directoryUse")));
     out.push_str(&model_ranking(&status["modelRanking"]));
@@ -149,6 +150,38 @@ fn to_text(status: &Value) -> String {
     out.push_str(&counts(["since the start", "count"], &status["counters"]));
     out.push_str(&audit(&status["audit"]));
     out
+}
+
+/// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
+fn clients(uses: &[Value]) -> String {
+    if uses.is_empty() {
+        return String::new();
+    }
+    let heading = [
+        "client", "version", "variant", "reason", "requests", "calls",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for used in uses.iter().take(SHOWN_CLIENTS) {
+        let name = |key: &str| match text(&used["client"][key]) {
+            "" => "-".to_owned(),
+            name => name.to_owned(),
+        };
+        let said = |key: &str| text(&used[key]).to_owned();
+        let counts = ["requests", "calls"].map(|key| number(&used[key]));
+        let row = [
+            name("name"),
+            name("version"),
+            said("variant"),
+            said("reason"),
+        ];
+        rows.push(row.into_iter().chain(counts).collect());
+    }
+    let more = uses.len().saturating_sub(SHOWN_CLIENTS);
+    let more = match more {
+        0 => String::new(),
+        more => format!("and {more} more; --json shows all\n"),
+    };
+    format!("\n{}{more}", table(&rows, 4))
 }
 
 /// How often a model ranked variants, after an empty line, and why it did not; nothing without one.
@@ -381,6 +414,9 @@ fn duration(seconds: &Value) -> String {
     parts.join(" ")
 }
 
+/// The clients that are shown, the most recent ones.
+const SHOWN_CLIENTS: usize = 20;
+
 /// The time limit for the gateway's answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -425,6 +461,10 @@ mod tests {
                 {"id": "new", "status": "stable"},
                 {"id": "old", "status": "deprecated", "replacement": "new", "removalDate": "2027-01-31", "daysLeft": 3},
             ],
+            "clients": [
+                {"client": {"name": "claude-code", "version": "2.1"}, "variant": "new", "reason": "rule", "requests": 14, "calls": 12, "last": 7},
+                {"client": {"name": "", "version": ""}, "requests": 2, "calls": 0, "last": 6},
+            ],
             "deprecatedUse": [
                 {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},
                 {"variant": "old", "client": null, "requests": 1, "last": 7},
@@ -459,6 +499,10 @@ mod tests {
         variant  status
         new      stable
         old      deprecated  use `new` instead · 3 days left (2027-01-31)
+
+        client       version  variant  reason  requests  calls
+        claude-code  2.1      new      rule          14     12
+        -            -        -        -              2      0
 
         deprecated use of  by      version  requests
         old                bot     -              12

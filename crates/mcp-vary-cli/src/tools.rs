@@ -61,7 +61,8 @@ struct ListedTool {
 impl ToolList {
     async fn read(args: &Tools, front: &TargetSession) -> Result<Self, Failure> {
         let variant = args.client.variant.as_deref();
-        let identity = ClientIdentity::default().selecting_variants(variant.is_some());
+        let identity = ClientIdentity::default().named(&args.client);
+        let identity = identity.selecting_variants(variant.is_some());
         let client = front.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;

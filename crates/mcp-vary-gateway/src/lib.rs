@@ -79,6 +79,7 @@ mod tasks;
 mod upstream_variants;
 
 pub use crate::authentication::try_token;
+pub use crate::session::client_uses::ClientUse;
 pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::session::directory_uses::DirectoryUse;
 pub use crate::settings::config::Config;

@@ -16,6 +16,7 @@ use crate::pipeline::call_counters::CallCounters;
 use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::client_uses::ClientUse;
 use crate::session::deprecation::DeprecatedUse;
 use crate::session::directory_uses::DirectoryUse;
 
@@ -37,6 +38,8 @@ pub struct Status {
     pub servers: Vec<ServerStatus>,
     /// The variants, in the order of configuration; none if they are off.
     pub variants: Vec<VariantStatus>,
+    /// The recent clients, each with its variant and what selected it, most recent first.
+    pub clients: Vec<ClientUse>,
     /// The clients that used deprecated variants since the start.
     pub deprecated_use: Vec<DeprecatedUse>,
     /// How tools were used in variants whose schemas are on demand.
@@ -255,6 +258,7 @@ impl Status {
             uptime: now.saturating_sub(services.started_at),
             servers: server_statuses(snapshot, now),
             variants: variant_statuses(snapshot, Date::from_unix(now)),
+            clients: services.client_uses.all(),
             deprecated_use: services.deprecations.all(),
             directory_use: services.directory_uses.all(),
             experiments: snapshot

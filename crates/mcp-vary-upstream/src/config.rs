@@ -28,6 +28,8 @@ pub struct UpstreamConfig {
     pub limits: Limits,
     /// The client capabilities that are declared to it, JSON text; `{}` by default.
     pub capabilities: String,
+    /// The `clientInfo` that is declared to it, JSON text; that of the gateway by default.
+    pub client_info: Option<String>,
     /// Which clients share a connection to it.
     pub isolation: Isolation,
     /// Which calls are retried if the server is lost while it works on them.
@@ -113,6 +115,7 @@ impl UpstreamConfig {
             refusal: None,
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
+            client_info: None,
             isolation: Isolation::default(),
             retry: RetryPolicy::default(),
             variant: None,
@@ -134,6 +137,13 @@ impl UpstreamConfig {
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: impl Into<String>) -> Self {
         self.capabilities = capabilities.into();
+        self
+    }
+
+    /// The same server, to which a client with this `clientInfo` connects: the JSON text of an object.
+    #[must_use]
+    pub fn with_client_info(mut self, info: impl Into<String>) -> Self {
+        self.client_info = Some(info.into());
         self
     }
 
@@ -178,6 +188,7 @@ impl UpstreamConfig {
             claim_headers,
             limits,
             capabilities,
+            client_info,
             isolation,
             retry,
             variant,
@@ -201,6 +212,7 @@ impl UpstreamConfig {
             && *claim_headers == other.claim_headers
             && *limits == other.limits
             && *capabilities == other.capabilities
+            && *client_info == other.client_info
             && *isolation == other.isolation
             && *retry == other.retry
             && *variant == other.variant

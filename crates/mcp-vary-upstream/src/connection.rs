@@ -110,7 +110,9 @@ impl UpstreamConnection {
         let upstream = Arc::new(Self {
             client_meta: match hello.era() {
                 Era::Legacy => Vec::new(),
-                Era::Modern => handshake::client_meta(&config.capabilities),
+                Era::Modern => {
+                    handshake::client_meta(&config.capabilities, config.client_info.as_deref())
+                }
             },
             log_level: match &link {
                 Transport::Stdio(_) => Arc::default(),

@@ -235,19 +235,32 @@ fn rejection(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
     }
 }
 
-/// The `_meta` members that every modern request carries: key and JSON text.
-pub(super) fn client_meta(capabilities: &str) -> Vec<(&'static str, String)> {
+/// The `_meta` members that every modern request carries: key and JSON text. `info` replaces the gateway's `clientInfo`.
+pub(super) fn client_meta(capabilities: &str, info: Option<&str>) -> Vec<(&'static str, String)> {
     vec![
         (PROTOCOL_VERSION, string(Revision::LATEST_MODERN.as_str())),
-        (CLIENT_INFO, client_info()),
+        (CLIENT_INFO, info.map_or_else(client_info, str::to_owned)),
         (CLIENT_CAPABILITIES, capabilities.to_owned()),
     ]
 }
 
 /// The parameters of a modern request by the gateway: `members`, and [`client_meta`] in `_meta`.
 pub(super) fn modern_params(capabilities: &str, members: &[(&'static str, String)]) -> String {
+    let meta = client_meta(capabilities, None);
+    params_with_meta(meta, members)
+}
+
+/// The parameters of `server/discover`.
+pub(super) fn discover_params(capabilities: &str, info: Option<&str>) -> String {
+    params_with_meta(client_meta(capabilities, info), &[])
+}
+
+fn params_with_meta(
+    members_of_meta: Vec<(&'static str, String)>,
+    members: &[(&'static str, String)],
+) -> String {
     let mut meta = Members::default();
-    for (key, value) in client_meta(capabilities) {
+    for (key, value) in members_of_meta {
         meta.set(key, value);
     }
     let mut params = Members::default();
@@ -258,9 +271,14 @@ pub(super) fn modern_params(capabilities: &str, members: &[(&'static str, String
     params.to_json()
 }
 
-/// The parameters of `initialize`.
-pub(super) fn initialize_params(revision: Revision, capabilities: &str) -> String {
-    let (revision, info) = (string(revision.as_str()), client_info());
+/// The parameters of `initialize`. `info` replaces the gateway's `clientInfo`.
+pub(super) fn initialize_params(
+    revision: Revision,
+    capabilities: &str,
+    info: Option<&str>,
+) -> String {
+    let revision = string(revision.as_str());
+    let info = info.map_or_else(client_info, str::to_owned);
     format!(r#"{{"protocolVersion":{revision},"capabilities":{capabilities},"clientInfo":{info}}}"#)
 }
 

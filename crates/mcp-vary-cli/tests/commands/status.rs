@@ -177,6 +177,51 @@ fn a_status_that_is_watched_is_shown_until_a_signal() {
     run(&["status", "--watch=0", "1"]).refuses(&["0 is not in 1..=3600"]);
 }
 
+/// SV-22: a rule under `clients` can be tried without the client that it is for, and the status shows what came of it.
+#[test]
+fn another_client_is_tried_by_its_name_and_shown_with_its_variant() {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
+admin: 0
+listen: 0
+clients: [{{name: 'cursor*', version: '2*', variant: brief}}]
+variants:
+  standard: {{}}
+  brief: {{description: d, tools: [get_weather]}}
+"
+    );
+    let path = file("status-clients.yaml", &text);
+    let path = path.to_str().unwrap();
+    let named = ["--client-name", "cursor-vscode", "--client-version", "2.1"];
+    let shown = |args: &[&str]| run(args).data(0);
+    for target in [path, &Server::start(&["serve", path]).url()] {
+        let tools = shown(&[&["tools"], &named[..], &[target]].concat());
+        assert!(tools.starts_with("variant brief: 1 tool, "), "{tools}");
+        let tools = shown(&["tools", "--client-name", "cursor-vscode", target]);
+        assert!(tools.starts_with("variant standard: 2 tools, "), "{tools}");
+        let inspected = shown(&[&["inspect", "--json"], &named[..], &[target]].concat());
+        let inspected: Value = serde_json::from_str(&inspected).unwrap();
+        assert_eq!(inspected["variants"][0]["id"], "brief");
+    }
+    let server = Server::start(&["serve", path]);
+    let call = ["call", "get_weather", "location=Bern"];
+    shown(&[&call[..], &named, &[&server.url()]].concat());
+    let status = shown(&["status", &admin(&server)]);
+    let (_, clients) = status.split_once("\nclient ").unwrap();
+    let (clients, _) = clients.split_once("\n\n").unwrap_or((clients, ""));
+    insta::assert_snapshot!(format!("client {clients}"), @r"
+    client         version  variant  reason  requests  calls
+    cursor-vscode  2.1      brief    rule           1      1
+    ");
+    let version = run(&["tools", "--client-version", "2", path]);
+    assert_eq!(version.code, Some(2));
+    assert!(
+        version.stderr.contains("--client-name <NAME>"),
+        "{}",
+        version.stderr
+    );
+}
+
 /// Calls, errors and their times are beside each server.
 #[test]
 fn a_running_gateway_shows_the_calls_of_each_server() {

@@ -24,6 +24,7 @@ use crate::pool::dedicated::DedicatedPool;
 use crate::pool::observer::ConnectionObserver;
 use crate::pool::upstream_variants::UpstreamVariants;
 use crate::pool::{PoolContext, PoolServices};
+use crate::session::client_uses::ClientUses;
 use crate::session::deprecation::DeprecationLog;
 use crate::session::directory_uses::DirectoryUses;
 use crate::session::pending_server_requests::PendingServerRequests;
@@ -62,6 +63,8 @@ pub(crate) struct Services {
     /// Refused and dropped messages, for the status.
     pub(crate) counters: Arc<Counters>,
     pub(crate) deprecations: DeprecationLog,
+    /// The variants of recent clients.
+    pub(crate) client_uses: ClientUses,
     pub(crate) directory_uses: DirectoryUses,
     pub(crate) ignored_declarations: IgnoredCounter,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
@@ -212,6 +215,7 @@ impl Services {
             },
             counters,
             deprecations: DeprecationLog::default(),
+            client_uses: ClientUses::default(),
             directory_uses: DirectoryUses::default(),
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),

@@ -14,6 +14,7 @@ mod access_key;
 pub(crate) mod caller;
 mod claim_headers;
 pub(crate) mod client;
+pub(crate) mod client_uses;
 pub(crate) mod deprecation;
 pub(crate) mod directory_uses;
 mod id;

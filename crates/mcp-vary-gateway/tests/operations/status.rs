@@ -112,6 +112,32 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     assert_eq!(harness.gateway.deprecated_use()[0].requests, 12);
 }
 
+/// SV-22: the operator sees which variant each client got, and what selected it.
+#[tokio::test]
+async fn the_status_shows_the_variant_of_each_client_and_its_reason() {
+    let harness = Harness::with(variants).await;
+    for way in ClientKind::ALL {
+        list(&harness, way, "old").await;
+    }
+    let info = json!({"name": "evil\u{1b}[2J", "version": "9"});
+    let meta = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
+    let list = ClientKind::HttpModern
+        .ask(&harness, &json!({}), "tools/list", meta)
+        .await;
+    assert!(list["result"].is_object(), "{list}");
+    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let mut clients = status["clients"].clone();
+    for client in clients.as_array_mut().unwrap() {
+        assert!(client.as_object_mut().unwrap().remove("last").is_some());
+    }
+    let client = |name: &str, version: &str| json!({"name": name, "version": version});
+    let expected = json!([
+        {"client": client("evil\u{fffd}[2J", "9"), "variant": "standard", "reason": "ranking", "requests": 1, "calls": 0},
+        {"client": client("test", "1"), "variant": "old", "reason": "selector", "requests": 4, "calls": 0},
+    ]);
+    assert_eq!(clients, expected);
+}
+
 /// Serves the operator until the token is cancelled.
 async fn administered(harness: &Harness) -> (SocketAddr, CancellationToken) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -50,6 +50,7 @@ pub(crate) async fn connect(
         server,
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
+        client_info: config.client_info.clone(),
         is_dedicated: config.is_dedicated,
         is_pooled: config.is_pooled,
         counters: Arc::clone(&config.counters),
@@ -218,7 +219,7 @@ impl Connection {
     async fn discover(self: &Arc<Self>) -> Result<Answer, UpstreamError> {
         let call = self.call(
             "server/discover",
-            &handshake::modern_params(&self.capabilities, &[]),
+            &handshake::discover_params(&self.capabilities, self.client_info.as_deref()),
         );
         let call = Call {
             headers: modern_headers("server/discover", None),
@@ -256,9 +257,10 @@ impl Connection {
         let mut revision = first;
         for _ in 0..2 {
             let blank = Session::new(&self.configured_headers, revision, false, None, 0);
+            let info = self.client_info.as_deref();
             let call = self.call(
                 "initialize",
-                &handshake::initialize_params(revision, &self.capabilities),
+                &handshake::initialize_params(revision, &self.capabilities, info),
             );
             let call = Call {
                 headers: headers.clone(),

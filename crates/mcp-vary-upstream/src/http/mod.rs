@@ -56,6 +56,7 @@ pub(super) struct Connection {
     server: Arc<str>,
     limits: Limits,
     capabilities: String,
+    client_info: Option<String>,
     /// Whether one client uses the connection alone.
     is_dedicated: bool,
     /// Whether requests lease the connection one after the other.

@@ -197,6 +197,7 @@ fn start(
         server: Arc::clone(&server),
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
+        client_info: config.client_info.clone(),
         is_dedicated: config.is_dedicated,
         is_pooled: config.is_pooled,
         counters: Arc::clone(&config.counters),
@@ -314,7 +315,9 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
 }
 
 async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
-    let params = handshake::modern_params(&connection.shared.capabilities, &[]);
+    let shared = &connection.shared;
+    let info = shared.client_info.as_deref();
+    let params = handshake::discover_params(&shared.capabilities, info);
     let request = Request::new("server/discover", Some(params));
     Ok(connection.request(request, RequestKind::Handshake).await?)
 }
@@ -335,7 +338,9 @@ async fn handshake_answer(exchange: &mut Exchange) -> Result<Answer, ConnectErro
 }
 
 async fn initialize(connection: &Connection, revision: Revision) -> Result<Exchange, ConnectError> {
-    let params = handshake::initialize_params(revision, &connection.shared.capabilities);
+    let shared = &connection.shared;
+    let info = shared.client_info.as_deref();
+    let params = handshake::initialize_params(revision, &shared.capabilities, info);
     let request = Request::new("initialize", Some(params));
     Ok(connection.request(request, RequestKind::Handshake).await?)
 }

@@ -1,5 +1,7 @@
 //! The variant that a request runs under, and the cursors that belong to it.
 
+use std::borrow::Cow;
+
 use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
@@ -17,6 +19,7 @@ use tracing::debug;
 
 use crate::audit::RankingDetails;
 use crate::pipeline::methods::RequestContext;
+use crate::session::client_uses::ClientRequest;
 
 impl RequestContext<'_> {
     /// The view that this request runs under: that of its variant (SV-8), in the presentation that rules set for the
@@ -40,13 +43,17 @@ impl RequestContext<'_> {
                 record.use_variant(self.client.connection, || self.ranking_details());
             }
         }
-        let deprecated = variant.filter(|it| it.status == Status::Deprecated);
-        if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
-            let now = (gateway.config.environment.now)();
-            gateway
-                .services
-                .deprecations
-                .note(deprecated, self.client_name(), now);
+        let variant = variant.filter(|_| gateway.config.variants);
+        let (now, client) = ((gateway.config.environment.now)(), self.client_name());
+        gateway.services.client_uses.note(&ClientRequest {
+            client: &client,
+            variant: variant.map(|it| (&it.id, reason.by.as_str())),
+            is_call: self.request.method == "tools/call",
+            now,
+        });
+        if let Some(deprecated) = variant.filter(|it| it.status == Status::Deprecated) {
+            let log = &gateway.services.deprecations;
+            log.note(deprecated, client.into_owned(), now);
         }
         Ok(gateway
             .variant_set
@@ -62,10 +69,13 @@ impl RequestContext<'_> {
     }
 
     /// The client's name, from its session or from this request.
-    fn client_name(&self) -> ClientName {
+    fn client_name(&self) -> Cow<'_, ClientName> {
         match &self.client.session {
-            Some(session) => session.negotiated.client.clone(),
-            None => ClientName::read(self.request.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
+            Some(session) => Cow::Borrowed(&session.negotiated.client),
+            None => {
+                let info = self.request.params.meta.get(CLIENT_INFO);
+                Cow::Owned(ClientName::read(info.unwrap_or("{}")))
+            }
         }
     }
 
