@@ -52,6 +52,9 @@ pub struct UpstreamConfig {
     pub is_pooled: bool,
     /// Whether a server of both eras is used in the legacy era.
     pub legacy_first: bool,
+    /// How long a new process of which nothing is known waits for its first request, until the era of the first client is
+    /// known. Zero by default.
+    pub era_wait: Duration,
     /// Fills bytes with randomness, so that many gateways do not reconnect to a server at the same moment. The default
     /// is not random: pauses between attempts are then as long as they can be.
     pub fill_random: fn(&mut [u8]),
@@ -126,6 +129,7 @@ impl UpstreamConfig {
             is_dedicated: false,
             is_pooled: false,
             legacy_first: false,
+            era_wait: Duration::ZERO,
             fill_random: |bytes| bytes.fill(u8::MAX),
             counters: Arc::default(),
             chain: OutgoingChain::default(),
@@ -200,6 +204,8 @@ impl UpstreamConfig {
             legacy_first,
             // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
+            // Concerns the start alone.
+            era_wait: _,
             // Follows from the client of a connection.
             refusal: _,
             fill_random: _,

@@ -1,6 +1,7 @@
 //! One connection to one server, and a request on it until its answer.
 
 use std::borrow::Cow;
+use std::future::ready;
 use std::sync::Arc;
 
 use mcp_vary_base::lock::ScopedLock;
@@ -57,13 +58,13 @@ impl UpstreamConnection {
             true => Opening::InitializeOrDiscover,
             false => Opening::Discover,
         };
-        Self::connect_until_stopped(config, opening, &CancellationToken::new()).await
+        Self::connect_until_stopped(config, ready(opening), &CancellationToken::new()).await
     }
 
-    /// Connects with `opening`. If `stop` is cancelled first, the process is ended before the error is returned.
+    /// Connects with `opening`, which a process waits for after its start. If `stop` is cancelled first, the process is ended before the error is returned.
     pub(crate) async fn connect_until_stopped(
         config: UpstreamConfig,
-        opening: Opening,
+        opening: impl Future<Output = Opening>,
         stop: &CancellationToken,
     ) -> Result<Arc<Self>, ConnectError> {
         let (events, early) = broadcast::channel(EVENT_CAPACITY);
@@ -73,6 +74,7 @@ impl UpstreamConnection {
                 (Transport::Stdio(connection), hello)
             }
             Target::Http { url, headers } => {
+                let opening = opening.await;
                 let connecting = http::connect(&config, (url, headers), opening, &events);
                 let connected = stop.run_until_cancelled(connecting).await;
                 let (connection, hello) = connected.unwrap_or_else(|| {

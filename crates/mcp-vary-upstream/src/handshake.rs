@@ -30,6 +30,8 @@ pub enum Opening {
     /// `initialize`, then `server/discover` if that is refused or unanswered for `limits.initialize`: for a server
     /// that has answered `server/discover` before.
     InitializeOrDiscover,
+    /// The same with `limits.probe`: for a server of which nothing is known, and whose clients have sessions.
+    InitializeUnknown,
 }
 
 /// How long to wait for the answer to `initialize` after that to `server/discover`, when both were sent to a server that

@@ -59,9 +59,10 @@ enum Support {
 impl ServerFacts {
     /// The first request of a new connection, for clients of the era `preferred`.
     ///
-    /// `server/discover` comes first while nothing is known. Some legacy servers exit when they receive it, and are started
-    /// again; the other order is worse, since a server that starts slowly looks like one that ignores `initialize`.
-    pub fn opening(&self, preferred: Option<Era>) -> Opening {
+    /// While nothing is known, it is `server/discover`. Some legacy servers exit when they receive it, and are started
+    /// again. A process gets `initialize` if its clients have sessions: the first request may decide its era, and a second
+    /// process would take as long to start as the first.
+    pub fn opening(&self, preferred: Option<Era>, is_process: bool) -> Opening {
         let facts = self.lock();
         match (facts.modern.support, facts.legacy.support, preferred) {
             (Support::Unsupported, _, _) => Opening::Initialize,
@@ -70,6 +71,10 @@ impl ServerFacts {
                 Support::Unknown | Support::Supported(_),
                 Some(Era::Legacy),
             ) => Opening::InitializeOrDiscover,
+            (Support::Unknown, Support::Supported(_), Some(Era::Legacy)) => Opening::Initialize,
+            (Support::Unknown, Support::Unknown, Some(Era::Legacy)) if is_process => {
+                Opening::InitializeUnknown
+            }
             _ => Opening::Discover,
         }
     }
@@ -158,6 +163,12 @@ impl ServerFacts {
         is_known && facts.era(era).support == Support::Unknown
     }
 
+    /// Whether no connection has shown yet which eras the server supports.
+    pub(super) fn is_unknown(&self) -> bool {
+        let facts = self.lock();
+        [facts.legacy.support, facts.modern.support] == [Support::Unknown; 2]
+    }
+
     /// The newest revision of each era that the server is known to support.
     pub fn known_revisions(&self) -> Vec<&'static str> {
         let facts = self.lock();
@@ -210,12 +221,13 @@ mod tests {
     #[test]
     fn a_server_that_may_know_sessions_is_asked_for_one_only_for_clients_with_sessions() {
         let learned = ServerFacts::default();
-        assert_eq!(learned.opening(Some(Era::Legacy)), Opening::Discover);
+        assert_eq!(learned.opening(Some(Era::Legacy), false), Opening::Discover);
+        assert!(learned.is_unknown());
         learned.record(&hello(MODERN, "1"), Opening::Discover);
-        assert_eq!(learned.opening(None), Opening::Discover);
-        assert_eq!(learned.opening(Some(Era::Modern)), Opening::Discover);
+        assert_eq!(learned.opening(None, false), Opening::Discover);
+        assert_eq!(learned.opening(Some(Era::Modern), false), Opening::Discover);
         assert_eq!(
-            learned.opening(Some(Era::Legacy)),
+            learned.opening(Some(Era::Legacy), false),
             Opening::InitializeOrDiscover
         );
         learned.record(&hello(LEGACY, "1"), Opening::InitializeOrDiscover);
@@ -231,7 +243,7 @@ mod tests {
     fn a_server_of_one_era_is_not_asked_for_the_other_again() {
         let learned = ServerFacts::default();
         learned.record(&hello(LEGACY, "1"), Opening::Discover);
-        assert_eq!(learned.opening(Some(Era::Modern)), Opening::Initialize);
+        assert_eq!(learned.opening(Some(Era::Modern), false), Opening::Initialize);
         assert_eq!(learned.only_era(), Some(Era::Legacy));
         assert!(!learned.may_support(Era::Modern));
 
@@ -239,8 +251,22 @@ mod tests {
         let mut refuses = hello(MODERN, "1");
         refuses.refused_initialize = true;
         learned.record(&refuses, Opening::InitializeOrDiscover);
-        assert_eq!(learned.opening(Some(Era::Legacy)), Opening::Discover);
+        assert_eq!(learned.opening(Some(Era::Legacy), false), Opening::Discover);
         assert_eq!(learned.known_revisions(), [MODERN.as_str()]);
+    }
+
+    /// What a process answers first may decide its era, so `initialize` alone shows nothing of the other one.
+    #[test]
+    fn a_process_gets_the_first_request_of_its_first_client() {
+        let learned = ServerFacts::default();
+        assert_eq!(learned.opening(None, true), Opening::Discover);
+        assert_eq!(learned.opening(Some(Era::Modern), true), Opening::Discover);
+        let first = learned.opening(Some(Era::Legacy), true);
+        assert_eq!(first, Opening::InitializeUnknown);
+        learned.record(&hello(LEGACY, "1"), first);
+        assert_eq!(learned.opening(Some(Era::Legacy), true), Opening::Initialize);
+        assert_eq!(learned.opening(Some(Era::Modern), true), Opening::Discover);
+        assert!(learned.may_support(Era::Modern) && learned.is_undecided(Era::Modern));
     }
 
     #[test]
@@ -251,7 +277,7 @@ mod tests {
         assert_eq!(learned.only_era(), Some(Era::Legacy));
         learned.record(&hello(LEGACY, "2"), Opening::Initialize);
         assert!(learned.may_support(Era::Modern));
-        assert_eq!(learned.opening(None), Opening::Discover);
+        assert_eq!(learned.opening(None, false), Opening::Discover);
     }
 
     #[test]

@@ -132,7 +132,9 @@ impl Connection {
                 Err(error) => self.discover_instead(error).await,
                 hello => hello,
             },
-            Opening::InitializeOrDiscover => self.initialize_or_discover().await,
+            Opening::InitializeOrDiscover | Opening::InitializeUnknown => {
+                self.initialize_or_discover().await
+            }
         }
     }
 
@@ -202,7 +204,14 @@ impl Connection {
             Ok(Err(error)) if is_permanent(&error) => return Err(error.into()),
             Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
         };
-        self.initialize(revision).await
+        match self.initialize(revision).await {
+            // The server was not ready for the first request.
+            Err(refusal @ ConnectError::Handshake { .. }) => {
+                let hello = self.discover_again(refusal.clone()).await;
+                hello.map_err(|_| refusal)
+            }
+            hello => hello,
+        }
     }
 
     async fn discover_again(

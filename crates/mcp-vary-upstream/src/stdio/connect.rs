@@ -1,7 +1,9 @@
 //! Starts a process and completes the handshake.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::log_backoff::LogBackoff;
@@ -30,12 +32,14 @@ use crate::stdio::in_flight_calls::InFlightCalls;
 /// If that fails, the process has ended before the error is returned.
 pub(crate) async fn connect(
     config: &UpstreamConfig,
-    opening: Opening,
+    opening: impl Future<Output = Opening>,
     events: &broadcast::Sender<Event>,
     stop: &CancellationToken,
 ) -> Result<(Connection, Handshake), ConnectError> {
-    let deadline = Instant::now() + config.limits.handshake;
     let mut connection = start(config, events)?;
+    let opening = stop.run_until_cancelled(opening).await;
+    let opening = opening.unwrap_or(Opening::Discover);
+    let deadline = Instant::now() + config.limits.handshake;
     let mut greeting = with_deadline(
         deadline,
         &connection,
@@ -52,7 +56,7 @@ pub(crate) async fn connect(
             Opening::InitializeOrDiscover => {
                 with_deadline(deadline, &connection, stop, discover_instead(&connection)).await
             }
-            Opening::Discover | Opening::Initialize => {
+            Opening::Discover | Opening::Initialize | Opening::InitializeUnknown => {
                 with_deadline(
                     deadline,
                     &connection,
@@ -97,13 +101,15 @@ async fn run_handshake(
     connection: &Connection,
     opening: Opening,
 ) -> Result<HandshakeEnd, ConnectError> {
+    let limits = &connection.shared.limits;
     match opening {
         Opening::Discover => discover_or_initialize(connection).await,
         Opening::Initialize => initialize_or_discover_instead(connection).await,
-        Opening::InitializeOrDiscover => match initialize_or_discover(connection).await {
-            Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
-            greeting => greeting,
-        },
+        Opening::InitializeOrDiscover => {
+            initialize_or_discover(connection, limits.initialize).await
+        }
+        // A package runner may still be downloading a legacy server.
+        Opening::InitializeUnknown => initialize_or_discover(connection, limits.probe).await,
     }
 }
 
@@ -129,55 +135,71 @@ async fn discover_instead(connection: &Connection) -> Result<HandshakeEnd, Conne
     })
 }
 
-/// Sends `initialize` first; `server/discover` if that is refused, and in addition if it stays unanswered for a while.
-async fn initialize_or_discover(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
+/// Sends `initialize` first; `server/discover` if that is refused, and in addition if it stays unanswered for `limit`.
+async fn initialize_or_discover(
+    connection: &Connection,
+    limit: Duration,
+) -> Result<HandshakeEnd, ConnectError> {
     let revision = Revision::LATEST_LEGACY;
-    let mut exchange = initialize(connection, revision).await?;
-    let limit = connection.shared.limits.initialize;
-    let first = match tokio::time::timeout(limit, handshake_answer(&mut exchange)).await {
-        Ok(first) => first?,
-        Err(_elapsed) => {
-            tracing::debug!(server = %connection.shared.server, "initialize unanswered, server/discover sent");
-            let mut probe = discover(connection).await?;
-            tokio::select! {
-                biased;
-                first = handshake_answer(&mut exchange) => first?,
-                discovered = answer(&mut probe) => {
-                    // A server that starts slowly answers both at once.
-                    match tokio::time::timeout(GRACE, handshake_answer(&mut exchange)).await {
-                        Ok(first) => first?,
-                        Err(_elapsed) => return read_discovered(connection, &discovered?).await,
-                    }
-                }
-            }
-        }
+    let exchange = initialize(connection, revision).await?;
+    let hello = match first_answer(connection, exchange, limit).await {
+        Ok(FirstAnswer::Initialize(first)) => complete(connection, first, revision).await,
+        Ok(FirstAnswer::Discover(hello)) => Ok(hello.refusing_initialize()),
+        Err(error) => Err(error),
     };
-    match complete(connection, first, revision).await {
+    match hello {
+        Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
         Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
         hello => hello.map(HandshakeEnd::Ready),
     }
 }
 
-/// The handshake of a server that answered `server/discover` but not `initialize`.
-async fn read_discovered(
+/// The answer that decides the era of a server.
+enum FirstAnswer {
+    Initialize(Answer),
+    /// A modern server that leaves `initialize` unanswered.
+    Discover(Handshake),
+}
+
+/// The answer to `initialize`, or that to `server/discover`, which is sent in addition after `limit`.
+async fn first_answer(
     connection: &Connection,
-    discovered: &Answer,
-) -> Result<HandshakeEnd, ConnectError> {
-    let server = &connection.shared.server;
-    let hello = match handshake::read_discover(server, discovered)? {
-        Discovered::Modern(hello) => hello,
-        Discovered::Retry(refusal) => match discover_again(connection, refusal).await? {
-            HandshakeEnd::Ready(hello) => hello,
-            HandshakeEnd::Exited => return Ok(HandshakeEnd::Exited),
-        },
-        Discovered::Legacy(_) => {
-            return Err(ConnectError::Handshake {
-                server: Arc::clone(server),
-                what: "it left `initialize` unanswered".to_owned(),
-            });
-        }
+    mut initializing: Exchange,
+    limit: Duration,
+) -> Result<FirstAnswer, ConnectError> {
+    let mut first = pin!(handshake_answer(&mut initializing));
+    if let Ok(first) = tokio::time::timeout(limit, &mut first).await {
+        return first.map(FirstAnswer::Initialize);
+    }
+    tracing::debug!(server = %connection.shared.server, "initialize unanswered, server/discover sent");
+    let mut probe = discover(connection).await?;
+    let modern = tokio::select! {
+        biased;
+        first = &mut first => return first.map(FirstAnswer::Initialize),
+        modern = modern_answer(connection, &mut probe) => modern?,
     };
-    Ok(HandshakeEnd::Ready(hello.refusing_initialize()))
+    // A process of both eras whose era is that of `initialize` refuses other requests.
+    let Some(hello) = modern else {
+        return first.await.map(FirstAnswer::Initialize);
+    };
+    // A server that starts slowly answers both at once.
+    match tokio::time::timeout(GRACE, first).await {
+        Ok(first) => first.map(FirstAnswer::Initialize),
+        Err(_elapsed) => Ok(FirstAnswer::Discover(hello)),
+    }
+}
+
+/// The handshake that answers `probe`; `None` if the answer is that of a legacy server.
+async fn modern_answer(
+    connection: &Connection,
+    probe: &mut Exchange,
+) -> Result<Option<Handshake>, ConnectError> {
+    let answer = handshake_answer(probe).await?;
+    match handshake::read_discover(&connection.shared.server, &answer)? {
+        Discovered::Modern(hello) => Ok(Some(hello)),
+        Discovered::Retry(refusal) => discover_again(connection, refusal).await.map(Some),
+        Discovered::Legacy(_) => Ok(None),
+    }
 }
 
 async fn legacy_handshake(connection: &Connection) -> Result<Handshake, ConnectError> {
@@ -275,7 +297,10 @@ async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd,
     let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {
         Ok(Ok(answer)) => match handshake::read_discover(&connection.shared.server, &answer)? {
             Discovered::Modern(hello) => return Ok(HandshakeEnd::Ready(hello)),
-            Discovered::Retry(refusal) => return discover_again(connection, refusal).await,
+            Discovered::Retry(refusal) => {
+                let hello = discover_again(connection, refusal).await;
+                return hello.map(HandshakeEnd::Ready);
+            }
             Discovered::Legacy(revision) => revision,
         },
         Ok(Err(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
@@ -283,35 +308,63 @@ async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd,
         Err(_elapsed) => return race(connection, probe).await,
     };
     let exchange = initialize(connection, revision).await?;
-    finish(connection, exchange, revision)
-        .await
-        .map(HandshakeEnd::Ready)
+    let hello = match finish(connection, exchange, revision).await {
+        // The process was not ready for the first request, which it answered with an error.
+        Err(refusal @ ConnectError::Handshake { .. }) => discover_again(connection, refusal).await,
+        hello => hello,
+    };
+    hello.map(HandshakeEnd::Ready)
 }
 
 /// Sends `initialize` while the probe is still unanswered. A package runner may still be downloading a modern server,
 /// so the first usable answer counts.
 async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeEnd, ConnectError> {
-    let server = &connection.shared.server;
-    tracing::debug!(server = %server, "server/discover unanswered, initialize sent");
+    tracing::debug!(server = %connection.shared.server, "server/discover unanswered, initialize sent");
     let revision = Revision::LATEST_LEGACY;
     let mut exchange = initialize(connection, revision).await?;
-    loop {
-        tokio::select! {
-            biased;
-            discovered = answer(&mut probe), if !probe.is_finished => match discovered {
-                Ok(answer) => match handshake::read_discover(server, &answer)? {
-                    Discovered::Modern(hello) => return Ok(HandshakeEnd::Ready(hello)),
-                    Discovered::Retry(refusal) => return discover_again(connection, refusal).await,
-                    Discovered::Legacy(_) => {}
-                },
-                Err(UpstreamError::Closed { .. }) => return Ok(HandshakeEnd::Exited),
-                Err(error) => return Err(error.into()),
-            },
-            ready = handshake_answer(&mut exchange) => {
-                return complete(connection, ready?, revision).await.map(HandshakeEnd::Ready);
-            }
-        }
+    let first = tokio::select! {
+        biased;
+        modern = modern_answer(connection, &mut probe) => match modern {
+            Ok(Some(hello)) => return Ok(HandshakeEnd::Ready(hello)),
+            Ok(None) => handshake_answer(&mut exchange).await?,
+            Err(ConnectError::Failed(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
+            Err(error) => return Err(error),
+        },
+        first = handshake_answer(&mut exchange) => first?,
+    };
+    let is_modern = first.outcome().is_err_and(handshake::is_modern_error);
+    let refusal = match complete(connection, first, revision).await {
+        Err(refusal @ ConnectError::Handshake { .. }) => refusal,
+        hello => return hello.map(HandshakeEnd::Ready),
+    };
+    if probe.is_finished {
+        let hello = discover_again(connection, refusal).await;
+        return hello.map(HandshakeEnd::Ready);
     }
+    let limits = &connection.shared.limits;
+    let limit = match is_modern {
+        true => limits.handshake,
+        false => limits.ready_timeout,
+    };
+    let late = late_discover(connection, probe, refusal.clone());
+    let late = tokio::time::timeout(limit, late).await;
+    late.unwrap_or(Err(refusal))
+}
+
+/// Waits for the answer to `probe` after `initialize` was refused: a process of both eras has the era of its first
+/// request, and may need longer to answer that than to refuse another.
+async fn late_discover(
+    connection: &Connection,
+    mut probe: Exchange,
+    refusal: ConnectError,
+) -> Result<HandshakeEnd, ConnectError> {
+    let hello = match modern_answer(connection, &mut probe).await {
+        Ok(Some(hello)) => Ok(hello),
+        Ok(None) => discover_again(connection, refusal).await,
+        Err(ConnectError::Failed(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
+        Err(error) => Err(error),
+    };
+    hello.map(HandshakeEnd::Ready)
 }
 
 async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
@@ -325,10 +378,10 @@ async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
 async fn discover_again(
     connection: &Connection,
     refusal: ConnectError,
-) -> Result<HandshakeEnd, ConnectError> {
+) -> Result<Handshake, ConnectError> {
     let mut probe = discover(connection).await?;
     match handshake::read_discover(&connection.shared.server, &answer(&mut probe).await?)? {
-        Discovered::Modern(hello) => Ok(HandshakeEnd::Ready(hello)),
+        Discovered::Modern(hello) => Ok(hello),
         Discovered::Retry(_) | Discovered::Legacy(_) => Err(refusal),
     }
 }

@@ -19,6 +19,7 @@ use crate::chain::LOOP_REFUSAL;
 use crate::config::Target;
 use crate::connection::{Transport, UpstreamConnection};
 use crate::error::{ConnectError, UpstreamError, without_server};
+use crate::handshake::Opening;
 use crate::message::Event;
 use crate::supervised::health::{self, Health};
 
@@ -297,9 +298,13 @@ impl Shared {
         if let Some(circle) = self.config.loop_error.get() {
             return Err(circle.clone());
         }
-        let opening = self.server_facts.opening(preferred);
+        let mut opening = Opening::Discover;
+        let choosing = async {
+            opening = self.choose_opening(preferred).await;
+            opening
+        };
         let connecting =
-            UpstreamConnection::connect_until_stopped(self.config.clone(), opening, &self.stop);
+            UpstreamConnection::connect_until_stopped(self.config.clone(), choosing, &self.stop);
         let connected = connecting.await.map_err(|error| match is_loop(&error) {
             true => ConnectError::Loop {
                 server: self.config.name.as_str().into(),
@@ -315,6 +320,19 @@ impl Shared {
             Err(_) => {}
         }
         connected
+    }
+
+    /// The first request of a connection. A new process of which nothing is known waits a moment for the first client: what
+    /// it answers first decides its era.
+    async fn choose_opening(&self, mut preferred: Option<Era>) -> Opening {
+        let is_process = matches!(self.config.target, Target::Command { .. });
+        if is_process && preferred.is_none() && self.server_facts.is_unknown() {
+            let mut era = self.preferred.subscribe();
+            let known = era.wait_for(Option::is_some);
+            let known = tokio::time::timeout(self.config.era_wait, known).await;
+            preferred = known.ok().and_then(|known| *known.ok()?);
+        }
+        self.server_facts.opening(preferred, is_process)
     }
 
     /// Waits until the other era than that of `upstream` is preferred, and returns a connection in it.

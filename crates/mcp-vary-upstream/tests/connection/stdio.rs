@@ -19,7 +19,7 @@ fn config(temper: &str) -> UpstreamConfig {
     let mut limits = Limits::default();
     if matches!(
         temper,
-        "silent" | "late" | "late-forgetful" | "mute" | "garbage"
+        "silent" | "late" | "late-forgetful" | "mute" | "garbage" | "slow-modern" | "unset"
     ) {
         // Only these do not answer it, so that a slow start of the others changes nothing.
         limits.probe = Duration::from_millis(400);
@@ -523,6 +523,26 @@ async fn a_server_of_both_eras_is_spoken_to_as_its_client_is() {
         assert_eq!(upstream.handshake().revision, revision, "{temper}");
     }
     speaks("dual", Revision::LATEST_MODERN).await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_the_verdict_while_the_other_era_is_unanswered() {
+    for temper in ["slow-modern", "errs-once"] {
+        speaks(temper, Revision::LATEST_MODERN).await;
+    }
+    let mut slow = config("slow-legacy");
+    slow.legacy_first = true;
+    slow.limits.initialize = Duration::from_millis(100);
+    let upstream = UpstreamConnection::connect(slow).await.unwrap();
+    assert_eq!(upstream.handshake().revision, Revision::LATEST_LEGACY);
+}
+
+#[tokio::test]
+async fn a_refusal_counts_once_the_other_era_stays_unanswered() {
+    let mut unset = config("unset");
+    unset.limits.ready_timeout = Duration::from_millis(200);
+    let refused = fails(unset).await;
+    says(&refused, &["`peer`", "refused `initialize`", "API_KEY is not set"]);
 }
 
 /// A connection that the test has alone.

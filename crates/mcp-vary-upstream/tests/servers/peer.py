@@ -72,6 +72,24 @@ def discover_late(request):
         discover(request)
 
 
+def discover_after_a_refusal(request):
+    """As a process of both eras that needs long to answer its first request, and fixes its era by it."""
+    refuse_revision(request)
+    time.sleep(0.2)
+    discover(seen[0])
+
+
+def initialize_after_a_refusal(request):
+    refuse(request, -32022, "Unsupported", data={"supported": ["2025-11-25"], "requested": "2026-07-28"})
+    time.sleep(0.5)
+    initialize(seen[0])
+
+
+def first_fails(request):
+    again = [message["method"] for message in seen].count("server/discover") > 1
+    discover(request) if again else refuse(request, -32603, "still starting")
+
+
 # What a server does with `server/discover` and `initialize`.
 TEMPERS = {
     "legacy": (lambda r: refuse(r, -32601, "Method not found"), initialize),
@@ -86,6 +104,11 @@ TEMPERS = {
     "forgetful": (discover_again, lambda r: refuse(r, -32601, "2026-07-28 only")),
     # Says nothing until `initialize` comes, and asks for another `server/discover` only then.
     "late-forgetful": (discover_late, lambda r: refuse_revision(seen[0])),
+    "slow-modern": (lambda r: None, discover_after_a_refusal),
+    "slow-legacy": (initialize_after_a_refusal, lambda r: None),
+    "errs-once": (first_fails, refuse_revision),
+    # Leaves `server/discover` unanswered for ever, and needs a setting.
+    "unset": (lambda r: None, lambda r: refuse(r, -32600, "API_KEY is not set")),
     "adamant": (refuse_revision, lambda r: refuse(r, -32601, "2026-07-28 only")),
     "hollow": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, {"capabilities": {}})),
     "string": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, "\x1b[2Jhello")),
