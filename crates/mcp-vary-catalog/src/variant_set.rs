@@ -23,6 +23,8 @@ pub struct VariantSet {
     uris: Vec<Arc<UriMap>>,
     /// For each presentation, the view of each variant.
     presentations: Vec<(Presentation, Vec<ViewIndex>)>,
+    /// Whether these are the built-in variants alone.
+    is_built_in: bool,
 }
 
 fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
@@ -44,7 +46,16 @@ impl VariantSet {
             uris: uri_maps(&all),
             configs: all,
             presentations: Vec::new(),
+            is_built_in: false,
         })
+    }
+
+    /// How many variants are built in, since the configuration declares none.
+    pub fn built_in_count(&self) -> usize {
+        match self.is_built_in {
+            true => self.variants.as_slice().len(),
+            false => 0,
+        }
     }
 
     /// Logs warnings about what is allowed in these variants but probably a mistake, including removal dates that are
@@ -118,6 +129,7 @@ impl VariantSet {
             uris: uri_maps(&all),
             configs: all,
             presentations,
+            is_built_in: declared_set.is_built_in,
         })
     }
 
@@ -133,6 +145,7 @@ impl VariantSet {
             configs: configs.collect(),
             uris: self.uris.clone(),
             presentations: self.presentations.clone(),
+            is_built_in: self.is_built_in,
         })
     }
 
@@ -197,7 +210,10 @@ impl VariantSet {
     /// The built-in variants.
     pub fn built_in() -> Self {
         match Self::new(built_in::variants()) {
-            Ok(variant_set) => variant_set,
+            Ok(variant_set) => Self {
+                is_built_in: true,
+                ..variant_set
+            },
             // They are constants, and tests build them.
             Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
         }

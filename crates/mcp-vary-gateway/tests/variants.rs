@@ -15,6 +15,7 @@ mod variants {
     mod confined_uris;
     mod confinement;
     mod directory;
+    mod enumeration;
     mod experiments;
     mod model_ranking;
     mod names;

@@ -218,8 +218,18 @@ impl Ranking {
     ///
     /// Used for variants that a client can select, and that its hints do not.
     pub fn append<'a>(&mut self, variants: impl IntoIterator<Item = &'a ServerVariant>) {
+        self.insert(self.entries.len(), variants);
+    }
+
+    /// Adds `variants` before the one at `place`, in this order, without points; after all others if there is none.
+    pub fn insert<'a>(
+        &mut self,
+        place: usize,
+        variants: impl IntoIterator<Item = &'a ServerVariant>,
+    ) {
         let first = self.entries.len();
-        let last = variants
+        let place = place.min(first);
+        let added = variants
             .into_iter()
             .enumerate()
             .map(|(at, variant)| Ranked {
@@ -231,7 +241,7 @@ impl Ranking {
                 priority: variant.priority,
                 declared: first + at,
             });
-        self.entries.extend(last);
+        self.entries.splice(place..place, added);
     }
 
     /// The variants to advertise, at most `limit` (2 to 5), and whether there are more.

@@ -27,6 +27,8 @@ pub struct Rankings {
     variants: Variants,
     /// The variants that come last, whatever the hints of a client.
     unranked: BTreeSet<VariantId>,
+    /// How many of the first variants are built in.
+    built_in: usize,
     weights: Weights,
     /// How many variants are advertised (SV-3).
     advertised: usize,
@@ -121,6 +123,7 @@ impl Rankings {
         Self {
             variants,
             unranked: BTreeSet::new(),
+            built_in: 0,
             weights,
             advertised: advertised.clamp(2, 5),
             cache: Memo::new(CACHE_BYTES),
@@ -132,6 +135,14 @@ impl Rankings {
     #[must_use]
     pub fn with_unranked(mut self, unranked: BTreeSet<VariantId>) -> Self {
         self.unranked = unranked;
+        self
+    }
+
+    /// Puts the variants of servers after the client's default, before the other ones of the first `count`, which are
+    /// built in: a server that has variants of its own is offered for those.
+    #[must_use]
+    pub fn with_built_in(mut self, count: usize) -> Self {
+        self.built_in = count;
         self
     }
 
@@ -179,7 +190,7 @@ impl Rankings {
         if !ranking.reorder(order, scope) {
             return None;
         }
-        ranking.append(self.visible_unranked(visible));
+        self.add_unranked(&mut ranking, visible);
         Some(self.advertise(&ranking))
     }
 
@@ -198,7 +209,7 @@ impl Rankings {
             order.apply(&mut ids);
         }
         ranking.reorder(&ids, scope);
-        ranking.append(self.visible_unranked(visible));
+        self.add_unranked(&mut ranking, visible);
         self.advertise(&ranking)
     }
 
@@ -225,15 +236,28 @@ impl Rankings {
         visible: Option<&'a [VariantIndex]>,
     ) -> impl Iterator<Item = &'a ServerVariant> {
         let all = self.variants.as_slice();
-        all.iter().enumerate().filter_map(move |(at, variant)| {
+        // Of variants with the same points, those of servers come after the first built-in one.
+        let (built_in, first) = (self.built_in, self.built_in.min(1));
+        let order = (0..first).chain(built_in..all.len()).chain(first..built_in);
+        order.filter_map(move |at| {
             let sees = |visible: &[VariantIndex]| visible.contains(&VariantIndex::at(at));
-            visible.is_none_or(sees).then_some(variant)
+            all.get(at).filter(|_| visible.is_none_or(sees))
         })
+    }
+
+    /// Adds the variants that hints do not rank.
+    fn add_unranked(&self, ranking: &mut Ranking, visible: Option<&[VariantIndex]>) {
+        let place = match self.built_in {
+            0 => usize::MAX,
+            _ => 1,
+        };
+        ranking.insert(place, self.visible_unranked(visible));
     }
 
     /// Whether both rank the same variants in the same way.
     pub fn ranks_like(&self, other: &Self) -> bool {
         (&self.variants, &self.unranked) == (&other.variants, &other.unranked)
+            && self.built_in == other.built_in
             && (&self.weights, self.advertised) == (&other.weights, other.advertised)
     }
 
@@ -245,7 +269,7 @@ impl Rankings {
     /// How the variants rank for a client with these hints, which sees those in `visible`, or all. It is not cached.
     pub fn ranking(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> Ranking {
         let mut ranking = rank(self.visible(visible), hints, &self.weights);
-        ranking.append(self.visible_unranked(visible));
+        self.add_unranked(&mut ranking, visible);
         ranking
     }
 

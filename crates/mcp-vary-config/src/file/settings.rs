@@ -289,6 +289,18 @@ hints decide. `--variant` wins",
         ),
     },
     KeySpec {
+        key: "advertised-only",
+        about: "whether clients can select only variants that they are offered; otherwise all that exist for them",
+        default: "off",
+        takes: ValueKind::Switch(|draft| &mut draft.config.advertised_only),
+    },
+    KeySpec {
+        key: "enumerate-variants",
+        about: "whether the error for an invalid variant names those that the client can select",
+        default: "on",
+        takes: ValueKind::Switch(|draft| &mut draft.config.enumerate_variants),
+    },
+    KeySpec {
         key: "results",
         about: "rules that transform results of tools: other values, other texts, for some clients",
         default: "",

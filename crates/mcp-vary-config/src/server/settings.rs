@@ -193,7 +193,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "passthrough",
-        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come last, whatever the hints of a client; with `{rank: on}` their hints rank them among the others. Under these variants the server gets the hints of clients, and, if it negotiates content, their feature tags, and shapes their results. Without effect with `variants: off`",
+        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come after the variants of the file, whatever the hints of a client, or after the default if the file has no `variants`; with `{rank: on}` their hints rank them among the others. Under these variants the server gets the hints of clients, and, if it negotiates content, their feature tags, and shapes their results. A server that negotiates content and offers no variants gets the feature tags under all variants. Without effect with `variants: off`",
         default: "off",
         takes: ValueKind::Other(passthrough_shape, read_passthrough),
     },

@@ -11,6 +11,7 @@ use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pipeline::variant_selection::requested_variant;
 use crate::session::Session;
 use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
@@ -29,6 +30,7 @@ pub(crate) fn legacy_client(
 ) -> Result<Client, RpcError> {
     let order = snapshot.placements.order_of(session).unwrap_or_default();
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let allowed = snapshot.selector.selectable(&order, allowed);
     if let Some(record) = &caller.record {
         record.set_client(&session.negotiated.client);
     }
@@ -42,7 +44,7 @@ pub(crate) fn legacy_client(
             || None,
             nothing,
         )
-        .inspect_err(|_| record_refused_variant(snapshot, caller))?;
+        .inspect_err(|_| record_refused_variant(snapshot, caller, params))?;
     let negotiated = &session.negotiated;
     let mut participation = None;
     if offers.reason.by == DecidedBy::Ranking {
@@ -93,16 +95,34 @@ impl ConfigSnapshot {
     }
 }
 
-/// Counts and records that the address or the header of a request selects a variant that the client does not have.
-pub(crate) fn record_refused_variant(snapshot: &ConfigSnapshot, caller: &Caller) {
+/// Counts and records that a request selects a variant that the client does not have, or that it has none.
+pub(crate) fn record_refused_variant(
+    snapshot: &ConfigSnapshot,
+    caller: &Caller,
+    params: &Params<'_>,
+) {
     let counters = &snapshot.services.counters;
+    let Some(requested) = requested_variant(&caller.requested, params) else {
+        counters.increment(Counter::RefusedByAccessRules);
+        let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+        let rule = allowed.and_then(|allowed| allowed.rule.clone());
+        let rule = rule.as_deref().filter(|_| caller.requested.pin.is_none());
+        let rule = rule.unwrap_or(PIN_OF_CREDENTIAL);
+        snapshot.selector.log_excluded(rule);
+        if let Some(record) = &caller.record {
+            record.denied_by(rule);
+        }
+        return;
+    };
     counters.increment(Counter::RefusedUnknownVariants);
-    let requested = caller.requested.path.as_ref();
-    let requested = requested.or(caller.requested.header.as_ref());
-    if let (Some(record), Some(requested)) = (&caller.record, requested) {
-        record.refuse_variant(requested);
+    if let Some(record) = &caller.record {
+        let text = requested.as_str().map(str::to_owned);
+        record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
     }
 }
+
+/// What leaves a client without a variant if no access rule does.
+const PIN_OF_CREDENTIAL: &str = "auth: pinned variant";
 
 /// The capabilities in the `_meta` of a modern request.
 ///
@@ -180,7 +200,11 @@ pub(crate) fn modern_client(
             participation.as_ref().map(|it| it.choice())
         },
     );
-    let offers = offers.inspect_err(|_| record_refused_variant(snapshot, caller))?;
+    let refused = |_: &RpcError| record_refused_variant(snapshot, caller, params);
+    let mut offers = offers.inspect_err(refused)?;
+    if method != "server/discover" {
+        snapshot.selector.restrict_to_offered(&mut offers);
+    }
     Ok(Client {
         revision,
         id: snapshot.services.sessions.new_client(),

@@ -14,6 +14,7 @@ use mcp_vary::json;
 use mcp_vary::variant::{Status, VariantId};
 use mcp_vary_audit::LongText;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings};
 use mcp_vary_catalog::selection::rules::ClientRules;
@@ -26,7 +27,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::audit::RankingDetails;
 use crate::pipeline::capabilities::ParsedCapabilities;
@@ -66,7 +67,13 @@ pub(crate) struct VariantSelector {
     default: Option<VariantId>,
     /// Whether a header that contradicts `_meta` or the address is an error.
     strict_header: bool,
+    /// Whether clients can select only variants that they are offered.
+    advertised_only: bool,
+    /// Whether errors name the variants that exist for the client (SV-9).
+    enumerates: bool,
     environment: Environment,
+    /// Clients for which no variant exists.
+    excluded: LogBackoff,
 }
 
 impl VariantSelector {
@@ -83,7 +90,8 @@ impl VariantSelector {
             config.weights.clone(),
             config.advertised,
         );
-        let rankings = Arc::new(rankings.with_unranked(unranked));
+        let rankings = rankings.with_unranked(unranked);
+        let rankings = Arc::new(rankings.with_built_in(config.variant_set.built_in_count()));
         let model = config.model_ranking.as_ref().filter(|_| config.variants);
         let before = before.and_then(|before| before.model_ranking.as_ref());
         Self {
@@ -95,7 +103,10 @@ impl VariantSelector {
             rules,
             default: config.selection.default.clone(),
             strict_header: config.selection.strict_header,
+            advertised_only: config.advertised_only,
+            enumerates: config.enumerate_variants,
             environment: config.environment,
+            excluded: LogBackoff::default(),
         }
     }
 
@@ -193,8 +204,8 @@ impl VariantSelector {
     ///
     /// # Errors
     ///
-    /// `-32602` when the address or the header names no variant of the client; `-32020`, or `-32602` to legacy clients,
-    /// when the header contradicts `_meta` or the address and must not.
+    /// `-32602` when no variant exists for the client, or the address or the header names none of its variants; `-32020`,
+    /// or `-32602` to legacy clients, when the header contradicts `_meta` or the address and must not.
     pub(crate) fn select(
         &self,
         (order, allowed): (&Arc<[VariantIndex]>, Option<Arc<AllowedVariants>>),
@@ -207,7 +218,8 @@ impl VariantSelector {
             let allowed = allowed.as_ref()?;
             Some((allowed.default?, allowed.rule.clone()?))
         };
-        let mut offers = self.pinned_variant((order, allowed.as_deref()), request)?;
+        let offers = self.pinned_variant((order, allowed.as_deref()), request);
+        let mut offers = offers.ok_or_else(|| self.no_variant(request, params))?;
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
                 let by_rule = by_access().or_else(rule);
@@ -244,21 +256,18 @@ impl VariantSelector {
         Ok(offers)
     }
 
-    /// `order` as far as the credential of the request allows it.
-    ///
-    /// # Errors
-    ///
-    /// `-32602` when the credential is pinned to a variant that no longer exists.
+    /// `order` as far as the credential of the request allows it; `None` if it allows none, for example since it is
+    /// pinned to a variant that no longer exists.
     fn pinned_variant(
         &self,
         (order, rules): (&Arc<[VariantIndex]>, Option<&AllowedVariants>),
         request: &VariantRequest,
-    ) -> Result<Offers, RpcError> {
+    ) -> Option<Offers> {
         let allowed = rules.map(|rules| Arc::clone(&rules.variants));
         let by_rule = || rules.and_then(|rules| Some((rules.pin.as_ref()?, rules.rule.clone())));
         let by_credential = request.pin.as_ref().map(|pin| (pin, None));
         let Some((pin, rule)) = by_credential.or_else(by_rule) else {
-            return Ok(Offers {
+            return Some(Offers {
                 order: self.visible_order(order, allowed.as_ref())?,
                 pin: None,
                 allowed,
@@ -271,13 +280,9 @@ impl VariantSelector {
                 .as_ref()
                 .is_none_or(|allowed| allowed.contains(index))
         };
-        let Some(index) = index.filter(is_allowed) else {
-            let requested = Value::String(pin.to_string());
-            let none = Error::invalid_variant(&requested, Some(Vec::new()));
-            return Err(RpcError::from(&none));
-        };
+        let index = index.filter(is_allowed)?;
         let is_offered = self.is_enabled;
-        Ok(Offers {
+        Some(Offers {
             order: is_offered.then_some(index).into_iter().collect(),
             pin: Some(index),
             allowed,
@@ -286,31 +291,68 @@ impl VariantSelector {
     }
 
     /// `order` without the variants that do not exist for the client. If it is left without any, the first one that
-    /// exists is offered.
-    ///
-    /// # Errors
-    ///
-    /// `-32602` when none exists.
+    /// exists is offered; `None` if none exists.
     fn visible_order(
         &self,
         order: &Arc<[VariantIndex]>,
         allowed: Option<&Arc<[VariantIndex]>>,
-    ) -> Result<Arc<[VariantIndex]>, RpcError> {
+    ) -> Option<Arc<[VariantIndex]>> {
         let Some(allowed) = allowed.filter(|_| self.is_enabled) else {
-            return Ok(Arc::clone(order));
+            return Some(Arc::clone(order));
         };
         let visible: Arc<[_]> = order
             .iter()
             .copied()
             .filter(|index| allowed.contains(index))
             .collect();
-        match (visible.is_empty(), allowed.first()) {
-            (false, _) => Ok(visible),
-            (true, Some(first)) => Ok([*first].into()),
-            (true, None) => {
-                let none = Error::invalid_variant(&Value::Null, Some(Vec::new()));
-                Err(RpcError::from(&none))
-            }
+        match visible.is_empty() {
+            false => Some(visible),
+            true => Some([*allowed.first()?].into()),
+        }
+    }
+
+    /// The error for a client for which no variant exists. A variant that it selects is an invalid one; otherwise, the
+    /// request itself is valid.
+    fn no_variant(&self, request: &VariantRequest, params: &Params<'_>) -> RpcError {
+        match requested_variant(request, params) {
+            Some(requested) => self.invalid(&requested, Vec::new()),
+            None => RpcError::invalid_params(NO_VARIANT),
+        }
+    }
+
+    /// Logs that no variant exists for a client, since `rule` leaves none.
+    pub(crate) fn log_excluded(&self, rule: &str) {
+        if let Some(count) = self.excluded.next() {
+            warn!(
+                rule,
+                count, "no variant exists for a client; change the rules for its variants"
+            );
+        }
+    }
+
+    /// The variants that a client can select, if it was offered `order`: all that are `allowed`, or those of `order`
+    /// alone.
+    pub(crate) fn selectable(
+        &self,
+        order: &[VariantIndex],
+        allowed: Option<Arc<AllowedVariants>>,
+    ) -> Option<Arc<AllowedVariants>> {
+        let is_allowed = |index: &&VariantIndex| {
+            let mut rules = allowed.iter();
+            rules.all(|rules| rules.variants.contains(index))
+        };
+        let variants: Arc<[_]> = order.iter().filter(is_allowed).copied().collect();
+        if !self.advertised_only || variants.is_empty() {
+            return allowed;
+        }
+        let rules = allowed.as_deref().cloned().unwrap_or_default();
+        Some(Arc::new(AllowedVariants { variants, ..rules }))
+    }
+
+    /// Restricts a client of 2026-07-28 to the variants that it is offered, if that is configured.
+    pub(crate) fn restrict_to_offered(&self, offers: &mut Offers) {
+        if self.advertised_only && !offers.order.is_empty() {
+            offers.allowed = Some(Arc::clone(&offers.order));
         }
     }
 
@@ -337,7 +379,8 @@ impl VariantSelector {
         )))
     }
 
-    /// SV-9: the error names every variant that the client can choose, those of its order first.
+    /// SV-9: the error names every variant that the client can choose, those of its order first, unless the operator wants
+    /// none named.
     pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> RpcError {
         debug!(requested = %loggable(requested), "variant refused");
         let order = &offers.order;
@@ -354,7 +397,12 @@ impl VariantSelector {
                 .id
                 .clone()
         });
-        RpcError::from(&Error::invalid_variant(requested, Some(visible.collect())))
+        self.invalid(requested, visible.collect())
+    }
+
+    fn invalid(&self, requested: &Value, available: Vec<VariantId>) -> RpcError {
+        let available = self.enumerates.then_some(available);
+        RpcError::from(&Error::invalid_variant(requested, available))
     }
 
     /// Moves `first` to the front of `order`, which gets no longer than may be advertised.
@@ -384,6 +432,17 @@ impl VariantSelector {
 
 /// A variant that a rule or an experiment decided on, and the name of that.
 pub(crate) type DecidedVariant = (VariantIndex, Arc<str>);
+
+/// The variant that a request selects by its address, its header or in `_meta`.
+pub(crate) fn requested_variant(request: &VariantRequest, params: &Params<'_>) -> Option<Value> {
+    let by_head = request.path.as_ref().or(request.header.as_ref());
+    let selector = || params.meta.get(SERVER_VARIANT_META);
+    let by_head = by_head.map(|id| Value::String(id.clone()));
+    by_head.or_else(|| Some(json::to_value(selector()?).unwrap_or_default()))
+}
+
+/// The error for a client that selects no variant, and for which none exists.
+const NO_VARIANT: &str = "this server has no variant for this client; ask its operator for access";
 
 /// The name of the rule that applies to clients that no other one matches.
 const DEFAULT_RULE: &str = "variant";

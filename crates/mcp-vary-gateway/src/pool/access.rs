@@ -30,7 +30,7 @@ pub(crate) struct AccessControl {
 }
 
 /// The variants that access rules let a client use (SV-20).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AllowedVariants {
     /// Those that exist for the client.
     pub(crate) variants: Arc<[VariantIndex]>,
@@ -38,7 +38,7 @@ pub(crate) struct AllowedVariants {
     pub(crate) pin: Option<VariantId>,
     /// The default of clients that select none, if rules set it.
     pub(crate) default: Option<VariantIndex>,
-    /// The rule that sets the pin, or else the default.
+    /// The rule that sets the pin, or else the default; the rules that leave no variant, if there is none.
     pub(crate) rule: Option<Arc<str>>,
 }
 
@@ -98,14 +98,31 @@ impl AccessControl {
             rule.is_some_and(|rule| access.pin().is_none() || rule.is_pinned())
         };
         let rule = default.and_then(|_| rules.iter().find(sets_default));
+        let variants: Arc<[_]> = self.variant_set.indices().filter(is_offered).collect();
+        let rule = match variants.is_empty() {
+            true => Some(self.restrictions(rules).into()),
+            false => rule.map(|rule| policy.label(rule).into()),
+        };
         let allowed = Arc::new(AllowedVariants {
-            variants: self.variant_set.indices().filter(is_offered).collect(),
+            variants,
             pin: access.pin().cloned(),
             default: default.and_then(|id| self.variant_set.index_of(id.as_str())),
-            rule: rule.map(|rule| policy.label(rule).into()),
+            rule,
         });
         self.allowed_variants.insert(rules, Arc::clone(&allowed));
         allowed
+    }
+
+    /// The rules that restrict the variants of a class: `access[1], team`.
+    fn restrictions(&self, rules: RuleSet) -> String {
+        let policy = &self.settings.policy;
+        let restricts = |rule: &RuleIndex| {
+            let rule = policy.rule(*rule);
+            rule.is_some_and(|rule| rule.is_pinned() || rule.variants().is_some())
+        };
+        let labels = rules.iter().filter(restricts);
+        let labels: Vec<_> = labels.map(|rule| policy.label(rule)).collect();
+        labels.join(", ")
     }
 
     /// What the clients of a class see.

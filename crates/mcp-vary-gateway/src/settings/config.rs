@@ -69,6 +69,10 @@ pub struct Config {
     pub weights: Weights,
     /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
     pub advertised: usize,
+    /// Whether clients can select only variants that they are offered; off by default.
+    pub advertised_only: bool,
+    /// Whether errors about an invalid variant name those that the client can use (SV-9); on by default.
+    pub enumerate_variants: bool,
     /// The model that ranks variants for clients that describe themselves (SV-6); none by default.
     pub model_ranking: Option<ModelRankingConfig>,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
@@ -153,6 +157,8 @@ impl Config {
             selection: SelectionConfig::default(),
             weights: built_in::weights(),
             advertised: DEFAULT_ADVERTISED,
+            advertised_only: false,
+            enumerate_variants: true,
             model_ranking: None,
             negotiation: true,
             required: Vec::new(),

@@ -5,7 +5,7 @@ use mcp_vary_gateway::Config;
 use mcp_vary_testkit::client::Endpoint as _;
 use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, names, under};
+use mcp_vary_testkit::message::{initialize, modern, names, under};
 use serde_json::{Value, json};
 
 use super::groups::{ask, ask_modern, bearer, for_group, named, with_rules};
@@ -27,6 +27,12 @@ async fn harness() -> Harness {
 
 fn available(answer: &Value) -> Value {
     answer["error"]["data"]["availableVariants"].clone()
+}
+
+/// The error for a client without any variant that selected none.
+fn no_variant() -> Value {
+    let message = "this server has no variant for this client; ask its operator for access";
+    json!({"code": -32602, "message": message})
 }
 
 #[tokio::test]
@@ -106,11 +112,26 @@ async fn pins_that_contradict_leave_nothing() {
         with_rules(config, rules)
     });
     let harness = harness.await;
-    let answer = ask_modern(&harness, "guest", "tools/list", json!({}))
-        .await
-        .json();
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(available(&answer), json!([]), "{answer}");
+    for method in ["tools/list", "server/discover"] {
+        let answer = ask_modern(&harness, "guest", method, json!({}))
+            .await
+            .json();
+        assert_eq!(answer["error"], no_variant(), "{answer}");
+    }
+    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let open = open.with("Authorization", bearer("guest"));
+    let answer = RawHttp::connect(harness.address()).await.ask(&open).await;
+    assert_eq!(answer.json()["error"], no_variant());
+    // A variant that it selects is as invalid as one that nobody has.
+    for name in ["compact", "nix"] {
+        let params = under(name, json!({}));
+        let answer = ask_modern(&harness, "guest", "tools/list", params)
+            .await
+            .json();
+        let data = json!({"requestedVariant": name, "availableVariants": []});
+        let invalid = json!({"code": -32602, "message": "Invalid server variant", "data": data});
+        assert_eq!(answer["error"], invalid);
+    }
     let answer = ask_modern(&harness, "dev", "tools/list", json!({}))
         .await
         .json();

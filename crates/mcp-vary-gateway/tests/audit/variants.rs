@@ -48,8 +48,8 @@ async fn a_session_is_recorded_when_its_variant_changes() {
     recorded.sink.wait_for("variant.selected", 4).await;
 }
 
-/// The records of one client that lists the tools of a gateway with these lines in its file.
-async fn records_of(kind: ClientKind, lines: &str, hints: &Value) -> (Recorded, Value) {
+/// A gateway with these lines in its file.
+async fn with_lines(lines: &str) -> Recorded {
     let text = format!("servers: {{a: {{command: x}}}}\n{lines}");
     let file = Source::new("vary.yaml", &text).read(&|_| None);
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
@@ -60,7 +60,12 @@ async fn records_of(kind: ClientKind, lines: &str, hints: &Value) -> (Recorded, 
         config.experiments = file.experiments;
         config
     });
-    let recorded = recorded.await;
+    recorded.await
+}
+
+/// The records of one client that lists the tools of a gateway with these lines in its file.
+async fn records_of(kind: ClientKind, lines: &str, hints: &Value) -> (Recorded, Value) {
+    let recorded = with_lines(lines).await;
     let hints = json!({"variantHints": {"hints": hints}});
     let declared = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
     let harness = &recorded.harness;
@@ -215,6 +220,37 @@ async fn a_refused_selector_is_recorded() {
                 "{kind:?}"
             );
         }
+    }
+}
+
+/// SV-9, SV-22: a client whose rules leave it no variant is refused by these rules.
+#[tokio::test]
+async fn a_client_without_a_variant_is_recorded_with_its_rules() {
+    let lines = "access: [{when: {anyone: on}, allow: [\"*\"], variant: compact, pin: on}, \
+        {name: two, when: {anyone: on}, variant: read-only, pin: on}]";
+    for (kind, method) in [
+        (ClientKind::HttpModern, "tools/list"),
+        (ClientKind::StdioModern, "tools/list"),
+        (ClientKind::StdioLegacy, "initialize"),
+    ] {
+        let recorded = with_lines(lines).await;
+        let answer = match method {
+            "initialize" => {
+                let open = initialize("2025-11-25", &json!({}));
+                recorded.harness.open_pipe().ask(&open).await
+            }
+            _ => {
+                kind.ask(&recorded.harness, &json!({}), method, json!({}))
+                    .await
+            }
+        };
+        let message = "this server has no variant for this client; ask its operator for access";
+        assert_eq!(answer["error"]["message"], message, "{kind:?}");
+        let record = recorded.sink.request(method).await;
+        let found = (&record["outcome"], &record["rule"], &record["code"]);
+        let expected = (&json!("denied"), &json!("access[0], two"), &json!(-32602));
+        assert_eq!(found, expected, "{kind:?}");
+        assert_eq!(recorded.sink.of("variant.refused").len(), 0, "{kind:?}");
     }
 }
 

@@ -179,6 +179,29 @@ async fn variants_of_a_server_are_offered_last_with_what_it_declares() {
     }
 }
 
+/// EXT-9: in a file without `variants`, what is offered of a server can be selected: of the built-in variants only the
+/// default comes before those of the server.
+#[tokio::test]
+async fn built_in_variants_leave_room_for_those_of_a_server() {
+    for passthrough in [Passthrough::default(), Passthrough::ranked(true)] {
+        let peer = peer(true).await;
+        let mut config = before(&[("crm", &peer)]);
+        config.servers[0].passthrough = Some(passthrough);
+        let harness = Harness::behind(peer, config).await;
+        let ids = available_ids(&harness, &json!({})).await;
+        let expected = match passthrough.rank {
+            false => ["standard", "crm/agent", "crm/human", "crm/old", "compact"],
+            // Deprecated and experimental ones have fewer points.
+            true => ["standard", "crm/agent", "compact", "directory", "read-only"],
+        };
+        assert_eq!(ids, expected);
+        let compact = hints(json!({"contextSize": "compact"}));
+        let ids = available_ids(&harness, &compact).await;
+        assert_eq!(ids[0], "compact", "{ids:?}");
+        assert!(ids.contains(&"crm/agent".to_owned()), "{ids:?}");
+    }
+}
+
 /// EXT-9, SV-5: with `rank: on` hints rank these variants among the operator's, so that one can be the default.
 #[tokio::test]
 async fn ranked_variants_of_a_server_can_be_the_default() {

@@ -166,7 +166,7 @@ fn offer_variants(
     let requested = &caller.requested;
     let mut offers = selector
         .select((order, allowed), requested, params, by_rule, by_experiment)
-        .inspect_err(|_| record_refused_variant(snapshot, caller))?;
+        .inspect_err(|_| record_refused_variant(snapshot, caller, params))?;
     if offers.reason.by == DecidedBy::Ranking {
         offers.reason = by.into();
     }

@@ -186,7 +186,16 @@ async fn a_pin_never_opens_more() {
         ..VariantRequest::default()
     };
     let answer = ask(&gateway(true).await, &gone, "resources/read", None).await;
-    is_invalid(&answer, "gone", &json!([]));
+    let error = json!({"code": -32602, "message": NO_VARIANT});
+    assert_eq!(answer["error"], error);
+    let answer = ask(
+        &gateway(true).await,
+        &gone,
+        "resources/read",
+        Some("standard"),
+    )
+    .await;
+    is_invalid(&answer, "standard", &json!([]));
     let off = gateway(false).await;
     let text = r#"{"uri":"x"}"#;
     let params = Params::read(Some(text)).unwrap();
