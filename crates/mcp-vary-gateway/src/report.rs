@@ -37,6 +37,8 @@ pub struct ServerReport {
     /// The variants that it offers itself, and that clients cannot select, best first; empty if the configuration selects
     /// one of them.
     pub upstream_variants: Vec<VariantId>,
+    /// Whether it negotiates content itself and offers no variants, and gets no feature tags of clients.
+    pub lacks_feature_tags: bool,
     /// How many items each list has, by the list's method. Missing and unreadable lists are omitted.
     pub counts: Vec<(&'static str, usize)>,
 }
@@ -51,6 +53,7 @@ impl ServerReport {
             name: source.name().to_owned(),
             state: source.connection.state().borrow().clone(),
             upstream_variants: source.upstream_variants(),
+            lacks_feature_tags: source.lacks_feature_tags(),
             handshake: snapshot.handshake.clone(),
             counts: counts.collect(),
         }

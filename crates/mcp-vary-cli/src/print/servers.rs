@@ -41,11 +41,17 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     out
 }
 
-/// A note for each server that offers variants of its own, which clients of the gateway do not see.
+/// A note for each server that offers variants of its own, which clients of the gateway do not see, or that negotiates
+/// content and gets no feature tags.
 pub(crate) fn upstream_variant_notes(servers: &[ServerReport]) -> String {
-    let notes = servers
-        .iter()
-        .filter_map(|server| upstream_variant_note(&server.name, &server.upstream_variants));
+    let notes = servers.iter().filter_map(|server| {
+        let variants = upstream_variant_note(&server.name, &server.upstream_variants);
+        variants.or_else(|| {
+            server
+                .lacks_feature_tags
+                .then(|| feature_tag_note(&server.name))
+        })
+    });
     notes.map(|note| format!("note: {note}\n")).collect()
 }
 
@@ -58,6 +64,13 @@ pub(crate) fn upstream_variant_note<T: Display>(server: &str, ids: &[T]) -> Opti
          its entry to use that one instead, or `passthrough: on` to offer all of them",
         all.join(", ")
     ))
+}
+
+fn feature_tag_note(server: &str) -> String {
+    format!(
+        "server `{server}` negotiates content itself. Vary shapes its results instead, and sends it no feature tags of \
+         clients; add `passthrough: on` to its entry to let it shape them"
+    )
 }
 
 fn count_of(server: &ServerReport, list: &str) -> String {

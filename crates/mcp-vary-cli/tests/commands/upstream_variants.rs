@@ -38,6 +38,37 @@ fn the_variants_of_a_server_are_named() {
     assert!(status.contains(NOTE), "{status}");
 }
 
+/// EXT-9: the check and the start say who shapes the results of a server that negotiates content and offers no variants,
+/// and what to write if the server shall.
+#[test]
+fn a_server_that_negotiates_content_is_named() {
+    let inner = [
+        "serve",
+        "--listen",
+        "0",
+        "--no-variants",
+        "--",
+        VARY,
+        "weather",
+    ];
+    let inner = Server::start(&inner);
+    let note = "note: server `inner` negotiates content itself. Vary shapes its results instead, and sends it no feature \
+                tags of clients; add `passthrough: on` to its entry to let it shape them\n";
+    for (name, entry, is_noted) in [
+        ("negotiates.yaml", "", true),
+        ("negotiates-passthrough.yaml", ", passthrough: on", false),
+    ] {
+        let url = inner.url();
+        let text = format!("servers: {{inner: {{url: \"{url}\"{entry}}}}}\nlisten: 0\n");
+        let path = file(name, &text);
+        let path = path.to_str().unwrap();
+        let checked = run(&["config", "check", path]).data(0);
+        assert_eq!(checked.contains(note), is_noted, "{checked}");
+        let outer = Server::start(&["serve", path]);
+        assert_eq!(outer.said.contains(note), is_noted, "{}", outer.said);
+    }
+}
+
 /// EXT-9: `variant` of an entry selects one of them, and one that does not exist is a problem.
 #[test]
 fn the_variant_of_a_server_is_selected_in_its_entry() {

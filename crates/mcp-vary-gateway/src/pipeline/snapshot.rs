@@ -143,7 +143,13 @@ fn offered_upstream(config: &mut Config, services: &Services) -> OfferedVariants
             .for_each(|server| server.passthrough = None);
     }
     let is_named_already = |id: &VariantId| config.variant_set.index_of(id.as_str()).is_some();
-    let shaped_here = |server: &str, id: &VariantId| config.shapes_results_of(server, id);
+    let shaped_here = |server: &str, id: Option<&VariantId>| match id {
+        Some(id) => config.shapes_results_of(server, id),
+        None => {
+            let mut ids = config.variant_set.ids();
+            ids.any(|id| config.shapes_results_of(server, &id))
+        }
+    };
     let known = &services.upstream_variants;
     let mut upstream = known.offered(servers, is_named_already, shaped_here);
     config.servers = std::mem::take(&mut upstream.servers);

@@ -196,7 +196,8 @@ impl PooledServer {
             return first.ok_or_else(|| no_connection_left(&config));
         }
         let unopened = usize::from(config.needs_claims());
-        if connections.len() >= config.limits.connections.max(1) + unopened {
+        let reserved = self.reserved(&connections, &wanted);
+        if connections.len() + reserved >= config.limits.connections.max(1) + unopened {
             let shared = self
                 .first(&connections, key.era)
                 .filter(|_| owner.is_none());
@@ -242,6 +243,21 @@ impl PooledServer {
             wanted.capabilities = less.into_owned();
             self.found(connections, wanted)
         })
+    }
+
+    /// How many connections are left to others: feature tags and hints of clients with sessions leave one to the clients
+    /// of 2026-07-28, which need no more than that, whatever they declare.
+    fn reserved(&self, connections: &ConnectionMap, wanted: &ConnectionKey) -> usize {
+        // The first connection becomes one of the other era if clients of that come first.
+        let first = self.first_key(Era::Modern);
+        let is_modern = |key: &ConnectionKey| key.era == Era::Modern && *key != first;
+        let is_needed = !connections.keys().any(is_modern) && self.learned.may_support(Era::Modern);
+        let declares = |id| wanted.capabilities.contains(id);
+        let is_negotiated = [SERVER_VARIANTS, CONTENT_NEGOTIATION]
+            .into_iter()
+            .any(declares);
+        let is_shared = wanted.owner.is_none() && wanted.era == Era::Legacy;
+        usize::from(is_needed && is_negotiated && is_shared)
     }
 
     fn connection_key(&self, key: &PoolKey) -> ConnectionKey {

@@ -146,6 +146,16 @@ impl ServerSource {
         handshake.map_or_else(Vec::new, |handshake| handshake.offered_variants())
     }
 
+    /// Whether the server negotiates content itself and offers no variants, and gets no feature tags of clients.
+    pub(crate) fn lacks_feature_tags(&self) -> bool {
+        let config = self.connection.config();
+        let snapshot = self.snapshot();
+        let handshake = snapshot.handshake.as_ref();
+        handshake
+            .filter(|_| config.passthrough.is_none() && config.variant.is_none())
+            .is_some_and(|it| it.negotiates_content() && it.offered_variants().is_empty())
+    }
+
     /// Whether it has the lists of a variant that the server offers itself.
     pub(crate) fn is_upstream_variant(&self) -> bool {
         self.connection.config().variant_of.is_some()

@@ -84,13 +84,13 @@ impl UpstreamVariants {
     }
 
     /// The sources and variants to offer with `servers`, besides the variants `taken` of the configuration. A server that
-    /// negotiates content shapes the results of its variants itself, except those that are `shaped_here`. All get the hints
-    /// of clients.
+    /// negotiates content shapes the results of its variants itself, or all of its results if it has no variants, except
+    /// those that are `shaped_here`: under one variant, or any. Its variants get the hints of clients.
     pub(crate) fn offered(
         &self,
         mut servers: Vec<UpstreamConfig>,
         taken: impl Fn(&VariantId) -> bool,
-        shaped_here: impl Fn(&str, &VariantId) -> bool,
+        shaped_here: impl Fn(&str, Option<&VariantId>) -> bool,
     ) -> OfferedVariants {
         // A configuration that is used again has the sources that were known before.
         servers.retain(|server| server.variant_of.is_none());
@@ -98,13 +98,21 @@ impl UpstreamVariants {
         known.retain(|name, _| servers.iter().any(|server| *server.name == **name));
         let mut offered = OfferedVariants::default();
         let mut sources = Vec::new();
-        for server in &servers {
+        for server in &mut servers {
+            server
+                .forwarded_extensions
+                .retain(|id| id != CONTENT_NEGOTIATION);
             let Some(passthrough) = server.passthrough else {
                 continue;
             };
             let Some(declared) = known.get(server.name.as_str()) else {
                 continue;
             };
+            let negotiates = declared.negotiates_content;
+            if negotiates && declared.variants.is_empty() && !shaped_here(&server.name, None) {
+                let extension = CONTENT_NEGOTIATION.to_owned();
+                server.forwarded_extensions.push(extension);
+            }
             for variant in &declared.variants {
                 let Some(seen) = as_offered(server, variant, &declared.variants) else {
                     continue;
@@ -120,7 +128,7 @@ impl UpstreamVariants {
                 let mut source = server.of_upstream_variant(&variant.id);
                 let hints = SERVER_VARIANTS.to_owned();
                 source.forwarded_extensions.push(hints);
-                if declared.negotiates_content && !shaped_here(&server.name, &seen.id) {
+                if negotiates && !shaped_here(&server.name, Some(&seen.id)) {
                     let extension = CONTENT_NEGOTIATION.to_owned();
                     source.forwarded_extensions.push(extension);
                 }
@@ -281,7 +289,9 @@ mod tests {
             ("web", vec![variant("agent")]),
         ]);
         let servers = ["crm", "web"].map(|name| server(name, Some(Passthrough::default())));
-        let shaped_here = |server: &str, id: &VariantId| server == "crm" && *id == *"crm/human";
+        let shaped_here = |server: &str, id: Option<&VariantId>| {
+            server == "crm" && id.is_none_or(|id| *id == *"crm/human")
+        };
         let offered = variants.offered(servers.into(), |_| false, shaped_here);
         let forwards = |source: &UpstreamConfig| {
             let mut forwarded = source.forwarded_extensions.iter();

@@ -13,6 +13,7 @@ use mcp_vary_upstream::{Isolation, Passthrough};
 use serde_json::{Value, json};
 
 use super::model_ranking::{everybody, key};
+use super::passthrough::from_file;
 use super::rules_by_variant;
 use super::upstream_variants::in_front_of;
 use crate::support::{Harness, before, limits};
@@ -236,6 +237,95 @@ async fn without_a_session_for_its_tags_a_client_gets_results_that_the_gateway_s
             let result = &called["result"];
             assert!(result["_meta"]["vary/applied"].is_object(), "{called}");
             assert!(texts(result)[0].contains(text), "{way:?} {tag}: {called}");
+        }
+    }
+}
+
+/// EXT-9: the feature tags of a client of 2026-07-28 reach a server of that revision, whatever clients with sessions have
+/// declared before.
+#[tokio::test]
+async fn tags_of_modern_clients_do_not_depend_on_clients_before_them() {
+    let crm = ScriptedServer::start(|seen| answer(seen, seen.method() == "server/discover", true));
+    let crm = crm.await;
+    let harness = in_front(&[("crm", &crm)], "").await;
+    let is_shaped_here = async |way: ClientKind, n: usize| {
+        let call = under("crm/agent", tool("list"));
+        let capabilities = features(&["human", &format!("x-n={n}")]);
+        let called = way.ask(&harness, &capabilities, "tools/call", call).await;
+        assert!(called["result"].is_object(), "{way:?} {n}: {called}");
+        called["result"].get("_meta").is_some()
+    };
+    let mut legacy = Vec::new();
+    for n in 0..12 {
+        legacy.push(is_shaped_here(ClientKind::HttpLegacy, n).await);
+    }
+    // Their number is bounded.
+    assert_eq!((legacy[0], legacy[11]), (false, true), "{legacy:?}");
+    for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
+        for n in 0..12 {
+            assert!(!is_shaped_here(way, n).await, "{way:?} {n}");
+            let received = tags_of_last_call(&crm, true);
+            assert_eq!(
+                received,
+                Some(vec!["human".to_owned(), format!("x-n={n}")]),
+                "{way:?}"
+            );
+        }
+    }
+}
+
+/// EXT-9: a server that negotiates content and offers no variants shapes its results with `passthrough: on`, under each
+/// variant of the file; not without it, and not if rules of the file shape them.
+#[tokio::test]
+async fn tags_reach_a_server_without_variants_that_negotiates_content() {
+    for (is_modern, keys, rules, arrives) in [
+        (true, ", passthrough: on", "", true),
+        (false, ", passthrough: on", "", true),
+        (
+            true,
+            ", passthrough: on",
+            "\nresults: [{variants: [compact], project: '{m: .n}'}]",
+            false,
+        ),
+        (true, "", "", false),
+    ] {
+        let crm = ScriptedServer::start(move |seen| {
+            let capabilities = json!({"tools": {}, "extensions": {CONTENT_NEGOTIATION: {}}});
+            let result = match seen.method() {
+                "server/discover" if is_modern => json!({
+                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+                }),
+                "initialize" if !is_modern => introduced("crm", capabilities),
+                _ => return answer(seen, is_modern, true),
+            };
+            Some(seen.answer(&result))
+        });
+        let crm = crm.await;
+        let config = from_file(&format!(
+            "servers: {{crm: {{url: \"{}\"{keys}}}}}{rules}",
+            crm.url
+        ));
+        let harness = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+        for way in ClientKind::ALL {
+            for (variant, tag) in [("standard", "human"), ("compact", "format=text")] {
+                let call = under(variant, tool("list"));
+                let called = way
+                    .ask(&harness, &features(&[tag]), "tools/call", call)
+                    .await;
+                let shaped = &called["result"]["_meta"]["vary/applied"];
+                assert_eq!(
+                    shaped.is_null(),
+                    arrives,
+                    "{way:?} {keys} {rules}: {called}"
+                );
+                let requests = crm.received().into_iter();
+                let declared = requests.map(|seen| match is_modern {
+                    true => seen.body["params"]["_meta"][CLIENT_CAPABILITIES_META].clone(),
+                    false => seen.body["params"]["capabilities"].clone(),
+                });
+                let arrived = declared.filter(|it| tags(it) == Some(vec![tag])).count() > 0;
+                assert_eq!(arrived, arrives, "{way:?} {keys} {rules}");
+            }
         }
     }
 }
