@@ -18,7 +18,7 @@ use mcp_vary_upstream::Isolation;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{Harness, config, legacy_pipe, limits, serve};
+use crate::support::{Harness, config, legacy_pipe, limits, open_pipe, serve};
 
 /// The configuration before the process that asks.
 fn asking() -> Config {
@@ -216,6 +216,29 @@ async fn nobody_is_asked_what_he_did_not_declare() {
         let error = &answer["result"]["reply"]["error"];
         assert_eq!(error["code"], code, "{capabilities} {method} {answer}");
     }
+}
+
+/// CN-16: no tag skips a question, such as one for consent: what a client declares of itself does not answer for its user.
+#[tokio::test]
+async fn tags_against_questions_do_not_skip_them() {
+    let (gateway, _) = before(asking()).await;
+    let mut capabilities = features(&["agent", "!interactive", "!elicitation"]);
+    capabilities["elicitation"] = json!({});
+    let call = || asks("ask", "elicitation/create", json!({"message": "Pay?"}));
+    let mut pipe = legacy_pipe(&gateway, "2025-11-25", &capabilities).await;
+    let asked = pipe.ask(&request(json!(7), "tools/call", call())).await;
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let refusal = answer_to(&asked, json!({"action": "decline"}));
+    let answer = pipe.ask(&refusal).await;
+    assert_eq!(answer["result"]["reply"]["result"]["action"], "decline");
+    let mut pipe = open_pipe(&gateway);
+    let call = modern(json!(7), "tools/call", call(), &capabilities);
+    let asked = pipe.ask(&call).await;
+    let requests = asked["result"]["inputRequests"].as_object();
+    let requests = requests.unwrap_or_else(|| panic!("{asked}"));
+    let question = requests.values().next().unwrap();
+    assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(question["params"]["message"], "Pay?");
 }
 
 /// Clients that cannot be asked cost what they did: one process serves them all.

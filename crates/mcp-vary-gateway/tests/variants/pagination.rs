@@ -162,6 +162,22 @@ async fn a_cursor_of_one_list_opens_no_other() {
     }
 }
 
+/// SV-13: also a cursor that is none at all is refused with the variant that the list is of.
+#[tokio::test]
+async fn a_cursor_that_is_not_text_is_refused_with_the_active_variant() {
+    let harness = Harness::start().await;
+    for kind in ClientKind::ALL {
+        for method in ["tools/list", "resources/list", "prompts/list"] {
+            let params = under("compact", json!({"cursor": 5}));
+            let refused = kind.ask(&harness, &json!({}), method, params).await;
+            let expected = json!({
+                "code": -32602, "message": "`cursor` must be a string", "data": {"activeVariant": "compact"},
+            });
+            assert_eq!(refused["error"], expected, "{kind:?} {method}");
+        }
+    }
+}
+
 /// SV-13: replicas that share the key share cursors, also while it is being replaced.
 #[tokio::test]
 async fn cursors_outlive_a_rotation_of_the_key() {

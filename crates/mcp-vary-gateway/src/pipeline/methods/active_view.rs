@@ -133,8 +133,10 @@ impl RequestContext<'_> {
         let Some(cursor) = self.request.params.members.get("cursor") else {
             return Ok(None);
         };
-        let cursor: String = serde_json::from_str(cursor)
-            .map_err(|_| RpcError::invalid_params("`cursor` must be a string"))?;
+        let cursor: String = serde_json::from_str(cursor).map_err(|_| {
+            let wrong = RpcError::invalid_params("`cursor` must be a string");
+            self.with_active_variant(view, wrong)
+        })?;
         let binding = self.cursor_binding(view, kind);
         let bookmark = cursor::open(&self.snapshot.services.cursor_keys, &binding, &cursor);
         bookmark.map(Some).map_err(|error| {
