@@ -198,11 +198,6 @@ impl DecidedBy {
         Self::Ranking,
     ];
 
-    /// Whether only the order of the variants decided, which a rule or an experiment overrides.
-    pub fn is_order(self) -> bool {
-        matches!(self, Self::Model | Self::Server | Self::Ranking)
-    }
-
     /// The value for logs.
     pub fn as_str(self) -> &'static str {
         match self {

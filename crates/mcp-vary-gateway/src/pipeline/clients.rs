@@ -194,7 +194,7 @@ pub(crate) fn modern_client(
         params,
         || snapshot.selector.by_rule(&outcome),
         |offers| {
-            let hints = &declared.declared.hints;
+            let hints = declared.declared.hints();
             let identity = Identity::of(principal, None);
             participation = snapshot.experiments.assign(hints, identity, offers);
             participation.as_ref().map(|it| it.choice())

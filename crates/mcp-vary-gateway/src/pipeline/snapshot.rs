@@ -25,7 +25,7 @@ use crate::pipeline::call_counters::ServerCalls;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::experiments::Experiments;
 use crate::pipeline::model_ranking::BackgroundTasks;
-use crate::pipeline::negotiated_extensions;
+use crate::pipeline::negotiated_extensions::NEGOTIATED;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
@@ -276,18 +276,18 @@ impl ConfigSnapshot {
         }
         let parsed = self.parsed_capabilities.get_or_read(capabilities, |text| {
             let value = json::to_value(text).unwrap_or_default();
-            let declared = DeclaredFeatures::read(&value, &self.services.ignored_declarations);
-            let features = declared.features.clone();
+            let declared = NEGOTIATED.read(&value, &self.services.ignored_declarations);
+            let features = declared.get::<Features>().cloned();
             let features = features.filter(|_| self.config.negotiation);
             let forwardable = self.pool.forwardable_capabilities(
                 &value,
                 &ClientDeclarations {
                     features: features.as_ref(),
-                    hints: &declared.hints,
+                    hints: declared.hints(),
                 },
             );
             ParsedCapabilities {
-                hints: HintsKey::of(&declared.hints),
+                hints: HintsKey::of(declared.hints()),
                 missing_required: self.missing_required(&value, &declared),
                 declared,
                 capabilities: Arc::new(capability_names(&value)),
@@ -305,7 +305,7 @@ impl ConfigSnapshot {
         declared: &DeclaredFeatures,
     ) -> Option<ExtensionId> {
         let is_there = |id: &&ExtensionId| {
-            negotiated_extensions::is_satisfied(id.as_str(), &self.config, capabilities, declared)
+            NEGOTIATED.is_satisfied(id.as_str(), &self.config, capabilities, declared)
         };
         let mut required = self.config.required.iter();
         required.find(|id| !is_there(id)).cloned()

@@ -121,7 +121,7 @@ impl VariantSelector {
             return Arc::default();
         }
         let now = (self.environment.now)();
-        let hints = &client.declared.hints;
+        let hints = client.declared.hints();
         self.rankings.get(hints, &client.hints, visible, now)
     }
 
@@ -180,7 +180,7 @@ impl VariantSelector {
         client: &ParsedCapabilities,
         offers: &Offers,
     ) -> RankingDetails {
-        let hints = &client.declared.hints;
+        let hints = client.declared.hints();
         let visible = offers.allowed.as_deref();
         let ranking = self.rankings.ranking(hints, visible);
         let hints = hints
@@ -461,7 +461,7 @@ fn ranked_client<'a>(
     let is_pinned =
         caller.requested.pin.is_some() || allowed.is_some_and(|allowed| allowed.pin.is_some());
     (!is_pinned).then(|| RankedClient {
-        hints: &client.declared.hints,
+        hints: client.declared.hints(),
         hints_key: &client.hints,
         visible: allowed.map(|allowed| &*allowed.variants),
         principal: caller.principal.as_ref(),

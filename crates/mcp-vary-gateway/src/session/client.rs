@@ -1,11 +1,12 @@
 //! The client of a request, with its declarations, which are parsed once and cached by their bytes.
 
+use std::any::Any;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use mcp_vary::extension::{Carrier, declared};
+use mcp_vary::extension::{Carrier, Declaration, Declared, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary_access::{Principal, PrincipalId};
@@ -28,32 +29,75 @@ use crate::session::participation::Participation;
 use crate::session::{PoolKey, Session};
 use crate::settings::rates::VariantUser;
 
-/// What a client's capabilities declare for the two extensions.
+/// What a client's capabilities declare for the extensions that the gateway negotiates itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DeclaredFeatures {
-    /// Present when the client declared content negotiation.
-    pub(crate) features: Option<Features>,
-    pub(crate) hints: VariantHints,
-    /// Where the client put its declarations; the response uses the same place (EXT-6).
-    pub(crate) negotiation: Option<Carrier>,
-    pub(crate) variants: Option<Carrier>,
+pub(crate) struct DeclaredFeatures(BTreeMap<&'static str, DeclaredExtension>);
+
+/// What a client declares of one extension.
+#[derive(Clone, Debug)]
+pub(crate) struct DeclaredExtension {
+    /// Where the client put it; the response uses the same place (EXT-6).
+    carrier: Carrier,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+/// Reads the declarations of one extension. Invalid settings are dropped one by one, counted and logged (EXT-5).
+pub(crate) type ReadExtension = fn(&Value, &IgnoredCounter) -> Option<DeclaredExtension>;
+
+impl DeclaredExtension {
+    /// The declaration of an extension, if the client made it.
+    pub(crate) fn of<T: Declaration + Send + Sync + 'static>(
+        declared: Declared<T>,
+    ) -> Option<Self> {
+        let carrier = declared.carrier?;
+        let value = Arc::new(declared.value);
+        Some(Self { carrier, value })
+    }
+}
+
+impl FromIterator<(&'static str, DeclaredExtension)> for DeclaredFeatures {
+    fn from_iter<I: IntoIterator<Item = (&'static str, DeclaredExtension)>>(all: I) -> Self {
+        Self(all.into_iter().collect())
+    }
 }
 
 impl DeclaredFeatures {
-    /// Reads a client's capabilities. Invalid settings are dropped one by one, counted and logged (EXT-5).
-    pub(crate) fn read(capabilities: &Value, ignorings: &IgnoredCounter) -> Self {
-        let features = declared::<Features>(capabilities);
-        let hints = declared::<VariantHints>(capabilities);
-        let declares = features.carrier.map(|_| &features.value);
-        ignorings.features_declared(declares, &features.ignored);
-        ignorings.hints_declared(&hints.value, &hints.ignored);
-        Self {
-            features: features.carrier.is_some().then_some(features.value),
-            hints: hints.value,
-            negotiation: features.carrier,
-            variants: hints.carrier,
-        }
+    /// What the client declares of the extension `T`, if it does.
+    pub(crate) fn get<T: Declaration + 'static>(&self) -> Option<&T> {
+        self.0.get(T::ID)?.value.downcast_ref()
     }
+
+    /// Where the client declared the extension `id`, if it did.
+    pub(crate) fn carrier(&self, id: &str) -> Option<Carrier> {
+        self.0.get(id).map(|declared| declared.carrier)
+    }
+
+    /// Its hints; none if it declared none.
+    pub(crate) fn hints(&self) -> &VariantHints {
+        static NONE: LazyLock<VariantHints> = LazyLock::new(VariantHints::default);
+        self.get().unwrap_or(&*NONE)
+    }
+}
+
+/// Reads the feature tags of a client.
+pub(crate) fn read_features(
+    capabilities: &Value,
+    ignorings: &IgnoredCounter,
+) -> Option<DeclaredExtension> {
+    let features = declared::<Features>(capabilities);
+    let declares = features.carrier.map(|_| &features.value);
+    ignorings.features_declared(declares, &features.ignored);
+    DeclaredExtension::of(features)
+}
+
+/// Reads the hints of a client.
+pub(crate) fn read_hints(
+    capabilities: &Value,
+    ignorings: &IgnoredCounter,
+) -> Option<DeclaredExtension> {
+    let hints = declared::<VariantHints>(capabilities);
+    ignorings.hints_declared(&hints.value, &hints.ignored);
+    DeclaredExtension::of(hints)
 }
 
 /// The client of one request.

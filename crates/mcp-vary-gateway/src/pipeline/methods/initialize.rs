@@ -28,7 +28,7 @@ use tracing::debug;
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::clients::record_refused_variant;
 use crate::pipeline::experiments::Identity;
-use crate::pipeline::negotiated_extensions::Advertisement;
+use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
 use crate::session::caller::Caller;
@@ -152,7 +152,7 @@ fn offer_variants(
         (snapshot.config.environment.random)(&mut random);
         let session = Some(ClientId::from_be_bytes(random));
         let identity = Identity::of(caller.principal.as_ref(), session);
-        let hints = &declared.declared.hints;
+        let hints = declared.declared.hints();
         // The rules decide who takes part: a model may not have answered when other clients came.
         let by_rules = selector.ranked_by_rules(declared, offers.allowed.as_deref());
         let by_rules = Offers {
@@ -342,7 +342,7 @@ impl ServerDescription<'_> {
             config: &self.snapshot.config,
             variants: has_variants.then(|| self.variant_settings()),
         };
-        advertisement.add_to(&mut offered, &self.declared.declared);
+        NEGOTIATED.advertise(&advertisement, &mut offered, &self.declared.declared);
         Value::Object(offered).to_string()
     }
 
