@@ -14,7 +14,7 @@ pub(super) use essential::Vocabulary;
 pub(super) use schema::Prose;
 pub use sentence::first_sentence;
 
-use essential::ArgumentSections;
+use essential::{ArgumentSections, SchemaFacts};
 
 /// The tool as the variant `compact` lists it.
 ///
@@ -78,7 +78,12 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
             true => description,
             false => &sections.rest,
         };
-        members.set("description", string(&essential::of_description(text)));
+        let schema = Json::parse(written.as_deref().unwrap_or("{}"))?;
+        let values = argument_values(&schema);
+        members.set(
+            "description",
+            string(&essential::of_description(text, &values)),
+        );
     }
     if let Some(schema) = written {
         let known = known_words(&members);
@@ -96,6 +101,16 @@ fn argument_names(schema: &str) -> Result<Vec<String>, JsonError> {
     let properties = properties.unwrap_or_default().iter();
     let described = properties.filter(|(_, schema)| schema.as_object().is_some());
     Ok(described.map(|(name, _)| name.to_string()).collect())
+}
+
+/// The values that a schema lists for its arguments.
+fn argument_values<'s>(schema: &'s Json<'_>) -> Vec<&'s str> {
+    let properties = schema.get("properties").and_then(Json::as_object);
+    let properties = properties.unwrap_or_default().iter();
+    let schemas = properties.filter_map(|(_, schema)| schema.as_object());
+    schemas
+        .flat_map(|schema| SchemaFacts::of(schema).values)
+        .collect()
 }
 
 /// The words that a caller of a tool reads beside its schema: those of its name and of its first sentence.
@@ -213,7 +228,7 @@ pub(super) fn shorten(text: &str) -> Result<String, JsonError> {
 /// Shortens a string to its first sentence and what callers need besides; any other value stays.
 fn essentials(text: &str) -> Result<String, JsonError> {
     Ok(match Json::parse(text)?.as_str() {
-        Some(description) => string(&essential::of_description(description)),
+        Some(description) => string(&essential::of_description(description, &[])),
         None => text.to_owned(),
     })
 }

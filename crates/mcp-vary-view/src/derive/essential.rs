@@ -1,7 +1,7 @@
 //! What a caller needs of descriptions: the part of a tool's prose that `compact` keeps.
 //!
-//! A description is split into sentences ([`sentences`]), and [`rules`] decides about each of them alone. A sentence in
-//! another language than English is not understood, and stays.
+//! A description is split into sentences ([`sentences`]), and [`rules`] decides about each of them alone. Then lists are
+//! looked at as a whole ([`select`]). A sentence in another language than English is not understood, and stays.
 
 mod arguments;
 mod cues;
@@ -9,23 +9,32 @@ mod rules;
 mod sentences;
 mod vocabulary;
 
-use super::sentence::first_sentence;
+use super::sentence::{first_sentence, is_label, is_symbol};
 pub(super) use arguments::ArgumentSections;
-use rules::Place;
 pub(crate) use rules::SchemaFacts;
+use rules::{Place, Rules};
+use sentences::Sentence;
 pub(crate) use vocabulary::Vocabulary;
 
 /// The first sentence of a description and the essential ones after it, on one line.
-pub(super) fn of_description(text: &str) -> String {
+///
+/// `values` are the values that arguments can have. A caller needs to know what they mean.
+pub(super) fn of_description(text: &str, values: &[&str]) -> String {
     let text = bounded(text);
     let mut kept = first_sentence(text);
     let all = sentences::sentences(text);
-    let first = all.iter().position(|sentence| *sentence == kept);
+    let beginning = kept.trim_end_matches('…').to_owned();
+    let first = all.iter().position(|it| it.text.starts_with(&beginning));
     let first = first.unwrap_or(0);
     let known = Vocabulary::of(&kept);
-    for (at, sentence) in all.iter().enumerate() {
-        if at != first && rules::is_essential(sentence, &Place::Item, &known) {
-            push(&mut kept, &plain(sentence));
+    let rules = Rules::new(Place::Item { values }, &known, text);
+    let stays = select(&all, |at| rules.is_essential(&all[at].text));
+    for (at, Sentence { text, .. }) in all.iter().enumerate().filter(|(at, _)| stays[*at]) {
+        if at != first {
+            push(&mut kept, &plain(text));
+        } else if text.len() > kept.len() && text.starts_with(&beginning) {
+            // It was cut, and callers need all of it or what it introduces.
+            kept = plain(text);
         }
     }
     kept
@@ -42,15 +51,50 @@ pub(super) fn of_argument(
     is_new: &mut impl FnMut(&str) -> bool,
 ) -> Option<String> {
     let mut kept = String::new();
-    let all = sentences::sentences(bounded(text));
-    for (at, sentence) in all.iter().enumerate() {
-        let is_first = at == 0;
-        let place = Place::Schema { facts, is_first };
-        if rules::is_essential(sentence, &place, known) && is_new(sentence) {
-            push(&mut kept, &plain(sentence));
+    let text = bounded(text);
+    let all = sentences::sentences(text);
+    let rules = Rules::new(Place::Schema { facts }, known, text);
+    let stays = select(&all, |at| {
+        rules.is_essential(&all[at].text) || (at == 0 && rules.says_what_is_meant(&all[at].text))
+    });
+    for (sentence, _) in all.iter().zip(stays).filter(|(_, stays)| *stays) {
+        if is_new(&sentence.text) {
+            push(&mut kept, &plain(&sentence.text));
         }
     }
     (!kept.is_empty()).then_some(kept)
+}
+
+/// Which of the sentences stay, when `is_essential` decides about each alone.
+///
+/// What a sentence belongs to stays with it. A list of which most items stay is kept whole, and so is one whose
+/// introduction alone is essential. A label without what it introduces does not stay.
+fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mut stays: Vec<bool> = (0..all.len()).map(is_essential).collect();
+    let mut items = vec![Vec::new(); all.len()];
+    for (at, sentence) in all.iter().enumerate().filter(|(_, it)| it.is_item) {
+        sentence
+            .parent
+            .into_iter()
+            .for_each(|parent| items[parent].push(at));
+    }
+    for (at, items) in items
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| all[*at].introduces())
+    {
+        let kept = items.iter().filter(|item| stays[**item]).count();
+        if kept * 2 > items.len() || (kept == 0 && stays[at]) {
+            items.iter().for_each(|item| stays[*item] = true);
+        }
+        stays[at] &= !items.is_empty() || !is_label(&all[at].text);
+    }
+    for (at, sentence) in all.iter().enumerate().rev() {
+        if let (true, Some(parent)) = (stays[at], sentence.parent) {
+            stays[parent] = true;
+        }
+    }
+    stays
 }
 
 fn push(kept: &mut String, sentence: &str) {
@@ -60,11 +104,13 @@ fn push(kept: &mut String, sentence: &str) {
     kept.push_str(sentence);
 }
 
-/// The sentence without links, emphasis, and a label in front that only structures a longer text.
+/// The sentence without links, emphasis, symbols in front, and a label in front that only structures a longer text.
 fn plain(sentence: &str) -> String {
     let sentence = without_emphasis(&without_links(sentence));
+    let is_mark = |c: char| is_symbol(c) || c.is_whitespace();
+    let sentence = sentence.trim_start_matches(is_mark);
     let mark = NOTES.iter().find(|mark| sentence.starts_with(**mark));
-    mark.map_or(sentence.as_str(), |mark| sentence.split_at(mark.len()).1)
+    mark.map_or(sentence, |mark| sentence.split_at(mark.len()).1)
         .to_owned()
 }
 

@@ -9,7 +9,9 @@
 /// - A sentence ends with a terminator of its script before a space, a closing mark or the end; not
 ///   inside brackets or backticks, not before a lowercase letter, not after an abbreviation.
 /// - It also ends at the end of a paragraph, a list, a label (`Args:`) or a short line.
-/// - Leading headings and list markers are removed, unless there is nothing else.
+/// - Leading headings, labels and list markers are removed, unless there is nothing else. If a text begins with a label and
+///   has a `Purpose:`, the sentence below that one is the first.
+/// - Words such as `including:` at the end, which introduce a list, are removed.
 ///
 /// # Examples
 ///
@@ -24,12 +26,46 @@
 /// ```
 #[must_use]
 pub fn first_sentence(text: &str) -> String {
-    let passage = passage(text);
+    let passage = passage(purpose(text).unwrap_or(text));
     match end(&passage) {
         Some(end) if passage[..end].chars().count() <= MAX_SENTENCE => passage[..end].to_owned(),
-        None if passage.chars().count() <= MAX_TRUNCATED => passage,
+        None if passage.chars().count() <= MAX_TRUNCATED => {
+            without_introduction(&passage).to_owned()
+        }
         _ => truncated(&passage),
     }
+}
+
+/// The text below `Purpose:`, if a description begins with a label.
+fn purpose(text: &str) -> Option<&str> {
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    if !is_label(first) {
+        return None;
+    }
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        let name = line
+            .trim_matches(|c: char| !c.is_alphanumeric())
+            .to_lowercase();
+        if is_label(line) && PURPOSES.contains(&name.as_str()) {
+            return text.get(at..).filter(|rest| !rest.trim().is_empty());
+        }
+    }
+    None
+}
+
+/// The passage without the colon at its end and the words that lead to it: it says something without the list that
+/// follows.
+fn without_introduction(passage: &str) -> &str {
+    let Some(sentence) = passage.strip_suffix(':') else {
+        return passage;
+    };
+    let sentence = sentence.strip_suffix(" the following").unwrap_or(sentence);
+    let cut = INTRODUCTIONS
+        .iter()
+        .find_map(|words| sentence.strip_suffix(words));
+    cut.map_or(passage, |cut| cut.trim_end_matches([',', ' ']))
 }
 
 /// The first lines of `text` that continue one another, joined into one line a little longer than the longest
@@ -48,7 +84,7 @@ fn passage(text: &str) -> String {
         };
         let underlined = lines.peek().is_some_and(|next| is_rule(next));
         if line.is_empty() || is_ornament(line) {
-        } else if is_heading(line) || (underlined && !starts_item(line)) {
+        } else if is_heading(line) || is_label(line) || (underlined && !starts_item(line)) {
             heading = if heading.is_empty() {
                 line.trim_start_matches('#').trim()
             } else {
@@ -89,7 +125,7 @@ pub(super) fn reads_on(last: &str, line: &str) -> bool {
     let Some(first) = line.chars().next() else {
         return false;
     };
-    if starts_item(line) || is_heading(line) || is_ornament(line) || is_label(line) {
+    if starts_item(line) || is_heading(line) || is_ornament(line) || starts_label(line) {
         return false;
     }
     // A line of at least the usual wrap width was wrapped by an editor; a shorter one was ended by its author.
@@ -131,8 +167,23 @@ pub(super) fn without_marker(line: &str) -> &str {
     }
 }
 
+/// Whether `line` is a label that says nothing by itself: `Usage Guidance:`, `**Purpose:**`, `🎯 Purpose`.
+pub(super) fn is_label(line: &str) -> bool {
+    let line = line.trim();
+    let label = line.trim_start_matches(|c: char| is_symbol(c) || c.is_whitespace());
+    let is_marked = label.len() < line.len() && !label.ends_with(|c| NARROW_ENDS.contains(c));
+    let is_marked = is_marked || label.trim_end_matches(['*', '_']).ends_with(':');
+    let is_short = label.split_whitespace().count() <= MAX_LABEL;
+    is_marked && is_short && !starts_item(line) && without_introduction(label) == label
+}
+
+/// Emoji, arrows and the like.
+pub(super) fn is_symbol(c: char) -> bool {
+    matches!(c, '\u{200d}' | '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
+}
+
 /// `Args:`, `Error Responses:`, `400: Bad request`.
-fn is_label(line: &str) -> bool {
+fn starts_label(line: &str) -> bool {
     let Some((label, rest)) = line.split_once(':') else {
         return false;
     };
@@ -193,8 +244,11 @@ fn ends_here(passage: &str, at: usize, after: usize) -> bool {
         return true;
     };
     let only_one = after == at + 1;
+    let is_sign = passage[..at].ends_with(' ') && passage[at..].starts_with('.')
+        || next.is_ascii_punctuation() && !OPENING.contains(next);
     rest.starts_with(' ')
         && !next.is_lowercase()
+        && !is_sign
         && !(only_one && passage[at..].starts_with('.') && is_abbreviated(&passage[..at], next))
 }
 
@@ -236,6 +290,8 @@ fn joins(c: char) -> bool {
 const MAX_SENTENCE: usize = 300;
 /// Characters of a truncated text, `…` included.
 const MAX_TRUNCATED: usize = 200;
+/// Words of a label.
+const MAX_LABEL: usize = 3;
 /// A line with fewer characters was not broken by an editor.
 const WRAPPED: usize = 60;
 
@@ -243,8 +299,22 @@ const WRAPPED: usize = 60;
 const WIDE_ENDS: &str = "。！？｡．।॥။።";
 /// Terminators before a space.
 const NARROW_ENDS: &str = ".!?…؟۔։";
+/// Marks with which a sentence begins; others stand between the signs of a list such as `. * + ? ^`.
+const OPENING: &str = "\"'([{<`*_-#@$~";
 /// Marks that close after a terminator.
 const CLOSING: &str = "\"')]}”’»›*_`）」』】";
+/// Labels of what an item is for.
+const PURPOSES: [&str; 4] = ["description", "overview", "purpose", "summary"];
+/// Words before the colon of a list that can be left out with it.
+const INTRODUCTIONS: [&str; 7] = [
+    " by",
+    " e.g.",
+    " for example",
+    " including",
+    " such as",
+    " using",
+    " with",
+];
 const BRACKETS: [(char, char); 7] = [
     ('(', ')'),
     ('[', ']'),

@@ -4,6 +4,7 @@
 //! original and the compact input schema, which have to agree.
 
 mod essential;
+mod sections;
 
 use std::collections::BTreeSet;
 use std::fs;

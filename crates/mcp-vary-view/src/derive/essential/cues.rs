@@ -26,6 +26,33 @@ pub(super) const WARNINGS: &[&str] = &[
     "warning",
 ];
 
+/// What something is not for.
+pub(super) const LIMITS: &[&str] = &[
+    "limitation",
+    "limitations",
+    "limited to",
+    "not designed",
+    "not intended",
+    "not meant",
+    "not suitable",
+];
+
+/// From where something is counted or measured.
+pub(super) const POSITIONS: &[&str] = &[
+    "0-based",
+    "0-indexed",
+    "1-based",
+    "1-indexed",
+    "bottom-left",
+    "is the top",
+    "one-based",
+    "one-indexed",
+    "origin at",
+    "top-left",
+    "zero-based",
+    "zero-indexed",
+];
+
 /// What must hold for a call.
 pub(super) const CONDITIONS: &[&str] = &[
     "allowed",
@@ -83,7 +110,9 @@ pub(super) const SCHEMA_CONDITIONS: &[&str] = &[
     "also accepts",
     "cannot be",
     "for example",
+    "leave",
     "not",
+    "null",
     "otherwise",
     "provide",
     "set",
@@ -128,10 +157,6 @@ pub(super) const UNITS: &[&str] = &[
     "seconds",
     "usd",
     "weeks",
-    "1-based",
-    "0-based",
-    "zero-based",
-    "one-based",
 ];
 
 /// Formats of texts.
@@ -390,4 +415,5 @@ pub(super) const REFERENCES: &[&str] = &[
     "refer to",
     "for more details",
     "for more information",
+    "see",
 ];

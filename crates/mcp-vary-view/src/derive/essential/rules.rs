@@ -8,21 +8,18 @@ use std::borrow::Cow;
 use mcp_vary::json::Json;
 
 use super::cues::{
-    CONDITIONS, DEFAULTS, EMPTY, ENGLISH, FOREIGN, FORMATS, ITEM_CONDITIONS, PRAISE, REFERENCES,
-    RESULTS, SCHEMA_CONDITIONS, UNITS, WARNINGS,
+    CONDITIONS, DEFAULTS, EMPTY, ENGLISH, FOREIGN, FORMATS, ITEM_CONDITIONS, LIMITS, POSITIONS,
+    PRAISE, REFERENCES, RESULTS, SCHEMA_CONDITIONS, UNITS, WARNINGS,
 };
 use super::vocabulary::{Vocabulary, parts};
 
-/// What a sentence describes.
+/// What a description is about.
 #[derive(Debug)]
 pub(super) enum Place<'p> {
-    /// A tool, a prompt or a resource; the sentence is not its first.
-    Item,
+    /// A tool, a prompt or a resource. Its arguments can have these values.
+    Item { values: &'p [&'p str] },
     /// An argument, or a part of one.
-    Schema {
-        facts: &'p SchemaFacts<'p>,
-        is_first: bool,
-    },
+    Schema { facts: &'p SchemaFacts<'p> },
 }
 
 /// What a schema says without its description.
@@ -32,7 +29,7 @@ pub(crate) struct SchemaFacts<'s> {
     is_vague: bool,
     has_default: bool,
     /// The values that it lists.
-    values: Vec<&'s str>,
+    pub(in crate::derive) values: Vec<&'s str>,
     /// The words of these values.
     value_words: Vocabulary,
     /// Its numbers.
@@ -106,28 +103,73 @@ fn is_vague_type(name: &str) -> bool {
     ["string", "object", "array", "null"].contains(&name)
 }
 
-/// Whether a caller needs the sentence.
-pub(super) fn is_essential(sentence: &str, place: &Place<'_>, known: &Vocabulary) -> bool {
-    let phrase = Phrase::of(sentence);
-    if !is_understood(sentence, &phrase, known) {
-        return true;
-    }
-    if sentence.contains("://") && phrase.has(REFERENCES) {
-        return false;
-    }
-    match place {
-        Place::Item => of_item(sentence, &phrase, known),
-        Place::Schema { facts, is_first } => {
-            of_schema(sentence, &phrase, facts, known)
-                || *is_first
-                    && facts.is_vague
-                    && novel(sentence, &[known, &facts.value_words]) >= NOVEL
+/// What decides about the sentences of one description.
+pub(super) struct Rules<'r> {
+    place: Place<'r>,
+    /// The words that a reader has in view.
+    known: &'r Vocabulary,
+    /// Whether so many words are English that all of a description is, with its list items of one word. Those of
+    /// arguments are too short to tell.
+    is_english: bool,
+}
+
+impl<'r> Rules<'r> {
+    pub(super) fn new(place: Place<'r>, known: &'r Vocabulary, description: &str) -> Self {
+        let phrase = Phrase::of(description);
+        let english = phrase.terms().filter(|word| ENGLISH.contains(word)).count();
+        let is_english = english * ENGLISH_SHARE > phrase.terms().count();
+        Self {
+            is_english: is_english && matches!(place, Place::Item { .. }),
+            place,
+            known,
         }
+    }
+
+    /// Whether a caller needs the sentence.
+    pub(super) fn is_essential(&self, sentence: &str) -> bool {
+        let phrase = Phrase::of(sentence);
+        if sentence.contains("://") && phrase.has(REFERENCES) {
+            return false;
+        }
+        if !self.is_understood(sentence, &phrase) {
+            return true;
+        }
+        match self.place {
+            Place::Item { values } => {
+                values.contains(&term(sentence)) || of_item(sentence, &phrase, self.known)
+            }
+            Place::Schema { facts } => of_schema(sentence, &phrase, facts, self.known),
+        }
+    }
+
+    /// Whether the first sentence about an argument says what is meant by it, if its schema takes any text or object.
+    pub(super) fn says_what_is_meant(&self, sentence: &str) -> bool {
+        let Place::Schema { facts } = self.place else {
+            return false;
+        };
+        facts.is_vague && novel(sentence, &[self.known, &facts.value_words]) >= NOVEL
+    }
+
+    /// Whether the sentence is English, or has no words but those of the names around it.
+    fn is_understood(&self, sentence: &str, phrase: &Phrase) -> bool {
+        let is_foreign = sentence.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
+        let is_foreign = is_foreign || phrase.terms().any(|word| FOREIGN.contains(&word));
+        let is_english = || phrase.terms().any(|word| ENGLISH.contains(&word));
+        !is_foreign && (self.is_english || is_english() || novel(sentence, &[self.known]) == 0)
     }
 }
 
+/// What an item such as `"value": its meaning` explains.
+fn term(sentence: &str) -> &str {
+    let end = sentence.find(TERM_ENDS).unwrap_or(sentence.len());
+    sentence
+        .split_at(end)
+        .0
+        .trim_matches(|c: char| c.is_whitespace() || "\"'`*".contains(c))
+}
+
 fn of_item(sentence: &str, phrase: &Phrase, known: &Vocabulary) -> bool {
-    if phrase.has(WARNINGS) {
+    if phrase.has(WARNINGS) || phrase.has(LIMITS) || phrase.has(POSITIONS) {
         return true;
     }
     if phrase.starts(PRAISE) || phrase.starts(RESULTS) || is_status(sentence) {
@@ -135,19 +177,24 @@ fn of_item(sentence: &str, phrase: &Phrase, known: &Vocabulary) -> bool {
     }
     phrase.has(CONDITIONS)
         || phrase.has(ITEM_CONDITIONS)
+        || phrase.starts(&["when"])
+        || phrase.starts(DEFAULTS)
+        || has_long_name(sentence)
         || phrase.has(FORMATS)
         || identifiers(sentence).next().is_some()
         || literals(sentence).any(|literal| !known.has(literal))
 }
 
 fn of_schema(sentence: &str, phrase: &Phrase, facts: &SchemaFacts<'_>, known: &Vocabulary) -> bool {
-    if facts.has_default && phrase.starts(DEFAULTS) {
+    if facts.has_default && phrase.starts(DEFAULTS) && identifiers(sentence).next().is_none() {
         return false;
     }
     let lists = |literal: &str| facts.values.contains(&literal);
     let mentions = |value: &&str| value.len() > 2 && phrase.has(&[&value.to_lowercase()]);
     let meaning = facts.values.iter().any(mentions) || literals(sentence).any(lists);
     phrase.has(WARNINGS)
+        || phrase.has(LIMITS)
+        || phrase.has(POSITIONS)
         || phrase.has(CONDITIONS)
         || phrase.has(SCHEMA_CONDITIONS)
         || phrase.has(UNITS)
@@ -193,14 +240,6 @@ impl Phrase {
     }
 }
 
-/// Whether the sentence is English, or has no words but those of the names around it.
-fn is_understood(sentence: &str, phrase: &Phrase, known: &Vocabulary) -> bool {
-    let is_foreign = sentence.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
-    let is_foreign = is_foreign || phrase.terms().any(|word| FOREIGN.contains(&word));
-    let is_english = || phrase.terms().any(|word| ENGLISH.contains(&word));
-    !is_foreign && (is_english() || novel(sentence, &[known]) == 0)
-}
-
 /// How many words are neither in names around the sentence nor empty of meaning.
 fn novel(sentence: &str, known: &[&Vocabulary]) -> usize {
     let is_novel = |word: &String| {
@@ -243,6 +282,12 @@ fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Whether a sentence has a name such as `crm-list-contacts`. Words such as "up-to-date" are joined by short ones.
+fn has_long_name(sentence: &str) -> bool {
+    let mut words = sentence.split(|c: char| c != '-' && !c.is_alphanumeric());
+    words.any(|word| word.split('-').count() > 2 && word.split('-').all(|part| part.len() > 2))
+}
+
 /// The numbers of a sentence.
 fn numbers(sentence: &str) -> impl Iterator<Item = &str> {
     let parts = sentence.split(|c: char| !(c.is_ascii_digit() || c == '.'));
@@ -258,8 +303,12 @@ fn is_status(sentence: &str) -> bool {
 
 /// Vocabulary of a first sentence that say more than the names around it.
 const NOVEL: usize = 2;
+/// A description is English if one word of so many is.
+const ENGLISH_SHARE: usize = 8;
 /// Values and numbers of a schema with which sentences are compared.
 const MAX_VALUES: usize = 200;
 /// Branches of a choice whose values are read.
 const MAX_BRANCHES: usize = 100;
+/// What ends the term of a definition.
+const TERM_ENDS: [char; 4] = [':', '=', '–', '—'];
 const QUOTES: [char; 3] = ['"', '\'', '`'];

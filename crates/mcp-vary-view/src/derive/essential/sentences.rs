@@ -1,29 +1,50 @@
 //! The sentences and list items of a description.
 
 use crate::derive::sentence::{
-    end, is_heading, is_ornament, reads_on, starts_item, without_marker,
+    end, is_heading, is_ornament, is_symbol, reads_on, starts_item, without_marker,
 };
 
-/// The sentences of `text` in order, each on one line. Headings, code blocks, and sections about results and errors
-/// (`Returns:`) are left out.
-pub(super) fn sentences(text: &str) -> Vec<String> {
+/// A sentence or list item of a description.
+#[derive(Debug)]
+pub(super) struct Sentence {
+    /// On one line.
+    pub(super) text: String,
+    /// The position of the sentence without which this one cannot be understood: the line with a colon that introduces
+    /// a list, the item that a nested list belongs to, or the beginning of the same item.
+    pub(super) parent: Option<usize>,
+    /// Whether it begins a list item.
+    pub(super) is_item: bool,
+}
+
+impl Sentence {
+    /// Whether it ends with the colon of an introduction.
+    pub(super) fn introduces(&self) -> bool {
+        is_bare_label(&self.text)
+    }
+}
+
+/// The sentences of `text` in order. Headings, code blocks, and sections about results and errors (`Returns:`) are left
+/// out.
+pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     let mut reader = Reader::default();
     let mut in_code = false;
     let mut in_results = false;
-    for line in text.lines().map(str::trim) {
+    for written in text.lines() {
+        let line = written.trim();
         let is_fence = line.starts_with("```") || line.starts_with("~~~");
         in_code ^= is_fence;
-        if is_fence || in_code {
+        if is_fence || in_code || line.is_empty() {
+            in_results &= !line.is_empty();
             reader.end_passage();
-        } else if line.is_empty() || is_ornament(line) || is_heading(line) {
+        } else if is_ornament(line) || is_heading(line) {
             in_results = is_result_label(line.trim_start_matches('#'));
-            reader.end_passage();
+            reader.end_section();
         } else if is_result_label(line) {
             in_results = true;
-            reader.end_passage();
+            reader.end_section();
         } else if !in_results || is_bare_label(line) {
             in_results = false;
-            reader.add(line);
+            reader.add(line, written.len() - written.trim_start().len());
         }
     }
     reader.end_passage();
@@ -34,18 +55,27 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
 struct Reader<'t> {
     /// The lines so far that continue one another.
     passage: String,
+    /// Whether the passage is a list item, and its indentation.
+    is_item: bool,
+    indent: usize,
     last: &'t str,
-    sentences: Vec<String>,
+    /// What the next passage may belong to, outermost first: the positions of items, with their indentation, and of
+    /// introductions.
+    open: Vec<(Option<usize>, usize)>,
+    sentences: Vec<Sentence>,
 }
 
 impl<'t> Reader<'t> {
-    fn add(&mut self, line: &'t str) {
-        let is_labelled = self.last.trim_end_matches('*').ends_with(':') && !starts_item(line);
+    fn add(&mut self, line: &'t str, indent: usize) {
+        let is_labelled = is_bare_label(self.last) && !starts_item(line);
         if !self.passage.is_empty() && !is_labelled && !reads_on(self.last, line) {
             self.end_passage();
         }
         let words = match self.passage.is_empty() {
-            true => without_marker(line),
+            true => {
+                (self.is_item, self.indent) = (starts_item(line), indent);
+                without_marker(line)
+            }
             false => line,
         };
         for word in words.split_whitespace() {
@@ -59,6 +89,9 @@ impl<'t> Reader<'t> {
 
     fn end_passage(&mut self) {
         let passage = std::mem::take(&mut self.passage);
+        let first = self.sentences.len();
+        let is_item = self.is_item;
+        let parent = (!passage.is_empty()).then(|| self.parent()).flatten();
         let mut rest = passage.as_str();
         while !rest.is_empty() {
             let window = rest.split_at(rest.floor_char_boundary(WINDOW)).0;
@@ -68,17 +101,49 @@ impl<'t> Reader<'t> {
                 None => rest.len(),
             };
             let (sentence, after) = rest.split_at(whole.max(1));
-            self.sentences.push(sentence.to_owned());
+            let is_first = self.sentences.len() == first;
+            self.sentences.push(Sentence {
+                text: sentence.to_owned(),
+                parent: if is_item && !is_first {
+                    Some(first)
+                } else {
+                    parent
+                },
+                is_item: is_item && is_first,
+            });
             rest = after.trim_start();
         }
+        let last = self.sentences.last().filter(|_| !passage.is_empty());
+        match last {
+            Some(_) if is_item => self.open.push((Some(self.indent), first)),
+            Some(last) if last.introduces() => self.open.push((None, self.sentences.len() - 1)),
+            _ => {}
+        }
         self.last = "";
+    }
+
+    /// What the passage belongs to.
+    fn parent(&mut self) -> Option<usize> {
+        while let Some((indent, at)) = self.open.last() {
+            if indent.map_or(self.is_item, |indent| indent < self.indent) {
+                return Some(*at);
+            }
+            self.open.pop();
+        }
+        None
+    }
+
+    fn end_section(&mut self) {
+        self.end_passage();
+        self.open.clear();
     }
 }
 
 /// `Returns:`, `Error Responses:`, with or without text behind.
 fn is_result_label(line: &str) -> bool {
     let label = line.split_once(':').map_or(line, |(label, _)| label);
-    let label = label.trim_matches(|c: char| c == '*' || c.is_whitespace());
+    let is_mark = |c: char| c == '*' || c.is_whitespace() || is_symbol(c);
+    let label = label.trim_matches(is_mark);
     RESULT_LABELS.contains(&label.to_lowercase().as_str()) && (line.contains(':') || line == label)
 }
 

@@ -109,7 +109,7 @@ fn lines_read_on_only_where_they_were_wrapped() {
         ),
         ("Reads a file\n\nfrom disk.", "Reads a file"),
         ("Reads a file\r\n\r\nfrom disk.", "Reads a file"),
-        ("Does:\n- one\n- two", "Does:"),
+        ("Does:\n- one\n- two", "one"),
         ("Does\n  1. one\n  2. two", "Does"),
         ("Does a thing\n```\ncode. X\n```", "Does a thing"),
     ]);
