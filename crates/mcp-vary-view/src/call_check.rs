@@ -65,8 +65,8 @@ impl CallCheck {
         limited(errors)
     }
 
-    /// Adds what the schema rejects in arguments that `acceptance` refused: at least one error, unless texts are
-    /// accepted for the scalars that they spell.
+    /// Adds what the schema rejects in arguments that `acceptance` refused: at least one error, unless it accepts what
+    /// they mean.
     fn add_schema_errors(
         &self,
         arguments: &Arguments,
@@ -74,7 +74,7 @@ impl CallCheck {
         errors: &mut Vec<ArgumentError>,
     ) {
         match self.schema_verdict(upstream) {
-            Some(Verdict::AcceptedAsScalars) => return,
+            Some(Verdict::AcceptedAsMeant) => return,
             Some(Verdict::Rejected(found)) => {
                 let found = found.into_iter();
                 errors.extend(found.map(|error| arguments.in_view_names(error)));
@@ -94,9 +94,8 @@ impl CallCheck {
         let names = self.names.as_ref();
         Some(match self.argument_check {
             ArgumentCheck::Off => Verdict::Rejected(schema.errors(upstream)),
-            ArgumentCheck::On | ArgumentCheck::TypesOff => {
-                let text_for_scalars = self.argument_check == ArgumentCheck::TypesOff;
-                schema.verdict(upstream, MAX_REPORTED, text_for_scalars, |error| {
+            check @ (ArgumentCheck::On | ArgumentCheck::TypesOff) => {
+                schema.verdict(upstream, MAX_REPORTED, check, |error| {
                     call_error(error, names)
                 })
             }

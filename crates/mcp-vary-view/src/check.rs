@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use mcp_vary::ignored::for_display;
-use mcp_vary::json;
+use mcp_vary::json::{self, Json, JsonError};
 use serde_json::Value;
 
 pub(super) use self::acceptance::AcceptanceCheck;
@@ -18,6 +18,7 @@ pub(super) use self::compile::Format;
 pub use self::compile::MAX_CHECKED_VALUES;
 use self::compile::{MAX_TEXT, compile, has_too_many_values};
 use super::fault::{ArgumentError, truncated};
+use super::style::ArgumentCheck;
 
 /// Validates arguments against one schema.
 ///
@@ -26,7 +27,8 @@ use super::fault::{ArgumentError, truncated};
 /// References out of the schema are not followed. Patterns that backtrack too long are abandoned. The cost of a
 /// schema is computed in advance: arguments that nest deeper than can be checked in time are accepted, and the
 /// server decides. The same holds for arguments of more than [`MAX_CHECKED_VALUES`] values. Errors of large
-/// arguments have no details, since each branch of a choice copies the value that it rejects.
+/// arguments have no details, since each branch of a choice copies the value that it rejects. Arguments that parsers may
+/// read in different ways are rejected.
 #[derive(Debug)]
 pub(super) struct SchemaCheck {
     validator: Validator,
@@ -39,8 +41,9 @@ pub(super) struct SchemaCheck {
 pub(super) enum Verdict {
     /// It accepts them, or they cannot be checked against it.
     Accepted,
-    /// It accepts them once the texts in them that spell scalars are these scalars.
-    AcceptedAsScalars,
+    /// It accepts what they mean: without each `null` that it rejects for an optional property, and, if
+    /// [`ArgumentCheck::TypesOff`] says so, with the scalars that texts spell.
+    AcceptedAsMeant,
     /// It rejects them, with the errors that were described.
     Rejected(Vec<ArgumentError>),
 }
@@ -70,27 +73,27 @@ impl SchemaCheck {
     /// What the schema rejects in the arguments.
     pub(super) fn errors(&self, arguments: &str) -> Vec<ArgumentError> {
         let describe = |error: &ValidationError<'_>| Some(argument_error(error));
-        match self.verdict(arguments, MAX_REPORTED, false, describe) {
+        match self.verdict(arguments, MAX_REPORTED, ArgumentCheck::Off, describe) {
             Verdict::Rejected(errors) => errors,
-            Verdict::Accepted | Verdict::AcceptedAsScalars => Vec::new(),
+            Verdict::Accepted | Verdict::AcceptedAsMeant => Vec::new(),
         }
     }
 
     /// What the schema rejects in the arguments as `describe` says it: at most `most` errors, and the number of the
-    /// others. With `text_for_scalars`, a text is accepted where the number, boolean or `null` that it spells is.
+    /// others. Arguments that parsers may read in different ways are rejected whatever the schema says.
     pub(super) fn verdict(
         &self,
         arguments: &str,
         most: usize,
-        text_for_scalars: bool,
+        argument_check: ArgumentCheck,
         describe: impl Fn(&ValidationError<'_>) -> Option<ArgumentError>,
     ) -> Verdict {
         if has_too_many_values(arguments) {
             return Verdict::Accepted;
         }
-        // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
-        let Ok(mut value) = json::to_value(arguments) else {
-            return Verdict::Accepted;
+        let mut value = match readable_value(arguments) {
+            Ok(value) => value,
+            Err(error) => return Verdict::Rejected(vec![error]),
         };
         let Some(effort) = self.effort.get(depth(&value)) else {
             return Verdict::Accepted;
@@ -109,10 +112,10 @@ impl SchemaCheck {
                 actual: kind(&value),
             }]);
         }
-        if text_for_scalars {
-            self.replace_text_by_scalars(&mut value);
+        if argument_check != ArgumentCheck::Off {
+            self.replace_by_meaning(&mut value, argument_check == ArgumentCheck::TypesOff);
             if self.validator.is_valid(&value) {
-                return Verdict::AcceptedAsScalars;
+                return Verdict::AcceptedAsMeant;
             }
         }
         Verdict::Rejected(self.described_errors(&value, most, describe))
@@ -140,23 +143,101 @@ impl SchemaCheck {
         faults
     }
 
-    /// Replaces texts that the schema rejects by the scalars that they spell.
-    fn replace_text_by_scalars(&self, value: &mut Value) {
+    /// Removes each `null` that the schema rejects from its object: models whose schemas list every property as
+    /// required send it for one that they leave out. If the property is required, it is missing then. With
+    /// `text_for_scalars`, also replaces texts that the schema rejects by the scalars that they spell.
+    fn replace_by_meaning(&self, value: &mut Value, text_for_scalars: bool) {
         let errors = self.validator.iter_errors(value).take(MAX_COUNTED);
-        let scalar = |error: &ValidationError<'_>| {
+        let meaning = |error: &ValidationError<'_>| {
             let error = nearest_branch(error);
-            let text = error.instance().as_str()?.trim();
-            let lowercase = text.to_ascii_lowercase();
-            let spelled: Value = serde_json::from_str(&lowercase).ok()?;
-            let is_scalar = spelled.is_number() || spelled.is_boolean() || spelled.is_null();
-            is_scalar.then(|| (error.instance_path().as_str().to_owned(), spelled))
+            let path = error.instance_path().as_str();
+            let spelled = match error.instance().as_ref() {
+                Value::Null if is_named_property(error) => None,
+                Value::String(text) if text_for_scalars => Some(scalar(text)?),
+                _ => return None,
+            };
+            Some((path.to_owned(), spelled))
         };
-        let scalars: Vec<_> = errors.filter_map(|error| scalar(&error)).collect();
-        for (path, scalar) in scalars {
-            if let Some(text) = value.pointer_mut(&path) {
-                *text = scalar;
+        let meanings: Vec<_> = errors.filter_map(|error| meaning(&error)).collect();
+        for (path, meant) in meanings {
+            match meant {
+                Some(scalar) => {
+                    value
+                        .pointer_mut(&path)
+                        .into_iter()
+                        .for_each(|text| *text = scalar.clone());
+                }
+                None => remove_member(value, &path),
             }
         }
+    }
+}
+
+/// The number, boolean or `null` that a text spells.
+fn scalar(text: &str) -> Option<Value> {
+    let spelled: Value = serde_json::from_str(&text.trim().to_ascii_lowercase()).ok()?;
+    (!spelled.is_array() && !spelled.is_object() && !spelled.is_string()).then_some(spelled)
+}
+
+/// Whether the schema names the property that is wrong, so that it is not one of a map.
+fn is_named_property(error: &ValidationError<'_>) -> bool {
+    let path = error.instance_path().as_str();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let named = format!("/properties/{name}/");
+    error.evaluation_path().as_str().contains(&named)
+}
+
+/// Removes what is at `path` if it is a member of an object.
+fn remove_member(value: &mut Value, path: &str) {
+    if let Some((parent, name)) = path.rsplit_once('/')
+        && let Some(Value::Object(members)) = value.pointer_mut(parent)
+    {
+        members.remove(&name.replace("~1", "/").replace("~0", "~"));
+    }
+}
+
+/// The value, if every parser reads it alike: no object repeats a key, and `f64` can hold each number.
+fn readable_value(arguments: &str) -> Result<Value, ArgumentError> {
+    let read = Json::parse(arguments).map_err(|error| match error.duplicate_key() {
+        Some(key) => ArgumentError::DuplicateKey {
+            key: key.to_owned(),
+        },
+        None => unreadable(&error),
+    })?;
+    json::to_value(arguments).map_err(|error| match number_beyond_f64(&read, "") {
+        Some((path, number)) => ArgumentError::InvalidValue {
+            path: truncated(&path, MAX_TEXT),
+            expected: "a number that 64-bit floating point can hold".to_owned(),
+            actual: truncated(number, MAX_NAME),
+        },
+        None => unreadable(&error),
+    })
+}
+
+fn unreadable(error: &JsonError) -> ArgumentError {
+    ArgumentError::InvalidValue {
+        path: String::new(),
+        expected: "JSON that every parser reads alike".to_owned(),
+        actual: truncated(&for_display(&error.to_string()), MAX_TEXT),
+    }
+}
+
+/// The first number in `value` that `f64` cannot hold, with its pointer.
+fn number_beyond_f64<'v>(value: &'v Json<'_>, path: &str) -> Option<(String, &'v str)> {
+    match value {
+        Json::Number(number) => {
+            let is_finite = number.parse().is_ok_and(f64::is_finite);
+            (!is_finite).then(|| (path.to_owned(), number.as_ref()))
+        }
+        Json::Array(elements) => {
+            let mut elements = elements.iter().enumerate();
+            elements.find_map(|(at, it)| number_beyond_f64(it, &format!("{path}/{at}")))
+        }
+        Json::Object(members) => {
+            let mut members = members.iter();
+            members.find_map(|(key, it)| number_beyond_f64(it, &json::pointer(path, key)))
+        }
+        _ => None,
     }
 }
 

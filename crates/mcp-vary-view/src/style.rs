@@ -67,7 +67,9 @@ impl SchemaStyle {
 /// Whether the arguments of calls are checked against the server's own schema before they are sent.
 ///
 /// Besides what the schema rejects, an argument that it does not name is an error, unless the schema says which others
-/// it takes (`additionalProperties`, `patternProperties`) or has no `properties`.
+/// it takes (`additionalProperties`, `patternProperties`) or has no `properties`. A `null` that the schema rejects for an
+/// optional property counts as left out. What parsers may read in different ways is an error: a key that is given twice,
+/// at any depth, and a number beyond `f64`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]

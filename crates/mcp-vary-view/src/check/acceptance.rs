@@ -22,14 +22,14 @@ impl AcceptanceCheck {
         Ok(Self { validator, effort })
     }
 
-    /// Whether the schema accepts the arguments, or they cannot be checked against it.
+    /// Whether the schema accepts the arguments, or they cannot be checked against it. False if parsers may read them in
+    /// different ways.
     pub(in super::super) fn accepts(&self, arguments: &str) -> bool {
         if has_too_many_values(arguments) {
             return true;
         }
-        // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
         let Some(value) = BorrowedValue::read(arguments) else {
-            return true;
+            return false;
         };
         // A value that was read nests at most so deep. Its depth need not be found where all depths can be checked.
         let is_in_time = self.effort.len() > json::MAX_DEPTH || value.depth() < self.effort.len();

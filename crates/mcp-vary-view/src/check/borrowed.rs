@@ -27,11 +27,15 @@ pub(super) enum BorrowedValue<'t> {
 type Member<'t> = (Cow<'t, str>, BorrowedValue<'t>);
 
 impl<'t> BorrowedValue<'t> {
-    /// Reads what [`to_value`] reads, as it reads it: of members with the same name the last one counts.
+    /// Reads what [`to_value`] reads, as it reads it; `None` if an object repeats a key.
     pub(super) fn read(json: &'t str) -> Option<Self> {
         let read = serde_json::from_str(json);
-        // Repeated and reserved names are rare; everything else that fails here fails there as well.
-        read.ok().or_else(|| Some(Self::from(to_value(json).ok()?)))
+        // Reserved names are rare; everything else that fails here fails there as well.
+        let slowly = || {
+            mcp_vary::json::Json::parse(json).ok()?;
+            Some(Self::from(to_value(json).ok()?))
+        };
+        read.ok().or_else(slowly)
     }
 
     /// How many containers enclose the innermost value.

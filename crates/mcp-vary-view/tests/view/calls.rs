@@ -302,11 +302,10 @@ fn an_object_does_not_pass_as_the_value_in_its_text() {
                 &format!(r#"{{"query": "x", "limit": {object}}}"#),
                 &["`/limit`: expected an integer, got an object of 1 property"],
             );
-            // Of members with one key the last one counts, and no other parser has read the first.
             says(
                 &tool,
                 &format!(r#"{{"query": {{"a": 1, "a": {object}}}}}"#),
-                &["`/query`: expected a string, got an object of 1 property"],
+                &["the key \"a\" is given twice; give it once"],
             );
         }
         for object in objects_read_as(r#"{\"query\": \"x\"}"#) {
@@ -336,7 +335,7 @@ fn an_object_inside_of_an_argument_does_not_pass_as_the_value_in_its_text() {
         says(
             &tool,
             &format!(r#"{{"all": [{{"count": 1, "count": {object}}}]}}"#),
-            &["`/all/0/count`: expected an integer, got an object of 1 property"],
+            &["the key \"count\" is given twice; give it once"],
         );
     }
     for object in objects_read_as("[]") {
@@ -383,4 +382,95 @@ fn a_value_that_the_view_adds_and_the_server_does_not_take_is_refused() {
         r#"{"query": "x"}"#,
         &["the server does not accept a value that is fixed here; only the operator can change it"],
     );
+}
+
+/// What models send whose schemas list every argument as required, as those of OpenAI's strict mode do.
+#[test]
+fn a_null_counts_as_left_out_where_the_schema_rejects_it() {
+    let definition = r##"{"name": "plan", "inputSchema": {"type": "object", "properties": {
+        "to": {"type": "string"}, "via": {"$ref": "#/$defs/places"}, "mode": {"type": "string", "enum": ["foot", "car"]},
+        "note": {"type": ["string", "null"]}, "at": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        "stops": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "wait": {"type": "integer"}}, "required": ["name"]}},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}}
+    }, "required": ["to", "note"], "$defs": {"places": {"type": "array", "items": {"type": "string"}}}}}"##;
+    for check in [ArgumentCheck::On, ArgumentCheck::TypesOff] {
+        let tool = prepared(definition, &ToolOverride::default(), check);
+        let arguments = r#"{"to": "Bern", "note": null, "via": null, "mode" : null, "at": null, "stops": [{"name": "a", "wait": null}]}"#;
+        says(&tool, arguments, &[]);
+        says(
+            &tool,
+            r#"{"to": null, "note": null, "mode": "ship"}"#,
+            &[
+                "the argument `to` is missing",
+                "`/mode`: expected one of \"foot\", \"car\", got \"ship\"",
+            ],
+        );
+        says(
+            &tool,
+            r#"{"to": "Bern"}"#,
+            &["the argument `note` is missing"],
+        );
+        says(
+            &tool,
+            r#"{"to": "Bern", "note": null, "via": [null], "labels": {"a": null}}"#,
+            &[
+                "`/via/0`: expected a string, got null",
+                "`/labels/a`: expected a string, got null",
+            ],
+        );
+        says(
+            &tool,
+            r#"{"to": "Bern", "note": null, "stops": [{"name": null}]}"#,
+            &["`/stops/0`: expected the property \"name\", got nothing"],
+        );
+        says(
+            &tool,
+            r#"{"to": "Bern", "note": null, "from": null}"#,
+            &["there is no argument `from`; leave it out"],
+        );
+    }
+}
+
+#[test]
+fn arguments_that_parsers_read_in_different_ways_are_refused() {
+    let definition = r#"{"name": "put", "inputSchema": {"properties": {
+        "n": {"type": "number", "maximum": 10}, "o": {"properties": {"x": {"type": "integer"}}}
+    }}}"#;
+    for check in [ArgumentCheck::On, ArgumentCheck::TypesOff] {
+        let tool = prepared(definition, &ToolOverride::default(), check);
+        says(
+            &tool,
+            r#"{"n": 5, "o": {"x": "q", "x": 1}}"#,
+            &["the key \"x\" is given twice; give it once"],
+        );
+        says(
+            &tool,
+            r#"{"n": 5, "o": {"y": [{"a": {"k": 1, "\u006b": 1}}]}}"#,
+            &["the key \"k\" is given twice; give it once"],
+        );
+        let beyond = "expected a number that 64-bit floating point can hold";
+        says(
+            &tool,
+            r#"{"n": 1e400}"#,
+            &[&format!("`/n`: {beyond}, got 1e400")],
+        );
+        says(
+            &tool,
+            r#"{"o": {"a/b": [1, -1E+999]}, "n": 99}"#,
+            &[&format!("`/o/a~1b/1`: {beyond}, got -1E+999")],
+        );
+        says(
+            &tool,
+            r#"{"n": 1e-400, "o": {"y": 123456789012345678901234567890}}"#,
+            &[],
+        );
+        let [error] = &tool.arguments(r#"{"o": "\ud800"}"#).unwrap_err()[..] else {
+            panic!("one error");
+        };
+        let error = error.to_string();
+        assert!(
+            error.starts_with("expected JSON that every parser reads alike, got "),
+            "{error}"
+        );
+    }
 }

@@ -89,8 +89,8 @@ fn numbers_are_compared_by_value() {
     refuses(unsigned, &["18446744073709551615", "1e300"]);
     accepts(r#"{"multipleOf": 0.1}"#, &["0.3", "7"]);
     refuses(r#"{"multipleOf": 0.1}"#, &["0.35"]);
-    // A number beyond f64 cannot be read; the server decides.
-    accepts(r#"{"type": "string"}"#, &["1e999"]);
+    refuses("true", &["1e400", "-1e400", r#"{"a": [1e400]}"#]);
+    accepts("true", &["1e-400", "123456789012345678901234567890"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_object_is_an_object_whatever_its_keys() {
         );
         refuses(r#"{"type": "integer"}"#, &[&object, &escaped]);
         let nested = [&object, &escaped].map(|it| format!(r#"[{{"a": 1, "b": {it}}}]"#));
-        let twice = [&object, &escaped].map(|it| format!(r#"[{{"b": 1, "b": {it}}}]"#));
+        let twice = [&object, &escaped].map(|it| format!(r#"[{{"b": {it}, "b": 1}}]"#));
         let schema = r#"{"items": {"properties": {"b": {"type": "integer"}}}}"#;
         refuses(schema, &[&nested[0], &nested[1], &twice[0], &twice[1]]);
         let constant = format!(r#"{{"const": {object}}}"#);
@@ -124,8 +124,8 @@ fn texts_are_compared_as_what_they_spell() {
     let names = r#"{"propertyNames": {"maxLength": 2, "pattern": "^[a-z]+$"}}"#;
     accepts(names, &[r#"{"ab": 1, "c": {"DEF": 2}}"#]);
     refuses(names, &[r#"{"abc": 1}"#, r#"{"\u0041": 1}"#]);
-    // Half of a character cannot be read; the server decides.
-    accepts(r#"{"type": "integer"}"#, &[r#""\ud800""#]);
+    // Parsers disagree about half of a character.
+    refuses("true", &[r#""\ud800""#]);
 }
 
 #[test]
@@ -180,16 +180,16 @@ fn members_are_found_in_objects_of_all_sizes() {
 }
 
 #[test]
-fn of_members_with_one_name_the_last_one_counts() {
-    let schema = r#"{"properties": {"a": {"type": "string"}}, "maxProperties": 30}"#;
+fn an_object_that_repeats_a_key_is_refused() {
     let many: Vec<_> = (0..29).map(|at| format!(r#""m{at}": 1"#)).collect();
     let many = many.join(", ");
     for others in ["", &format!("{many}, ")] {
-        let members = |first: &str, last: &str| {
-            format!(r#"{{"a": {first}, {others}"a": 7, "\u0061": {last}}}"#)
-        };
-        accepts(schema, &[&members("1", r#""x""#)]);
-        refuses(schema, &[&members(r#""x""#, "1")]);
+        let repeated = format!(r#"{{"a": 1, {others}"\u0061": 1}}"#);
+        refuses(
+            "true",
+            &[&repeated, &format!(r#"[0, {{"b": {repeated}}}]"#)],
+        );
+        accepts("true", &[&repeated.replace("u0061", "u0062")]);
     }
 }
 
@@ -198,7 +198,7 @@ fn what_is_not_checked_is_accepted() {
     let string = r#"{"type": "string"}"#;
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     refuses(string, &[&nested(127)]);
-    accepts(string, &[&nested(200), "{", "", "[1,]"]);
+    refuses(string, &[&nested(200), "{", "", "[1,]"]);
     let recursive =
         r##"{"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}], "type": "array"}"##;
     let within = |depth: usize| nested(depth).replace("[]", "[1]");
