@@ -12,6 +12,10 @@ pub const MIN_UNITS: f64 = 100.0;
 /// The probability below which the shares of the arms are not by chance.
 const UNEVEN: f64 = 0.001;
 
+/// The probability below which a difference is declared before the clients are as many as needed. It is so small that
+/// looking often finds hardly more differences that do not exist (Haybittle and Peto).
+const EARLY: f64 = 0.001;
+
 /// The probability of an error that operators accept, for all comparisons of an experiment together.
 const LEVEL: f64 = 0.95;
 
@@ -35,7 +39,7 @@ pub struct Estimate {
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Too few clients took part to say anything.
+    /// Too few clients took part for a verdict. The interval of the difference says what they show or exclude already.
     #[non_exhaustive]
     TooFew {
         /// The clients of the smaller arm.
@@ -206,7 +210,7 @@ impl Setting {
             Ratio::of(&control.sums(metric))?,
             Ratio::of(&arm.sums(metric))?,
         );
-        let difference = Difference::between(&control, &arm, self.level);
+        let difference = Difference::between(&control, &arm, metric.is_share(), self.level);
         let effect = if metric.is_share() {
             self.effect
         } else {
@@ -243,10 +247,13 @@ impl Setting {
         if self.is_uneven {
             return Verdict::Uneven;
         }
-        if have < need {
+        // The comparisons share the error that is accepted.
+        let error = 1.0 - self.level;
+        let is_clear = have >= MIN_UNITS && difference.p < EARLY * error / (1.0 - LEVEL);
+        if have < need && !is_clear {
             return Verdict::TooFew { have, need };
         }
-        if difference.p >= 1.0 - self.level {
+        if difference.p >= error {
             return Verdict::NoDifference;
         }
         match (metric.better(), difference.value > 0.0) {

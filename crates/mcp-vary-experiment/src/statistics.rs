@@ -1,6 +1,7 @@
 //! Ratios of sums over clients, their variance, and tests of their differences.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
+use statrs::function::factorial::ln_factorial;
 
 use crate::totals::Sums;
 
@@ -67,17 +68,14 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// Welch's test: the variances of the arms may differ.
-    pub(crate) fn between(control: &Ratio, arm: &Ratio, level: f64) -> Self {
+    /// Welch's test: the variances of the arms may differ. Without any variance, Fisher's exact test.
+    pub(crate) fn between(control: &Ratio, arm: &Ratio, is_share: bool, level: f64) -> Self {
         let value = arm.value - control.value;
         let variance = control.variance + arm.variance;
         let part = |ratio: &Ratio| ratio.variance * ratio.variance / (ratio.units - 1.0);
         let parts = part(control) + part(arm);
         if variance <= 0.0 || parts <= 0.0 {
-            // Without any variance, a difference is as certain as the clients are many: nothing is known of it.
-            let interval = (value, value);
-            let p = 1.0;
-            return Self { value, interval, p };
+            return Self::without_variance(control, arm, is_share, level);
         }
         let freedom = variance * variance / parts;
         let error = variance.sqrt();
@@ -89,6 +87,46 @@ impl Difference {
             p: (2.0 * beyond.unwrap_or(0.5)).min(1.0),
         }
     }
+
+    /// The difference where all clients of an arm have the same value: that all calls of one arm fail and none of the
+    /// other, for example. The interval of a share is Newcombe's, of the intervals of both arms (Wilson).
+    fn without_variance(control: &Ratio, arm: &Ratio, is_share: bool, level: f64) -> Self {
+        let value = arm.value - control.value;
+        let (from, to) = match is_share {
+            true => {
+                let (least, most) = control.share_interval(level);
+                let (arm_least, arm_most) = arm.share_interval(level);
+                let below = (arm.value - arm_least).hypot(most - control.value);
+                let above = (arm_most - arm.value).hypot(control.value - least);
+                (value - below, value + above)
+            }
+            false => (value, value),
+        };
+        let p = match value == 0.0 {
+            true => 1.0,
+            false => probability_of_separation(control.units, arm.units),
+        };
+        Self {
+            value,
+            interval: (from, to),
+            p,
+        }
+    }
+}
+
+/// The probability that chance separates clients of two kinds as far as possible: all of one kind in one arm, all of the
+/// other in the other one (Fisher's exact test).
+fn probability_of_separation(control: f64, arm: f64) -> f64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of clients"
+    )]
+    let ln_factorial = |units: f64| ln_factorial(units.round() as u64);
+    let orders = ln_factorial(control + arm) - ln_factorial(control) - ln_factorial(arm);
+    // In arms of one size, the opposite is as improbable.
+    let ways = if control == arm { 2.0 } else { 1.0 };
+    (ways * (-orders).exp()).min(1.0)
 }
 
 /// How many clients each arm needs for a difference of `effect` to be found with probability `power`.
@@ -145,4 +183,72 @@ fn t_quantile(at: f64, freedom: f64) -> f64 {
         return normal_quantile(at);
     }
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-3, "{found}, not {expected}");
+    }
+
+    /// `units` clients with a call each, of which `x` failed.
+    fn sums(units: f64, x: f64) -> Sums {
+        Sums {
+            units,
+            n: units,
+            x,
+            nn: units,
+            xx: x,
+            nx: x,
+        }
+    }
+
+    fn difference(control: Sums, arm: Sums) -> Difference {
+        let [control, arm] = [control, arm].map(|sums| Ratio::of(&sums).unwrap());
+        Difference::between(&control, &arm, true, 0.95)
+    }
+
+    /// Quantiles of a table of Student's t.
+    #[test]
+    fn few_degrees_of_freedom_have_wide_intervals() {
+        is_near(t_quantile(0.975, 1.0), 12.706);
+        is_near(t_quantile(0.975, 10.0), 2.228);
+        is_near(t_quantile(0.975, 100.0), 1.984);
+        is_near(t_quantile(0.975, 1_000.0), 1.9623);
+        is_near(t_quantile(0.975, 1_001.0), 1.95996);
+        let ten = Ratio::of(&sums(10.0, 5.0)).unwrap();
+        let half = (0.25_f64 / 9.0).sqrt() * 2.2622;
+        is_near(ten.mean_interval(0.95).1, 0.5 + half);
+    }
+
+    #[test]
+    fn fewer_than_two_clients_have_no_variance() {
+        assert!(Ratio::of(&sums(0.0, 0.0)).is_none());
+        assert!(Ratio::of(&sums(1.0, 1.0)).is_none());
+        assert!(Ratio::of(&sums(1.9, 1.0)).is_none());
+        let two = Ratio::of(&sums(2.0, 1.0)).unwrap();
+        is_near(two.value, 0.5);
+        is_near(two.variance, 0.25);
+    }
+
+    #[test]
+    fn all_failures_of_one_arm_and_none_of_the_other_are_no_chance() {
+        // Of 20 orders of 3 and 3 clients, two separate them.
+        is_near(difference(sums(3.0, 0.0), sums(3.0, 3.0)).p, 0.1);
+        // Of 10 orders of 2 and 3 clients, one does.
+        is_near(difference(sums(2.0, 2.0), sums(3.0, 0.0)).p, 0.1);
+        let hundred = difference(sums(100.0, 0.0), sums(100.0, 100.0));
+        assert!(hundred.p < 1e-50, "{}", hundred.p);
+        is_near(hundred.value, 1.0);
+        // Each interval of Wilson has 3.7 points.
+        is_near(hundred.interval.0, 1.0 - 0.037_f64.hypot(0.037));
+        is_near(hundred.interval.1, 1.0);
+        let equal = difference(sums(100.0, 0.0), sums(80.0, 0.0));
+        is_near(equal.p, 1.0);
+        is_near(equal.interval.0, -0.037);
+        is_near(equal.interval.1, 0.0458);
+    }
 }

@@ -165,26 +165,94 @@ fn a_difference_of_50_to_55_percent_is_found_in_at_least_800_of_1000_experiments
     assert_eq!(count(&verdicts, |it| *it == Verdict::Better), 0);
 }
 
-/// 1,000 clients an arm find 50 → 55 % in six of ten cases: whatever they show, it is too early.
+/// 600 clients an arm find 50 → 55 % in four of ten cases: what they show may be chance, and is not declared.
 #[test]
 fn nothing_is_declared_before_there_are_enough_clients() {
     let control = Clients {
-        number: 1_000,
+        number: 600,
         calls: 1,
         rate: 0.5,
         spread: 0.0,
     };
     let treatment = Clients {
-        rate: 0.6,
+        rate: 0.55,
         ..control
     };
     let verdicts = verdicts(4, control, treatment);
-    assert_eq!(count(&verdicts, is_alarm), 0);
+    let declared = count(&verdicts, is_alarm);
+    assert!(declared <= 70, "{declared} of {RUNS}");
     let Some(Verdict::TooFew { have, need, .. }) = verdicts.first() else {
         panic!("{:?}", verdicts.first());
     };
-    assert_eq!(*have, 1_000.0);
+    assert_eq!(*have, 600.0);
     assert!((1_450.0..1_600.0).contains(need), "{need}");
+}
+
+/// 400 sessions show 10 against 30 % of failures long before they would show 5 points.
+#[test]
+fn a_difference_of_10_to_30_percent_is_found_with_200_clients_in_each_arm() {
+    let control = Clients {
+        number: 200,
+        calls: 5,
+        rate: 0.1,
+        spread: 0.1,
+    };
+    let treatment = Clients {
+        rate: 0.3,
+        ..control
+    };
+    let verdicts = verdicts(6, control, treatment);
+    let found = count(&verdicts, |it| *it == Verdict::Worse);
+    assert!(found >= 990, "{found} of {RUNS}");
+}
+
+/// Somebody looks after each hundred clients and takes the first verdict.
+#[test]
+fn looking_early_finds_few_differences_that_do_not_exist() {
+    let mut random = Random(7);
+    let hundred = Clients {
+        number: 100,
+        calls: 5,
+        rate: 0.3,
+        spread: 0.2,
+    };
+    let is_alarming = |_: &u32| {
+        let [mut one, mut other] = [Sums::default(); 2];
+        let looks = (0..10).map(|_| {
+            one = sum(one, simulated(&mut random, hundred));
+            other = sum(other, simulated(&mut random, hundred));
+            verdict(one, other)
+        });
+        let mut declared = looks.filter(|it| !matches!(it, Verdict::TooFew { .. }));
+        declared.next().is_some_and(|it| is_alarm(&it))
+    };
+    let alarms = (0..RUNS).filter(is_alarming).count();
+    assert!(alarms <= 65, "{alarms} of {RUNS}");
+}
+
+fn sum(one: Sums, other: Sums) -> Sums {
+    Sums {
+        units: one.units + other.units,
+        n: one.n + other.n,
+        x: one.x + other.x,
+        nn: one.nn + other.nn,
+        xx: one.xx + other.xx,
+        nx: one.nx + other.nx,
+    }
+}
+
+/// All calls of one arm fail, and none of the other.
+#[test]
+fn an_arm_that_always_fails_is_worse() {
+    let clients = |rate: f64| Clients {
+        number: 100,
+        calls: 1,
+        rate,
+        spread: 0.0,
+    };
+    let mut random = Random(8);
+    let [control, treatment] = [-1.0, 2.0].map(|rate| simulated(&mut random, clients(rate)));
+    assert_eq!(verdict(control, treatment), Verdict::Worse);
 }
 
 #[test]
