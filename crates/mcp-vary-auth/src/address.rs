@@ -299,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_may_escape_each_byte_of_the_longest_id() {
+        let parse = |id: String| VariantAddress::parse(&id);
+        let longest = parse("%61".repeat(128)).expect("128 bytes");
+        assert_eq!(longest.id.as_str(), "a".repeat(128));
+        assert_eq!(parse("%61".repeat(129)), None);
+        assert_eq!(parse(format!("{}a", "%61".repeat(128))), None);
+    }
+
+    #[test]
     fn a_public_url_is_what_clients_type() {
         for (text, error) in [
             ("https://mcp.example/mcp", PublicUrlError::Endpoint),
