@@ -1,5 +1,6 @@
 //! The status for operators: servers, uses of deprecated variants, rankings.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +12,9 @@ use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::client::ClientKind;
 use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, modern, tool, under};
+use mcp_vary_testkit::message::{hints, introduced, modern, tool, under};
 use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -344,4 +345,32 @@ async fn calls_are_counted_on_over_a_reload() {
     kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
         .await;
     assert_eq!(calls(&harness), [2, 0, 0]);
+}
+
+/// `resources` declares both lists of resources; many servers have only one.
+#[tokio::test]
+async fn a_server_without_templates_is_healthy() {
+    let answer = |seen: &ReceivedRequest| match seen.method() {
+        "initialize" => {
+            let capabilities = json!({"resources": {}});
+            Some(seen.answer(&introduced("plain", capabilities)))
+        }
+        "resources/list" => Some(seen.answer(&json!({"resources": []}))),
+        _ => None,
+    };
+    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::pool", Level::WARN);
+    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    for way in ClientKind::ALL {
+        let list = way
+            .ask(&harness, &json!({}), "resources/templates/list", json!({}))
+            .await;
+        assert_eq!(list["error"]["code"], -32601, "{way:?}: {list}");
+        let list = way
+            .ask(&harness, &json!({}), "resources/list", json!({}))
+            .await;
+        assert_eq!(list["result"]["resources"], json!([]), "{way:?}: {list}");
+    }
+    assert_eq!(log.take(), Vec::<String>::new());
+    let status = harness.gateway.status();
+    assert_eq!(status.servers[0].failed_lists, BTreeMap::new());
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_upstream::{UpstreamConnection, without_server};
@@ -164,6 +165,7 @@ impl ServerSource {
         });
         match &listing {
             Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
+            Err(failure) if is_absence(kind, failure) => debug!(server, list, "no such list"),
             Err(failure) => {
                 let error = without_server(failure.message(), server);
                 warn!(server, list, error, "list not read");
@@ -188,8 +190,10 @@ impl ServerSource {
             None => snapshot.expires_at.remove(&kind),
         };
         match &listing {
-            Ok(_) => drop(snapshot.read_errors.remove(&kind)),
-            Err(failure) => drop(snapshot.read_errors.insert(kind, failure.clone())),
+            Err(failure) if !is_absence(kind, failure) => {
+                drop(snapshot.read_errors.insert(kind, failure.clone()));
+            }
+            _ => drop(snapshot.read_errors.remove(&kind)),
         }
         let before = snapshot.listings.get(&kind);
         let changed = match (before, &listing) {
@@ -213,6 +217,11 @@ impl ServerSource {
         self.snapshot.store(Arc::new(snapshot));
         changed
     }
+}
+
+/// Whether a server only lacks the list. `resources` declares both lists of resources, and many servers have one.
+fn is_absence(kind: ListKind, failure: &RpcError) -> bool {
+    kind == ListKind::Templates && failure.code() == METHOD_NOT_FOUND
 }
 
 /// The time for which a list can be used without being read again: unlimited if the server announces changes; otherwise
