@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_vary::hints::VariantHints;
 use mcp_vary_base::io_error;
@@ -14,6 +14,7 @@ use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::{ConnectionState, without_server};
 use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::sync::oneshot;
 
 use crate::admin::AdminListener;
@@ -44,7 +45,10 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
     } = ServeConfig::from_args(&args, &log)?;
     // Clients are answered when the wait is over, even if some servers are not ready.
     let patience = config.start_wait;
-    let config = config.allow_empty_start(patience);
+    let mut config = config.allow_empty_start(patience);
+    for server in &mut config.servers {
+        server.era_wait = ERA_WAIT;
+    }
     let config = with_audit_log(config, &args, &said)?;
     let admin = match admin {
         Some(address) => Some(AdminListener::open(&address).await?),
@@ -193,6 +197,9 @@ impl ServedFile<'_> {
     }
 }
 
+/// How long processes wait for the era of the first client. Most need longer than that to start.
+const ERA_WAIT: Duration = Duration::from_millis(500);
+
 async fn on_http(
     (listen, config, admin): (&str, Config, Option<AdminListener>),
     said: &ConfigSource,
@@ -260,13 +267,22 @@ async fn on_stdio(
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
-    wait_until_ready(&gateway, stop).await?;
+    let (mut input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
+    let first_message = async {
+        if let Ok(message) = input.fill_buf().await {
+            gateway.expect_client(message);
+        }
+        std::future::pending::<Infallible>().await
+    };
+    tokio::select! {
+        ready = wait_until_ready(&gateway, stop) => ready?,
+        never = first_message => match never {},
+    }
     progress(&introduction(&gateway, said));
     log::servers_reported();
     if io::stdin().is_terminal() {
         progress(STDIO_HINT);
     }
-    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
     let mut serving = pin!(gateway.serve_stdio(input, output, until));

@@ -40,9 +40,7 @@ impl TargetSession {
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
         let config = match named {
-            ServerTarget::File(file) => {
-                file::with_full_start_wait(file.read()?.into_config(environment()?))
-            }
+            ServerTarget::File(file) => file.read()?.into_config(environment()?),
             ServerTarget::Url { url, headers } => {
                 Config::new(target::url(url, headers)?, environment()?)
             }
@@ -50,7 +48,7 @@ impl TargetSession {
                 Config::new(target::command(command)?, environment()?)
             }
         };
-        Self::connect(config, needed, stop).await
+        Self::connect(file::with_full_start_wait(config), needed, stop).await
     }
 
     async fn connect(

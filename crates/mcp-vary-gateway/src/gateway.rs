@@ -9,6 +9,9 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary_auth::refresh::FetchReason;
 use mcp_vary_upstream::ConnectError;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::revision::Era;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
@@ -104,6 +107,32 @@ impl Gateway {
         self.current().pool.publish().await;
         self.is_serving.store(true, Ordering::Release);
         self.serving.send_replace(true);
+    }
+
+    /// Reads the era of the first client from the start of its first message, which waits until clients are served. Servers
+    /// of both eras begin with it then, if they wait for it ([`UpstreamConfig::era_wait`]).
+    ///
+    /// [`UpstreamConfig::era_wait`]: mcp_vary_upstream::UpstreamConfig::era_wait
+    pub fn expect_client(&self, message: &[u8]) {
+        let line = message.split(|byte| *byte == b'\n').next();
+        let Ok((message, params)) = Message::read_with_params(line.unwrap_or_default()) else {
+            return;
+        };
+        let params = Params::of(&message, params);
+        match params.is_ok_and(|params| params.is_modern()) {
+            true => self.expect_era(Era::Modern),
+            false if message.method.as_deref() == Some("initialize") => {
+                self.expect_era(Era::Legacy)
+            }
+            false => {}
+        }
+    }
+
+    /// A client of `era` waits to be served.
+    pub(crate) fn expect_era(&self, era: Era) {
+        if !self.is_serving() {
+            self.current().pool.era_of_base(era);
+        }
     }
 
     /// Waits until clients are served.

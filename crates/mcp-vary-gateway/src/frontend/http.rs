@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -192,6 +192,9 @@ impl HttpConnection {
                             validation::check_chain(&head.headers, &gateway.current())
                     {
                         return Ok(in_flight.respond(rejected(rejection)));
+                    }
+                    if head.method == Method::POST {
+                        gateway.expect_era(validation::announced_era(&head.headers));
                     }
                     gateway.until_serving().await;
                 }

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use mcp_vary_wire::headers::VERSION;
+use mcp_vary_wire::revision::{Era, Revision};
 
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::listener::ListenerConfig;
@@ -21,6 +23,18 @@ fn rejection(status: StatusCode, reason: impl Into<String>) -> Rejection {
         status,
         reason: reason.into(),
     }
+}
+
+/// The era of the client whose request has these headers, which is not read yet.
+///
+/// > Clients MUST include the `MCP-Protocol-Version` header in all HTTP requests
+/// > (MCP 2026-07-28, basic/transports; `initialize` of earlier revisions has none)
+pub(super) fn announced_era(headers: &HeaderMap) -> Era {
+    let version = headers
+        .get(VERSION)
+        .and_then(|version| version.to_str().ok());
+    let revision = version.and_then(Revision::parse);
+    revision.map_or(Era::Legacy, Revision::era)
 }
 
 /// The names by which a request may address the gateway, and the origins of pages that may send it.

@@ -23,7 +23,7 @@ use super::class::CapabilityClass;
 use super::connections::ListFollower;
 use super::live_catalog;
 use super::observer::ConnectionObserver;
-use super::source::{READ_PAUSE, ServerSource};
+use super::source::{READ_PAUSE, ReadingPace, ServerSource};
 
 /// The clients that have lists of their own, or may soon.
 #[derive(Debug)]
@@ -222,7 +222,7 @@ impl DedicatedLists {
 
     async fn follow(self: &Arc<Self>) {
         let mut events = self.connection.events();
-        let mut pause = Instant::now();
+        let mut pace = ReadingPace::new();
         let Some(mut kinds) = announced(&mut events).await else {
             return;
         };
@@ -232,12 +232,12 @@ impl DedicatedLists {
             if let Some(client) = client {
                 self.all.add(client, self);
             }
-            tokio::time::sleep_until(pause).await;
+            pace.wait().await;
             kinds.extend(also_announced(&mut events));
             if let Some(source) = self.compare(&kinds).await {
                 break source;
             }
-            pause = Instant::now() + READ_PAUSE;
+            pace.note_reading();
             *self.compared.lock() = Some(Instant::now());
             // Under the lock, as in `suspect`. Requests do not wait for events of other kinds.
             let mut more = BTreeSet::new();

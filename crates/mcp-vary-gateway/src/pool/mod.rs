@@ -301,7 +301,7 @@ impl UpstreamPool {
     }
 
     /// The era of the clients of [`base`](Self::base). The first call fixes it.
-    fn era_of_base(&self, era: Era) -> Era {
+    pub(crate) fn era_of_base(&self, era: Era) -> Era {
         *self.base_era.era.get_or_init(|| {
             for server in &self.servers {
                 server.prefer_era(era);

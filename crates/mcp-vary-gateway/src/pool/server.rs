@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use http::HeaderValue;
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
@@ -31,6 +32,8 @@ pub(super) struct PooledServer {
     pub(super) concurrency: Arc<ConcurrencyLimit>,
     /// The known facts about the server, from all connections.
     pub(super) learned: Arc<ServerFacts>,
+    /// How long the first connection waits for the era of the first client.
+    era_wait: Duration,
     connections: Lock<ConnectionMap>,
 }
 
@@ -58,11 +61,13 @@ type ConnectionMap = BTreeMap<ConnectionKey, Weak<SupervisedConnection>>;
 
 impl PooledServer {
     pub(super) fn new(
-        config: UpstreamConfig,
+        mut config: UpstreamConfig,
         index: usize,
         concurrency: Arc<ConcurrencyLimit>,
     ) -> Self {
         Self {
+            // The clients of other connections are known when they are opened.
+            era_wait: std::mem::take(&mut config.era_wait),
             index,
             concurrency,
             learned: Arc::default(),
@@ -80,6 +85,7 @@ impl PooledServer {
         }
         let mut config = self.config.clone();
         config.legacy_first = era == Some(Era::Legacy);
+        config.era_wait = self.era_wait;
         if config.needs_claims() {
             config = config.for_client(None);
         }

@@ -4,6 +4,7 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 
 mod changes;
+mod pace;
 mod reading;
 mod undeclared;
 
@@ -21,6 +22,7 @@ use tracing::warn;
 
 pub(crate) use self::changes::{Changes, ResourceUpdates};
 use self::changes::{PendingChanges, also_received, received};
+pub(crate) use self::pace::ReadingPace;
 use self::undeclared::Requested;
 use super::connection_id::ConnectionId;
 use mcp_vary_catalog::listing::{ListKind, Listing};
@@ -353,8 +355,8 @@ impl ServerSource {
     /// Follows the connection and the server's announcements until it is closed. `changed` gets the lists and resources
     /// that changed.
     ///
-    /// A changed list is read at once. The next change is read after a pause, together with all that arrived meanwhile,
-    /// so that a server that announces without end costs little. Resource updates that arrive after a list change are
+    /// A changed list is read at once. After a few of them, the next change is read after a pause, together with all that
+    /// arrived meanwhile, so that a server that announces without end costs little. Resource updates that arrive after a list change are
     /// reported after it.
     pub(crate) async fn follow<F>(&self, changed: impl FnMut(Changes) -> F)
     where
@@ -388,7 +390,7 @@ impl ServerSource {
     ) where
         F: Future<Output = ()>,
     {
-        let mut pause = Instant::now();
+        let mut pace = ReadingPace::new();
         loop {
             let news = match next.take() {
                 Some(news) => Some(news),
@@ -399,7 +401,7 @@ impl ServerSource {
                         if let Some(changes) = self.revalidate().await {
                             changed(changes).await;
                         }
-                        pause = Instant::now() + READ_PAUSE;
+                        pace.note_reading();
                         continue;
                     }
                 },
@@ -415,14 +417,14 @@ impl ServerSource {
                 continue;
             }
             self.following.send_modify(|now| now.pending = true);
-            tokio::time::sleep_until(pause).await;
+            pace.wait().await;
             let news = also_received(&mut events, news);
             let lists = self.read_again(&news).await;
             let changes = Changes::found(lists, news);
             if !changes.is_none() {
                 changed(changes).await;
             }
-            pause = Instant::now() + READ_PAUSE;
+            pace.note_reading();
             self.following.send_modify(|now| {
                 now.pending = !events.is_empty();
                 now.late = false;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{introduced, modern, request, texts, tool};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
-use crate::support::{Harness, config, legacy_pipe, open_pipe};
+use crate::support::{Harness, config, legacy_pipe, open_pipe, serve};
 
 /// What one client that can be asked declares.
 fn askable() -> Value {
@@ -251,6 +251,52 @@ async fn the_eras_that_a_server_speaks_are_in_the_status() {
     assert_eq!(eras(), json!(["2026-07-28"]));
     legacy_pipe(&gateway, "2025-11-25", &json!({})).await;
     assert_eq!(eras(), json!(["2025-11-25", "2026-07-28"]));
+}
+
+/// A process of both eras whose first client is awaited longer than the test, and its gateway.
+async fn awaiting() -> (Processes, Arc<Gateway>) {
+    let server = Processes::of("both");
+    let mut config = server.config();
+    config.servers[0].era_wait = Duration::from_secs(3_600);
+    let gateway = Gateway::open(config).await;
+    (server, gateway)
+}
+
+/// What a process answers first decides its era: a connection in the other one would cost a second start.
+#[tokio::test]
+async fn the_first_client_decides_the_era_of_a_process_that_has_just_begun() {
+    let (server, gateway) = awaiting().await;
+    gateway.expect_client(
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n{",
+    );
+    let mut client = soon(legacy_pipe(&gateway, "2025-11-25", &json!({}))).await;
+    let call = request(json!(2), "tools/call", tool("era"));
+    assert_eq!(era(&client.ask(&call).await), "legacy");
+    assert_eq!(server.count("begins"), 1);
+
+    let (server, gateway) = awaiting().await;
+    let call = modern(json!(2), "tools/call", tool("era"), &json!({}));
+    gateway.expect_client(call.to_string().as_bytes());
+    assert_eq!(era(&soon(open_pipe(&gateway).ask(&call)).await), "modern");
+    assert_eq!((server.count("begins"), server.count("initialize")), (1, 0));
+}
+
+#[tokio::test]
+async fn the_first_client_over_http_decides_it_before_its_request_is_read() {
+    let (server, gateway) = awaiting().await;
+    let (address, _stop) = serve(&gateway).await;
+    let mut client = soon(LegacyClient::at(address, "2025-11-25", &json!({}))).await;
+    let answer = client.ask("tools/call", tool("era")).await.json();
+    assert_eq!(era(&answer), "legacy");
+    assert_eq!(server.count("begins"), 1);
+
+    let (server, gateway) = awaiting().await;
+    let (address, _stop) = serve(&gateway).await;
+    let call = modern(json!(2), "tools/call", tool("era"), &json!({}));
+    let mut http = RawHttp::connect(address).await;
+    let answer = soon(http.ask(&HttpRequest::modern(&call))).await;
+    assert_eq!(era(&answer.json()), "modern");
+    assert_eq!((server.count("begins"), server.count("initialize")), (1, 0));
 }
 
 /// A server of one era costs what it did: clients of both eras share its connections.
