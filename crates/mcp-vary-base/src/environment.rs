@@ -1,6 +1,6 @@
-//! The clock and the source of randomness, passed as arguments.
+//! The clock, the source of randomness and the environment variables, passed as arguments.
 
-/// The clock and the source of randomness.
+/// The clock, the source of randomness and the environment variables.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Environment {
@@ -8,13 +8,28 @@ pub struct Environment {
     pub now: fn() -> u64,
     /// Fills the bytes with cryptographic randomness.
     pub random: fn(&mut [u8]),
+    /// The environment variables that name proxies; none by default.
+    pub variables: Variables,
 }
+
+/// Reads an environment variable; `None` if it is not set.
+pub type Variables = fn(&str) -> Option<String>;
 
 impl Environment {
     /// The clock and the source of randomness that a gateway uses.
     #[must_use]
     pub const fn new(now: fn() -> u64, random: fn(&mut [u8])) -> Self {
-        Self { now, random }
+        Self {
+            now,
+            random,
+            variables: |_| None,
+        }
+    }
+
+    /// The same with these environment variables.
+    #[must_use]
+    pub const fn with_variables(self, variables: Variables) -> Self {
+        Self { variables, ..self }
     }
 
     /// A name of 32 hexadecimal digits that cannot be guessed.

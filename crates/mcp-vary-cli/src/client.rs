@@ -16,6 +16,7 @@ use mcp_vary_wire::handshake::Handshake;
 use serde_json::{Map, Value, json};
 
 use crate::args::ClientArgs;
+use crate::environment::variable;
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 use crate::suggestion;
@@ -135,6 +136,7 @@ impl Client {
         if let Some(name) = &persona.name {
             server = server.with_client_info(json!(name).to_string());
         }
+        server.variables = variable;
         Ok(Self {
             upstream: UpstreamConnection::connect(server).await?,
         })

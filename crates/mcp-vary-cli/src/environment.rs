@@ -15,7 +15,15 @@ use crate::failure::Failure;
 pub(crate) fn environment() -> Result<Environment, Failure> {
     getrandom::fill(&mut [0; 16])
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
-    Ok(Environment::new(now, random))
+    Ok(Environment::new(now, random).with_variables(variable))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment names the proxies"
+)]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The day in UTC.

@@ -20,6 +20,7 @@ mod frontend {
     mod log_floods;
     mod lookalikes;
     mod memory_bounds;
+    mod proxies;
     mod sessions;
     mod standalone_streams;
     mod stdio;

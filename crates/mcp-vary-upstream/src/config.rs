@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, Uri};
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::environment::Variables;
 use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
@@ -58,6 +59,10 @@ pub struct UpstreamConfig {
     /// Fills bytes with randomness, so that many gateways do not reconnect to a server at the same moment. The default
     /// is not random: pauses between attempts are then as long as they can be.
     pub fill_random: fn(&mut [u8]),
+    /// The environment variables that name proxies. The default has none.
+    pub variables: Variables,
+    /// The file of further authorities, in PEM, whose certificates are trusted.
+    pub ca: Option<PathBuf>,
     /// Counts dropped messages.
     pub counters: Arc<Counters>,
     /// The gateways in front of it.
@@ -131,6 +136,8 @@ impl UpstreamConfig {
             legacy_first: false,
             era_wait: Duration::ZERO,
             fill_random: |bytes| bytes.fill(u8::MAX),
+            variables: |_| None,
+            ca: None,
             counters: Arc::default(),
             chain: OutgoingChain::default(),
             loop_error: Arc::default(),
@@ -202,6 +209,7 @@ impl UpstreamConfig {
             is_dedicated,
             is_pooled,
             legacy_first,
+            ca,
             // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
             // Concerns the start alone.
@@ -209,6 +217,7 @@ impl UpstreamConfig {
             // Follows from the client of a connection.
             refusal: _,
             fill_random: _,
+            variables: _,
             counters: _,
             chain: _,
             loop_error: _,
@@ -228,6 +237,7 @@ impl UpstreamConfig {
             && *is_dedicated == other.is_dedicated
             && *is_pooled == other.is_pooled
             && *legacy_first == other.legacy_first
+            && *ca == other.ca
     }
 
     /// The same server with other limits.

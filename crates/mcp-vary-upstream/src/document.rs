@@ -4,12 +4,14 @@ use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use mcp_vary_base::environment::Variables;
 
+use crate::http::proxy::Proxy;
 use crate::http::tls;
 
 /// The time in which a connection must be made.
@@ -25,6 +27,9 @@ pub enum DocumentError {
     /// There is no TLS: the certificates of the system cannot be read.
     #[error("{0}")]
     Tls(String),
+    /// The environment names a proxy that cannot be used.
+    #[error("{0}")]
+    Proxy(String),
     /// No answer in time.
     #[error("there was no answer within {0:?}")]
     Timeout(Duration),
@@ -42,15 +47,20 @@ pub enum DocumentError {
     TooLarge(usize),
 }
 
-/// Fetches the document at `url`, of at most `limit` bytes, within `timeout`.
+/// Fetches the document at `url`, of at most `limit` bytes, within `timeout`, through the proxy that `variables` name.
 ///
 /// # Errors
 ///
 /// See [`DocumentError`]. Redirects are not followed.
-pub async fn fetch(url: &str, limit: usize, timeout: Duration) -> Result<Bytes, DocumentError> {
+pub async fn fetch(
+    url: &str,
+    limit: usize,
+    timeout: Duration,
+    variables: Variables,
+) -> Result<Bytes, DocumentError> {
     let mut request = Request::new(Full::default());
     *request.uri_mut() = url.parse().map_err(|_| DocumentError::Url)?;
-    send(request, limit, timeout).await
+    send(request, limit, timeout, variables).await
 }
 
 /// Posts `body`, JSON text, to `url`, with `authorization` if there is one. Returns the answer of at most `limit` bytes
@@ -64,7 +74,7 @@ pub async fn post_json(
     body: String,
     authorization: Option<&HeaderValue>,
     limit: usize,
-    timeout: Duration,
+    (timeout, variables): (Duration, Variables),
 ) -> Result<Bytes, DocumentError> {
     let mut request = Request::new(Full::from(body));
     *request.method_mut() = Method::POST;
@@ -74,7 +84,7 @@ pub async fn post_json(
     if let Some(authorization) = authorization {
         headers.insert(AUTHORIZATION, authorization.clone());
     }
-    send(request, limit, timeout).await
+    send(request, limit, timeout, variables).await
 }
 
 /// Sends `request`, and returns the answer of at most `limit` bytes that arrives within `timeout`.
@@ -82,8 +92,17 @@ async fn send(
     mut request: Request<Full<Bytes>>,
     limit: usize,
     timeout: Duration,
+    variables: Variables,
 ) -> Result<Bytes, DocumentError> {
-    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT).map_err(DocumentError::Tls)?;
+    let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy)?;
+    if let Some(authorization) = proxy.as_ref().and_then(Proxy::authorization) {
+        let headers = request.headers_mut();
+        headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+    }
+    let by_proxy = proxy.as_ref().map(Proxy::address);
+    let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
+    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, None, proxy);
+    let connector = connector.map_err(DocumentError::Tls)?;
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let accept = HeaderValue::from_static("application/json");
     request.headers_mut().insert(ACCEPT, accept);
@@ -111,9 +130,12 @@ async fn send(
 }
 
 /// The innermost cause, which says what is wrong, and what helps if that is known.
-fn failed(error: &(dyn Error + 'static)) -> DocumentError {
+fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
     let causes = std::iter::successors(Some(error), |&error| error.source());
-    let cause = causes.last().map(ToString::to_string).unwrap_or_default();
+    let mut cause = causes.last().map(ToString::to_string).unwrap_or_default();
+    if let Some(proxy) = proxy {
+        cause = format!("through the proxy {proxy}: {cause}");
+    }
     DocumentError::Connection(match tls::advice(error) {
         Some(advice) => format!("{cause}; {advice}"),
         None => cause,
@@ -122,6 +144,8 @@ fn failed(error: &(dyn Error + 'static)) -> DocumentError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
@@ -140,6 +164,7 @@ mod tests {
             &format!("http://{address}/keys"),
             10,
             Duration::from_secs(5),
+            |_| None,
         )
         .await
     }
@@ -168,7 +193,7 @@ mod tests {
         ] {
             assert_eq!(fetched(answer).await.unwrap_err().to_string(), expected);
         }
-        let elsewhere = fetch("ftp://a/", 10, Duration::from_secs(5)).await;
+        let elsewhere = fetch("ftp://a/", 10, Duration::from_secs(5), |_| None).await;
         let elsewhere = elsewhere.unwrap_err().to_string();
         assert_eq!(
             elsewhere,
@@ -177,10 +202,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_document_is_fetched_through_the_proxy_of_the_environment() {
+        static PROXY: OnceLock<String> = OnceLock::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        PROXY.set(format!("http://{address}")).unwrap();
+        let proxying = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut head = [0; 1024];
+            let length = socket.read(&mut head).await.unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+            socket.write_all(answer).await.unwrap();
+            String::from_utf8_lossy(&head[..length]).into_owned()
+        });
+        let variables: Variables = |name| {
+            let is_proxy = matches!(name, "HTTP_PROXY" | "HTTPS_PROXY");
+            is_proxy.then(|| PROXY.get().unwrap().clone())
+        };
+        let limit = Duration::from_secs(5);
+        let document = fetch("http://issuer.test/keys", 10, limit, variables).await;
+        assert_eq!(document.unwrap(), "{}");
+        let head = proxying.await.unwrap();
+        assert!(
+            head.starts_with("GET http://issuer.test/keys HTTP/1.1\r\n"),
+            "{head}"
+        );
+        let error = fetch("https://issuer.test/keys", 10, limit, variables).await;
+        let error = error.unwrap_err().to_string();
+        let expected = format!("through the proxy http://{address}: ");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+
+    #[tokio::test]
     async fn a_server_that_does_not_answer_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let error = fetch(&url, 10, Duration::from_millis(50))
+        let error = fetch(&url, 10, Duration::from_millis(50), |_| None)
             .await
             .unwrap_err();
         assert_eq!(error.to_string(), "there was no answer within 50ms");

@@ -25,6 +25,7 @@ pub(super) struct PartialServer {
     pub(super) kind: Option<Kind>,
     pub(super) url: Option<Uri>,
     pub(super) headers: Vec<(HeaderName, HeaderSource)>,
+    pub(super) ca: Option<PathBuf>,
     pub(super) limits: Limits,
     pub(super) isolation: Isolation,
     pub(super) retry: RetryPolicy,
@@ -76,6 +77,7 @@ impl PartialServer {
                 config.limits.connections = CONNECTIONS_OF_USERS;
             }
         }
+        config.ca = self.ca;
         config.retry = self.retry;
         config.variant = self.variant;
         config.passthrough = self.passthrough;
@@ -101,7 +103,7 @@ impl PartialServer {
                     }
                     return;
                 }
-                (true, false) => (Kind::Stdio, "command", &["headers"][..]),
+                (true, false) => (Kind::Stdio, "command", &["headers", "ca"][..]),
                 (false, true) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
             };
         if self.kind == Some(Kind::Sse) {

@@ -104,6 +104,22 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         takes: ValueKind::Duration(|draft| &mut draft.limits.connect),
     },
     KeySpec {
+        key: "ca",
+        about: "the file with certificates of further authorities, in PEM, that are trusted for `url` beside those of the system",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
+            draft.given.insert("ca");
+            draft.ca = reader.text(field).map(PathBuf::from);
+            if draft
+                .ca
+                .as_ref()
+                .is_some_and(|ca| ca.as_os_str().is_empty())
+            {
+                reader.report(field, "is empty", "write the path of a file");
+            }
+        }),
+    },
+    KeySpec {
         key: "ready-timeout",
         about: "how long a call waits for a free slot, or for a server that is starting",
         default: "10s",

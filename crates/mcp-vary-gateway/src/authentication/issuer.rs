@@ -10,6 +10,7 @@ use mcp_vary_auth::authenticator::Authenticator;
 use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
 use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
 use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
+use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
@@ -32,6 +33,8 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(super) struct IssuerClient {
     issuer: Issuer,
     source: KeySource,
+    /// The environment variables that name proxies.
+    variables: Variables,
     keys: Lock<IssuerKeys>,
     /// Whether a fetch is under way.
     is_fetching: watch::Sender<bool>,
@@ -64,10 +67,11 @@ enum FetchError {
 }
 
 impl IssuerClient {
-    pub(super) fn new(issuer: Issuer, source: KeySource) -> Self {
+    pub(super) fn new(issuer: Issuer, source: KeySource, variables: Variables) -> Self {
         Self {
             issuer,
             source,
+            variables,
             keys: Lock::default(),
             is_fetching: watch::Sender::new(false),
             started: Instant::now(),
@@ -119,7 +123,7 @@ impl IssuerClient {
     }
 
     async fn fetch(&self, authenticator: &Authenticator) {
-        let fetched = fetch_keys(&self.issuer, &self.source).await;
+        let fetched = fetch_keys(&self.issuer, &self.source, self.variables).await;
         let issuer = &self.issuer;
         match fetched {
             Ok(set) => {
@@ -152,19 +156,27 @@ impl IssuerClient {
     }
 }
 
-async fn fetch_keys(issuer: &Issuer, source: &KeySource) -> Result<KeySet, FetchError> {
+async fn fetch_keys(
+    issuer: &Issuer,
+    source: &KeySource,
+    variables: Variables,
+) -> Result<KeySet, FetchError> {
     match source {
-        KeySource::Discovery => key_set_at(&discover(issuer).await?).await,
-        KeySource::Url(url) => key_set_at(url).await,
+        KeySource::Discovery => {
+            let url = discover(issuer, variables).await?;
+            key_set_at(&url, variables).await
+        }
+        KeySource::Url(url) => key_set_at(url, variables).await,
         KeySource::File(path) => key_set_in(path).await,
     }
 }
 
 /// The URL of the key set, from the first metadata document that there is. A document of another issuer ends the search:
 /// somebody answers in its place.
-async fn discover(issuer: &Issuer) -> Result<String, FetchError> {
+async fn discover(issuer: &Issuer, variables: Variables) -> Result<String, FetchError> {
     for url in issuer.metadata_urls() {
-        let document = match document::fetch(&url, MAX_METADATA, DOCUMENT_TIMEOUT).await {
+        let fetching = document::fetch(&url, MAX_METADATA, DOCUMENT_TIMEOUT, variables);
+        let document = match fetching.await {
             Ok(document) => document,
             Err(DocumentError::Status(status)) if status.is_client_error() => continue,
             Err(error) => return Err(FetchError::Document { url, error }),
@@ -175,8 +187,8 @@ async fn discover(issuer: &Issuer) -> Result<String, FetchError> {
     Err(FetchError::NoMetadata)
 }
 
-async fn key_set_at(url: &str) -> Result<KeySet, FetchError> {
-    let document = document::fetch(url, MAX_KEY_SET, DOCUMENT_TIMEOUT).await;
+async fn key_set_at(url: &str, variables: Variables) -> Result<KeySet, FetchError> {
+    let document = document::fetch(url, MAX_KEY_SET, DOCUMENT_TIMEOUT, variables).await;
     let document = document.map_err(|error| FetchError::Document {
         url: url.to_owned(),
         error,

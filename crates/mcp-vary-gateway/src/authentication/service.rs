@@ -75,7 +75,10 @@ impl AuthenticationService {
             let mut known = known
                 .filter(|known| known.is_of(&trusted.issuer, source))
                 .map(Arc::clone);
-            let new = || Arc::new(IssuerClient::new(trusted.issuer.clone(), source.clone()));
+            let new = || {
+                let (issuer, variables) = (trusted.issuer.clone(), environment.variables);
+                Arc::new(IssuerClient::new(issuer, source.clone(), variables))
+            };
             let issuer = known.next().unwrap_or_else(new);
             issuer.set_refresh_interval(keys.refresh);
             issuer

@@ -8,6 +8,7 @@ use mcp_vary::json;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
 use mcp_vary_auth::refresh::FetchReason;
+use mcp_vary_base::environment::Variables;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::layout::Layout;
@@ -129,6 +130,7 @@ fn join_chain(config: &mut Config, services: &Services) -> ChainPosition {
     for server in &mut config.servers {
         server.chain = position.outgoing();
         server.fill_random = config.environment.random;
+        server.variables = config.environment.variables;
     }
     position
 }
@@ -156,8 +158,9 @@ fn offered_upstream(config: &mut Config, services: &Services) -> OfferedVariants
     upstream
 }
 
-fn background_tasks(services: &Services) -> BackgroundTasks {
+fn background_tasks(services: &Services, variables: Variables) -> BackgroundTasks {
     BackgroundTasks {
+        variables,
         tasks: services.background_tasks.clone(),
         shutdown: services.shutdown.clone(),
         audit: services.audit.clone(),
@@ -225,7 +228,10 @@ impl ConfigSnapshot {
             &config,
             (Arc::clone(&variant_set), upstream.unranked),
             rules,
-            (&pool, background_tasks(&services)),
+            (
+                &pool,
+                background_tasks(&services, config.environment.variables),
+            ),
             before.map(|before| &before.selector),
         );
         Self {

@@ -23,9 +23,9 @@ use tokio_rustls::client::TlsStream;
 
 use crate::support::{Harness, config, limits};
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(super) type Authority = CertifiedIssuer<'static, KeyPair>;
 
-fn authority() -> Authority {
+pub(super) fn authority() -> Authority {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
@@ -34,28 +34,32 @@ fn authority() -> Authority {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// A certificate for `localhost` and its key.
-struct Pair {
+/// A certificate and its key.
+pub(super) struct Pair {
     certificate: rcgen::Certificate,
     key: KeyPair,
 }
 
 impl Pair {
     fn of(authority: &Authority) -> Self {
+        Self::named(authority, "localhost")
+    }
+
+    pub(super) fn named(authority: &Authority, host: &str) -> Self {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, authority).unwrap();
         Self { certificate, key }
     }
 
-    fn write(&self, files: &TlsConfig) {
+    pub(super) fn write(&self, files: &TlsConfig) {
         std::fs::write(&files.certificate, self.certificate.pem()).unwrap();
         std::fs::write(&files.key, self.key.serialize_pem()).unwrap();
     }
 }
 
 /// Paths in a directory of this test.
-fn files(test: &str) -> TlsConfig {
+pub(super) fn files(test: &str) -> TlsConfig {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tls-{test}"));
     std::fs::create_dir_all(&directory).unwrap();
     TlsConfig {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use http::header::VIA;
+use http::header::{PROXY_AUTHORIZATION, VIA};
 use http::{HeaderMap, Uri};
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::handshake::Handshake;
@@ -15,7 +15,8 @@ use mcp_vary_wire::server_message;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::exchange::{Call, Exchange};
-use super::pool::Pool;
+use super::pool::{Connector, Pool};
+use super::proxy::Proxy;
 use super::session::Session;
 use super::{Connection, modern_headers, tls};
 use crate::config::{UpstreamConfig, origin};
@@ -35,16 +36,10 @@ pub(crate) async fn connect(
     events: &broadcast::Sender<Event>,
 ) -> Result<(Arc<Connection>, Handshake), ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let connector = tls::connector(url, config.limits.connect).map_err(|what| {
-        let server = Arc::clone(&server);
-        ConnectError::Handshake { server, what }
-    })?;
+    let (connector, proxy) = connector(config, url)?;
     let secrets = Secrets::of(&config.target);
     let (url, headers) = without_user(url, headers);
-    let mut configured = mark_sensitive(&headers);
-    if let Some(via) = config.chain.via() {
-        configured.append(VIA, via);
-    }
+    let configured = configured_headers(config, &headers, proxy.as_ref());
     let blank = Session::new(&configured, Revision::LATEST_MODERN, true, None, 0);
     let connection = Arc::new(Connection {
         server,
@@ -58,6 +53,7 @@ pub(crate) async fn connect(
         behind: config.chain.track_connection(),
         server_requests: Arc::default(),
         uri: url,
+        proxy: proxy.map(|proxy| proxy.address()),
         pool: Pool::new(connector),
         next_id: AtomicU64::new(1),
         session: ArcSwap::from_pointee(blank),
@@ -85,6 +81,38 @@ pub(crate) async fn connect(
     let hello = connection.run_handshake_in_time(opening).await?;
     let _ = connection.handshake.set(hello.clone());
     Ok((connection, hello))
+}
+
+/// The connector for the server at `url`, and the proxy on the way to it.
+fn connector(
+    config: &UpstreamConfig,
+    url: &Uri,
+) -> Result<(Connector, Option<Proxy>), ConnectError> {
+    let found = Proxy::find(url, config.variables).and_then(|proxy| {
+        let (limit, ca) = (config.limits.connect, config.ca.as_deref());
+        let connector = tls::connector(url, limit, ca, proxy.clone())?;
+        Ok((connector, proxy))
+    });
+    found.map_err(|what| ConnectError::Handshake {
+        server: config.name.as_str().into(),
+        what,
+    })
+}
+
+/// The headers of all requests: those of the configuration, and those for gateways and the proxy on the way.
+fn configured_headers(
+    config: &UpstreamConfig,
+    headers: &HeaderMap,
+    proxy: Option<&Proxy>,
+) -> HeaderMap {
+    let mut configured = mark_sensitive(headers);
+    if let Some(via) = config.chain.via() {
+        configured.append(VIA, via);
+    }
+    if let Some(authorization) = proxy.and_then(Proxy::authorization) {
+        configured.insert(PROXY_AUTHORIZATION, authorization.clone());
+    }
+    configured
 }
 
 /// `error` without the secrets that the server may have repeated.

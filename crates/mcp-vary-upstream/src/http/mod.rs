@@ -6,6 +6,7 @@ mod connect;
 mod exchange;
 pub(crate) mod get_stream;
 mod pool;
+pub(crate) mod proxy;
 mod recovery;
 mod response;
 mod session;
@@ -67,6 +68,8 @@ pub(super) struct Connection {
     behind: ConnectionGateways,
     server_requests: Arc<ServerRequests>,
     uri: Uri,
+    /// The address of the proxy on the way to it.
+    proxy: Option<String>,
     pool: Pool,
     next_id: AtomicU64,
     session: ArcSwap<Session>,
@@ -301,6 +304,9 @@ impl Connection {
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> UpstreamError {
         let mut reason = format!("{}: {}", endpoint(&self.uri), root_cause(error));
+        if let Some(proxy) = &self.proxy {
+            reason = format!("through the proxy {proxy}: {reason}");
+        }
         if let Some(advice) = tls::advice(error) {
             reason = format!("{reason}; {advice}");
         }

@@ -9,10 +9,11 @@ use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::ResponseFuture;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-type Connector = HttpsConnector<HttpConnector>;
+use super::proxy::ProxyConnector;
+
+pub(super) type Connector = HttpsConnector<ProxyConnector>;
 type Sockets = Client<Connector, Full<Bytes>>;
 
 /// The sockets to one endpoint.

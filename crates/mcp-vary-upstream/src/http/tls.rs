@@ -2,28 +2,38 @@
 
 use std::error::Error;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::Uri;
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use mcp_vary_base::io_error;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::{CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, RootCertStore};
 
+use super::proxy::{Proxy, ProxyConnector};
 use crate::config::origin;
 
-/// The connector for `url`, or why there is none.
+/// The connector for `url`, which trusts the authorities in the file `ca`, too; or why there is none.
 pub(crate) fn connector(
     url: &Uri,
     connect: Duration,
-) -> Result<HttpsConnector<HttpConnector>, String> {
+    ca: Option<&Path>,
+    proxy: Option<Proxy>,
+) -> Result<HttpsConnector<ProxyConnector>, String> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(connect));
     http.set_keepalive(Some(KEEPALIVE));
     let tls = match (url.scheme_str(), url.host()) {
-        (Some("https"), Some(_)) => believing_the_system()?,
+        (Some("https"), Some(_)) => match ca {
+            Some(ca) => believing_also(ca)?,
+            None => believing_the_system()?,
+        },
         (Some("http"), Some(_)) => believing_nobody()?,
         _ => {
             return Err(format!(
@@ -33,7 +43,8 @@ pub(crate) fn connector(
         }
     };
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
-    Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+    let builder = builder.https_or_http().enable_http1();
+    Ok(builder.wrap_connector(ProxyConnector { http, proxy }))
 }
 
 /// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once, since
@@ -51,6 +62,28 @@ fn believing_the_system() -> Result<ClientConfig, String> {
     })?;
     let config = believing.with_no_client_auth();
     Ok(SYSTEM.get_or_init(|| config).clone())
+}
+
+/// The certificates of the system, and those in the file `ca`.
+fn believing_also(ca: &Path) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    // Servers with certificates of public authorities are of no interest here.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let unusable = |why: String| format!("`ca`: {} {why}", ca.display());
+    let text = std::fs::read(ca)
+        .map_err(|error| unusable(format!("cannot be read: {}", io_error::describe(&error))))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.unwrap_or_default();
+    if certificates.is_empty() {
+        return Err(unusable("has no certificate in PEM".to_owned()));
+    }
+    for certificate in certificates {
+        let added = roots.add(certificate);
+        added.map_err(|error| unusable(format!("cannot be used: {error}")))?;
+    }
+    Ok(builder()?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
 }
 
 /// For addresses without TLS.
@@ -72,7 +105,7 @@ pub(crate) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     match why {
         rustls::Error::InvalidCertificate(why) => match why {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-                "nobody that this machine trusts has signed it; name the file of its authority's certificate in SSL_CERT_FILE",
+                "nobody that this machine trusts has signed it; name the file of its authority's certificate in SSL_CERT_FILE, or for one server in `ca`",
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Some("reach the server by a name that its certificate is for")

@@ -2,6 +2,7 @@
 
 use mcp_vary::rank::model::{AnswerError, INSTRUCTIONS, MAX_ANSWER, answer_schema, parse_answer};
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::environment::Variables;
 use mcp_vary_upstream::document::{self, DocumentError};
 use serde_json::{Value, json};
 
@@ -50,6 +51,7 @@ pub(super) async fn ask(
     config: &ModelRankingConfig,
     question: &str,
     offered: &[VariantId],
+    variables: Variables,
 ) -> Result<Vec<VariantId>, AskError> {
     let schema = json!({"name": "ranking", "strict": true, "schema": answer_schema(offered)});
     let body = json!({
@@ -65,7 +67,7 @@ pub(super) async fn ask(
         body.to_string(),
         config.authorization(),
         MAX_RESPONSE,
-        config.timeout,
+        (config.timeout, variables),
     );
     let response: Value =
         serde_json::from_slice(&response.await?).map_err(|_| AskError::NotACompletion)?;

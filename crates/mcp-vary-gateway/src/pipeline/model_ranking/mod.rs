@@ -18,6 +18,7 @@ use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, Reordering, question};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{self as audit, LongText, Text};
+use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
@@ -55,6 +56,8 @@ pub(crate) struct ModelRanking {
 pub(crate) struct BackgroundTasks {
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: CancellationToken,
+    /// The environment variables that name proxies.
+    pub(crate) variables: Variables,
     /// The audit log, if there is one.
     pub(crate) audit: Option<Arc<AuditService>>,
 }
@@ -319,7 +322,13 @@ impl ModelRanking {
         question: &str,
     ) -> Result<(RankedByEra, Vec<VariantId>), AskError> {
         let visible = request.visible.as_deref();
-        let order = endpoint::ask(&self.config, question, &request.offered).await?;
+        let order = endpoint::ask(
+            &self.config,
+            question,
+            &request.offered,
+            self.background.variables,
+        )
+        .await?;
         let ranked = RankedByEra::new(|scope| {
             let ranked = self
                 .rankings

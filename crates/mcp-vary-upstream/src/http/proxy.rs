@@ -1,0 +1,255 @@
+//! The proxy on the way to a server, as `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name it.
+
+use std::error::Error;
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioIo;
+use mcp_vary_base::environment::Variables;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use crate::config::origin;
+
+/// The proxy on the way to one address.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    intercept: Intercept,
+    /// Whether it opens a tunnel with `CONNECT`, rather than forwarding each request.
+    is_tunnel: bool,
+}
+
+impl Proxy {
+    /// The proxy to `url` by the `variables` of the environment; `None` without one. No proxy leads to this machine.
+    ///
+    /// # Errors
+    ///
+    /// When the variable is not the URL of a proxy. The error does not contain it, since it may have a password.
+    pub(crate) fn find(url: &Uri, variables: Variables) -> Result<Option<Self>, String> {
+        let is_tunnel = url.scheme_str() == Some("https");
+        let names = match is_tunnel {
+            true => ["HTTPS_PROXY", "https_proxy"],
+            false => ["HTTP_PROXY", "http_proxy"],
+        };
+        let read = |name: &'static str| {
+            let value = variables(name).filter(|value| !value.trim().is_empty());
+            value.map(|value| (name, value.trim().to_owned()))
+        };
+        let Some((name, mut proxy)) = names.into_iter().find_map(read) else {
+            return Ok(None);
+        };
+        if url.host().is_none_or(is_loopback) {
+            return Ok(None);
+        }
+        if !proxy.contains("://") {
+            proxy.insert_str(0, "http://");
+        }
+        let no = ["NO_PROXY", "no_proxy"].into_iter().find_map(read);
+        let no = no.map(|(_, no)| no).unwrap_or_default();
+        if Matcher::builder()
+            .all("http://a")
+            .no(no)
+            .build()
+            .intercept(url)
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let intercept = Matcher::builder().all(proxy).build().intercept(url);
+        let intercept = intercept.filter(|it| it.uri().scheme_str() == Some("http"));
+        let intercept = intercept.ok_or_else(|| {
+            format!(
+                "`{name}` is not the URL of a proxy that Vary can use; write `http://HOST:PORT`, or name `{}` in `NO_PROXY`",
+                url.host().unwrap_or_default()
+            )
+        })?;
+        Ok(Some(Self {
+            intercept,
+            is_tunnel,
+        }))
+    }
+
+    /// Its address, without user and password.
+    pub(crate) fn address(&self) -> String {
+        origin(self.intercept.uri())
+    }
+
+    /// The value of `Proxy-Authorization` for requests that it forwards. In a tunnel, the server would get it.
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
+        let authorization = self.intercept.basic_auth();
+        authorization.filter(|_| !self.is_tunnel)
+    }
+}
+
+/// Whether `host` is this machine.
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_address = host
+        .parse()
+        .is_ok_and(|address: IpAddr| address.is_loopback());
+    is_address || host == "localhost" || host.ends_with(".localhost")
+}
+
+/// Opens connections to one server, through a proxy if there is one.
+#[derive(Clone, Debug)]
+pub(crate) struct ProxyConnector {
+    pub(super) http: HttpConnector,
+    pub(super) proxy: Option<Proxy>,
+}
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+impl Service<Uri> for ProxyConnector {
+    type Response = Socket;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Socket, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.http.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, url: Uri) -> Self::Future {
+        let (mut http, proxy) = (self.http.clone(), self.proxy.clone());
+        Box::pin(async move {
+            let is_forwarded = proxy.as_ref().is_some_and(|proxy| !proxy.is_tunnel);
+            let stream = match proxy {
+                None => http.call(url).await?,
+                Some(Proxy {
+                    intercept,
+                    is_tunnel: true,
+                }) => {
+                    let mut tunnel = Tunnel::new(intercept.uri().clone(), http);
+                    if let Some(authorization) = intercept.basic_auth() {
+                        tunnel = tunnel.with_auth(authorization.clone());
+                    }
+                    tunnel.call(url).await?
+                }
+                Some(proxy) => http.call(proxy.intercept.uri().clone()).await?,
+            };
+            Ok(Socket {
+                stream,
+                is_forwarded,
+            })
+        })
+    }
+}
+
+/// A connection to a server, or to the proxy that forwards requests to it.
+pub(crate) struct Socket {
+    stream: TokioIo<TcpStream>,
+    is_forwarded: bool,
+}
+
+impl Connection for Socket {
+    fn connected(&self) -> Connected {
+        // Requests name the whole URL then.
+        self.stream.connected().proxy(self.is_forwarded)
+    }
+}
+
+impl Read for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The proxy to `url`: `direct`, its address, or why there is none.
+    fn proxy_to(url: &'static str, variables: Variables) -> String {
+        match Proxy::find(&Uri::from_static(url), variables) {
+            Ok(Some(proxy)) => proxy.address(),
+            Ok(None) => "direct".to_owned(),
+            Err(why) => why,
+        }
+    }
+
+    fn company(name: &str) -> Option<String> {
+        let value = match name {
+            "HTTPS_PROXY" => "http://ann:pw@secure.example:3128",
+            "http_proxy" => "plain.example:80",
+            "NO_PROXY" => "internal.example, 10.0.0.0/8",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
+
+    #[test]
+    fn the_environment_names_the_proxy_to_a_server() {
+        for (url, expected) in [
+            ("https://a.example/mcp", "http://secure.example:3128"),
+            ("http://a.example/mcp", "http://plain.example:80"),
+            ("https://internal.example/mcp", "direct"),
+            ("https://deep.internal.example/mcp", "direct"),
+            ("http://10.1.2.3/mcp", "direct"),
+            ("http://localhost:80/mcp", "direct"),
+            ("http://127.0.0.1/mcp", "direct"),
+            ("http://[::1]/mcp", "direct"),
+        ] {
+            assert_eq!(proxy_to(url, company), expected, "{url}");
+        }
+        assert_eq!(proxy_to("https://a.example/", |_| None), "direct");
+        assert_eq!(
+            proxy_to("https://a.example/", |_| Some(String::new())),
+            "direct"
+        );
+    }
+
+    #[test]
+    fn what_is_not_the_url_of_a_proxy_is_named_without_its_value() {
+        for variables in [
+            (|name| (name != "NO_PROXY").then(|| "socks5://ann:pw@a".to_owned())) as Variables,
+            |name| (name != "NO_PROXY").then(|| "https://ann:pw@a".to_owned()),
+            |name| (name != "NO_PROXY").then(|| "http://ann:p w@a".to_owned()),
+        ] {
+            assert_eq!(
+                proxy_to("https://a.example/", variables),
+                "`HTTPS_PROXY` is not the URL of a proxy that Vary can use; write `http://HOST:PORT`, or name `a.example` in `NO_PROXY`"
+            );
+        }
+    }
+}
