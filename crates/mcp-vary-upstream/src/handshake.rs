@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::error_code::{HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
-use mcp_vary::json::{Members, elements, string};
-use mcp_vary_wire::handshake::Handshake;
+use mcp_vary::json::{Members, edit, elements, string};
+use mcp_vary_wire::handshake::{Handshake, MAX_HANDSHAKE, bound_variants};
 use mcp_vary_wire::meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info,
 };
@@ -192,6 +192,12 @@ fn read_handshake(
     result: &str,
     members: &Members<'_>,
 ) -> Result<Handshake, ConnectError> {
+    if result.len() > MAX_HANDSHAKE {
+        return Err(ConnectError::Handshake {
+            server: Arc::clone(server),
+            what: format!("its answer to the handshake has more than {MAX_HANDSHAKE} bytes"),
+        });
+    }
     let object = |text: &&str| text.starts_with('{');
     let Some(capabilities) = members.get("capabilities").filter(object) else {
         return Err(handshake_error(
@@ -200,6 +206,7 @@ fn read_handshake(
             result,
         ));
     };
+    let cut = bound_variants(capabilities);
     let meta = members
         .get("_meta")
         .and_then(|meta| Members::parse(meta).ok());
@@ -208,9 +215,13 @@ fn read_handshake(
     let instructions = members.get("instructions");
     Ok(Handshake {
         revision,
-        result: result.to_owned(),
+        result: match &cut {
+            Some(cut) => edit::set(result, "capabilities", cut).into_owned(),
+            None => result.to_owned(),
+        },
         server_info: server_info.map(str::to_owned),
-        capabilities: capabilities.to_owned(),
+        has_cut_variants: cut.is_some(),
+        capabilities: cut.unwrap_or_else(|| capabilities.to_owned()),
         instructions: instructions
             .filter(|text| text.starts_with('"'))
             .map(str::to_owned),
@@ -295,6 +306,8 @@ pub(super) fn is_modern_error(error: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary::extension::SERVER_VARIANTS;
+
     use super::*;
 
     fn answer(text: &str) -> Answer {
@@ -392,6 +405,38 @@ mod tests {
         initializes(
             r#"{"id":1,"error":{"code":-32603,"message":"\u001b[2J"}}"#,
             r#"refused `initialize` with `{"code":-32603,"message":"\u001b[2J"}`"#,
+        );
+    }
+
+    #[test]
+    fn a_handshake_has_a_bounded_size() {
+        let offering = |variants: usize, length: usize| {
+            let description = "x".repeat(length);
+            let variants: Vec<_> = (0..variants)
+                .map(|at| format!(r#"{{"id":"v{at}","description":"{description}"}}"#))
+                .collect();
+            let settings = format!(r#"{{"availableVariants":[{}]}}"#, variants.join(","));
+            let capabilities = format!(r#"{{"extensions":{{"{SERVER_VARIANTS}":{settings}}}}}"#);
+            format!(
+                r#"{{"id":1,"result":{{"supportedVersions":["2026-07-28"],"capabilities":{capabilities}}}}}"#
+            )
+        };
+        let Ok(Discovered::Modern(few)) = read_discover(&"x".into(), &answer(&offering(3, 10)))
+        else {
+            panic!("not modern");
+        };
+        assert!(!few.has_cut_variants && offering(3, 10).contains(&few.result));
+        let Ok(Discovered::Modern(many)) =
+            read_discover(&"x".into(), &answer(&offering(200, 5000)))
+        else {
+            panic!("not modern");
+        };
+        assert!(many.has_cut_variants && many.result.contains(&many.capabilities));
+        assert_eq!(many.offered_variants().len(), 32);
+        assert!(many.result.len() < 40_000, "{}", many.result.len());
+        discovers(
+            &offering(40, 100_000),
+            "its answer to the handshake has more than 1048576 bytes",
         );
     }
 

@@ -30,6 +30,8 @@ pub struct ServerFacts {
     is_modern: AtomicBool,
     is_modern_only: AtomicBool,
     undeclared: Arc<UndeclaredMethods>,
+    /// Whether it was logged that the server declares more of its variants than is kept.
+    has_cut_variants: AtomicBool,
     /// Locked while the gateway requests a list that the server does not declare; by method.
     probes: Lock<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -163,6 +165,11 @@ impl ServerFacts {
         is_known && facts.era(era).support == Support::Unknown
     }
 
+    /// Records that the server declares more of its variants than is kept. Returns whether that is new.
+    pub(super) fn note_cut_variants(&self) -> bool {
+        !self.has_cut_variants.swap(true, Ordering::Relaxed)
+    }
+
     /// Whether no connection has shown yet which eras the server supports.
     pub(super) fn is_unknown(&self) -> bool {
         let facts = self.lock();
@@ -212,6 +219,7 @@ mod tests {
             capabilities: "{}".to_owned(),
             instructions: None,
             refused_initialize: false,
+            has_cut_variants: false,
         }
     }
 
@@ -243,7 +251,10 @@ mod tests {
     fn a_server_of_one_era_is_not_asked_for_the_other_again() {
         let learned = ServerFacts::default();
         learned.record(&hello(LEGACY, "1"), Opening::Discover);
-        assert_eq!(learned.opening(Some(Era::Modern), false), Opening::Initialize);
+        assert_eq!(
+            learned.opening(Some(Era::Modern), false),
+            Opening::Initialize
+        );
         assert_eq!(learned.only_era(), Some(Era::Legacy));
         assert!(!learned.may_support(Era::Modern));
 
@@ -264,7 +275,10 @@ mod tests {
         let first = learned.opening(Some(Era::Legacy), true);
         assert_eq!(first, Opening::InitializeUnknown);
         learned.record(&hello(LEGACY, "1"), first);
-        assert_eq!(learned.opening(Some(Era::Legacy), true), Opening::Initialize);
+        assert_eq!(
+            learned.opening(Some(Era::Legacy), true),
+            Opening::Initialize
+        );
         assert_eq!(learned.opening(Some(Era::Modern), true), Opening::Discover);
         assert!(learned.may_support(Era::Modern) && learned.is_undecided(Era::Modern));
     }

@@ -126,6 +126,7 @@ mod tests {
             capabilities: format!(r#"{{"extensions":{extensions}}}"#),
             instructions: None,
             refused_initialize: false,
+            has_cut_variants: false,
         };
         let checked = check("crm", &"human".parse().unwrap(), &handshake);
         let refused = checked.err().map(|error| error.to_string());

@@ -1,5 +1,9 @@
 //! What a server declared about itself when the connection was opened.
 
+mod bounds;
+
+pub use self::bounds::{MAX_HANDSHAKE, bound_variants};
+
 use mcp_vary::error::Era;
 use mcp_vary::extension::{SERVER_VARIANTS, declared, settings};
 use mcp_vary::feature::Features;
@@ -25,6 +29,8 @@ pub struct Handshake {
     pub instructions: Option<String>,
     /// Whether the server rejected or ignored an `initialize` at the start.
     pub refused_initialize: bool,
+    /// Whether the server declared more of its variants than is kept.
+    pub has_cut_variants: bool,
 }
 
 impl Handshake {
@@ -167,6 +173,7 @@ mod tests {
                 capabilities: capabilities.to_string(),
                 instructions: None,
                 refused_initialize: false,
+                has_cut_variants: false,
             };
             let ids: Vec<_> = hello.offered_variants();
             let ids: Vec<_> = ids.iter().map(VariantId::as_str).collect();
@@ -203,6 +210,7 @@ mod tests {
             capabilities,
             instructions: None,
             refused_initialize: false,
+            has_cut_variants: false,
         };
         assert_eq!(hello.offered_variants().len(), MAX_OFFERED_VARIANTS);
     }
@@ -224,6 +232,7 @@ mod tests {
             capabilities: capabilities.to_string(),
             instructions: None,
             refused_initialize: false,
+            has_cut_variants: false,
         };
         let expected = json!([
             {"id": "a", "description": "For a.", "hints": {"useCase": "x"}, "status": "experimental"},

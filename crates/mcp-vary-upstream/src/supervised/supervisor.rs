@@ -312,7 +312,10 @@ impl Shared {
             false => error,
         });
         match &connected {
-            Ok(upstream) => self.server_facts.record(upstream.handshake(), opening),
+            Ok(upstream) => {
+                self.server_facts.record(upstream.handshake(), opening);
+                self.log_cut_variants(upstream);
+            }
             // A different server may have replaced it that does not answer the same request.
             Err(ConnectError::Timeout { .. } | ConnectError::Handshake { .. }) => {
                 self.server_facts.clear();
@@ -320,6 +323,17 @@ impl Shared {
             Err(_) => {}
         }
         connected
+    }
+
+    /// Logs once for a server, and not for each of its variants, that not all of its variants is kept.
+    fn log_cut_variants(&self, upstream: &UpstreamConnection) {
+        let is_cut = upstream.handshake().has_cut_variants && self.config.variant_of.is_none();
+        if is_cut && self.server_facts.note_cut_variants() {
+            tracing::warn!(
+                server = self.config.name,
+                "the server declares more of its variants than is kept: 32 of them, 1 KiB of each description, 32 short hints of each"
+            );
+        }
     }
 
     /// The first request of a connection. A new process of which nothing is known waits a moment for the first client: what

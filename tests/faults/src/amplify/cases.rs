@@ -42,7 +42,7 @@ impl Cases {
             self.subscriptions(),
         ];
         all.extend(self.choices());
-        all.extend([self.list(), self.classes(), self.depth()]);
+        all.extend([self.list(), self.classes(), self.variants(), self.depth()]);
         all.extend(self.templates());
         all
     }
@@ -242,6 +242,27 @@ impl Cases {
                     client.post(&session, list)?;
                 }
                 Ok(format!("{} KB each", listed / 1000))
+            }),
+        }
+    }
+
+    /// A server that offers many variants, of which clients can select each.
+    fn variants(&self) -> Case {
+        Case {
+            name: "7,000 variants with hints in a handshake of 1 MB, `passthrough`, with the start",
+            bound: 48 * MIB,
+            what: "32 variants, and the gateway itself",
+            config: self.config(),
+            server: Kind {
+                variants: 7_000,
+                ..Kind::default()
+            },
+            run: Box::new(|client, _| {
+                let answer = client.modern("", "server/discover", &json!({}))?;
+                Ok(format!(
+                    "{} KB of `server/discover`",
+                    answer.body.len() / 1000
+                ))
             }),
         }
     }

@@ -134,7 +134,8 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
     fs::create_dir_all(&programs.scratch).map_err(|error| error.to_string())?;
     let path = programs.scratch.join("amplify.json");
     let mut config = case.config.clone();
-    config["servers"] = json!({"s": {"url": server.url()}});
+    let offers_variants = case.server.variants > 0;
+    config["servers"] = json!({"s": {"url": server.url(), "passthrough": offers_variants}});
     fs::write(&path, config.to_string()).map_err(|error| error.to_string())?;
     let arguments = [path.display().to_string()];
     let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
@@ -145,8 +146,12 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
     tokio::task::block_in_place(|| {
         // What is made once has been made.
         client.list()?;
-        let idle = settled(process)?;
-        process::forget_peak(process)?;
+        let mut idle = settled(process)?;
+        match offers_variants {
+            // The handshake is a part of the start: of this case all counts.
+            true => idle = 0,
+            false => process::forget_peak(process)?,
+        }
         let allowance = Allowance {
             memory: MEMORY,
             time: programs.time,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// What the server lists and answers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct Kind {
     pub(super) branches: usize,
     /// How many bytes the text of a result has.
     pub(super) text: usize,
+    /// How many variants it offers itself.
+    pub(super) variants: usize,
 }
 
 /// A server that runs until this process ends.
@@ -130,7 +132,7 @@ impl State {
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}},
+                "capabilities": self.capabilities(),
                 "serverInfo": {"name": "s", "version": "1"},
             })
             .to_string(),
@@ -146,6 +148,22 @@ impl State {
             }
         };
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    }
+
+    fn capabilities(&self) -> Value {
+        let mut capabilities =
+            json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
+        let variants = (0..self.kind.variants).map(|at| {
+            let hints: Map<_, _> = (0..8)
+                .map(|hint| (format!("k{hint}"), json!("v")))
+                .collect();
+            json!({"id": format!("v{at}"), "description": "A variant.", "hints": hints})
+        });
+        let variants: Vec<_> = variants.collect();
+        if !variants.is_empty() {
+            capabilities["extensions"][VARIANTS] = json!({"availableVariants": variants});
+        }
+        capabilities
     }
 
     /// Few tools before they are announced, so that what the others take can be seen.
@@ -177,6 +195,8 @@ impl State {
         }
     }
 }
+
+const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 
 fn reply(status: &str, body: &str) -> String {
     format!(
