@@ -6,6 +6,7 @@ mod in_flight_calls;
 mod lines;
 mod oversize;
 mod process;
+mod stragglers;
 mod tasks;
 
 pub(super) use self::exchange::Exchange;

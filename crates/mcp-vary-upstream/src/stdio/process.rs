@@ -12,6 +12,7 @@ use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::stragglers;
 use crate::chain;
 use crate::error::ConnectError;
 
@@ -20,13 +21,15 @@ use crate::error::ConnectError;
 /// # Properties
 ///
 /// Dropping it kills the group, so that neither the child nor the processes that it started (package runners start
-/// the real server) outlive the connection, even when the task that supervises it is aborted. The job object is not
-/// covered by tests.
+/// the real server) outlive the connection, even when the task that supervises it is aborted. On Linux that holds for
+/// processes that left the group, too. The job object is not covered by tests.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) child: Box<dyn ChildWrapper>,
     /// The group was killed; its number may since have been given to another one.
     is_killed: bool,
+    /// Marks the processes that left the group.
+    marker: String,
 }
 
 impl Process {
@@ -43,10 +46,12 @@ impl Process {
         cwd: Option<&Path>,
         gateways: Option<&str>,
     ) -> Result<Self, ConnectError> {
+        let marker = stragglers::next_value();
         let mut command = Command::new(program);
         command
             .args(args)
             .envs(env)
+            .env(stragglers::VARIABLE, &marker)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -68,6 +73,7 @@ impl Process {
         Ok(Self {
             child,
             is_killed: false,
+            marker,
         })
     }
 
@@ -114,6 +120,7 @@ impl Process {
         if !self.is_killed {
             // An error means that the group has ended already.
             let _ = self.child.start_kill();
+            stragglers::kill(&self.marker);
             self.is_killed = true;
         }
     }

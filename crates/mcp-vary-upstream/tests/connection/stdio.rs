@@ -385,6 +385,33 @@ async fn a_dropped_connection_leaves_no_process() {
 }
 
 #[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_that_left_the_session_of_its_server_ends_with_it() {
+    let [closed, dropped, ended] = [
+        peer("legacy").await,
+        peer("legacy").await,
+        peer("legacy").await,
+    ];
+    let mut children = Vec::new();
+    for upstream in [&closed, &dropped, &ended] {
+        let started = result(upstream, "spawn", json!({"leaves": true})).await;
+        assert!(is_alive(&started["pid"]));
+        children.push(started["pid"].clone());
+    }
+    closed.close().await;
+    is_gone(&children[0]).await;
+    assert!(
+        is_alive(&children[1]) && is_alive(&children[2]),
+        "those of others stay"
+    );
+    drop(dropped);
+    is_gone(&children[1]).await;
+    let call = ended.request(call("die", &json!({}))).await.unwrap();
+    soon(call.answer()).await.unwrap_err();
+    is_gone(&children[2]).await;
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn a_runtime_that_stops_leaves_no_process() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -542,7 +569,10 @@ async fn a_refusal_counts_once_the_other_era_stays_unanswered() {
     let mut unset = config("unset");
     unset.limits.ready_timeout = Duration::from_millis(200);
     let refused = fails(unset).await;
-    says(&refused, &["`peer`", "refused `initialize`", "API_KEY is not set"]);
+    says(
+        &refused,
+        &["`peer`", "refused `initialize`", "API_KEY is not set"],
+    );
 }
 
 /// A connection that the test has alone.

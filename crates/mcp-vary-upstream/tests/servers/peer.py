@@ -176,7 +176,7 @@ def call(request):
     elif name == "spawn":
         # Deaf to a polite request, and holding our streams.
         code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-        child = subprocess.Popen([sys.executable, "-c", code])
+        child = subprocess.Popen([sys.executable, "-c", code], start_new_session=arguments.get("leaves", False))
         answer(request, {"pid": child.pid, "own": os.getpid()})
     elif name == "seen":
         answer(request, {"seen": seen})
