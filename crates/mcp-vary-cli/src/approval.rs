@@ -1,13 +1,11 @@
 //! Asks before the servers of a file are started that nobody named: a directory from elsewhere can contain any command.
 
-use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{SecretFiles, Source};
-use mcp_vary_gateway::{Target, UpstreamConfig};
+use mcp_vary_config::{Effect, effects};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
@@ -15,11 +13,11 @@ use crate::file::{self, unreadable};
 use crate::print::table::table;
 use crate::print::{notice, sanitize};
 
-/// Returns once the user has confirmed the servers of the file at `path` with this `text`, now or at an earlier start.
+/// Returns once the user has confirmed what the file does at `path` with this `text`, now or at an earlier start.
 ///
 /// # Errors
 ///
-/// If the file is invalid, if the user declines, or if there is no terminal to ask at.
+/// If the file is invalid or too long to be shown, if the user declines, or if there is no terminal to ask at.
 pub(crate) fn confirm(
     path: &Path,
     text: &str,
@@ -38,9 +36,17 @@ pub(crate) fn confirm(
             "{shown} was found, but not named, and starts servers; name it as in `{usage} {shown}`, or add --yes"
         )));
     }
-    let list = server_list(&shown.to_string(), text, servers)?;
+    let effects = effects(&shown.to_string(), text, servers)
+        .map_err(|diagnostics| file::invalid_file(&diagnostics))?;
+    let list = list(&effects).ok_or_else(|| {
+        Failure::command(format!(
+            "{shown} was found, but has more to confirm than a question can show; read it, then name it as in \
+             `{usage} {shown}`"
+        ))
+    })?;
     let question = format!(
-        "{shown} was found in this directory. Its servers:\n{list}Use them? Vary asks again when the file changes. [y/N] "
+        "{shown} was found in this directory. This is what it does:\n{list}Use it? Vary asks again when the file changes. \
+         [y/N] "
     );
     let is_wanted = ask(
         &sanitize(&question),
@@ -74,58 +80,18 @@ fn ask(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io:
     Ok(answer == "y" || answer == "yes")
 }
 
-/// The servers of a file, a line for each: what is started, or connected to.
-fn server_list(name: &str, text: &str, servers: &[String]) -> Result<String, Failure> {
-    // With variables as they are written, so that no secret is shown.
-    let as_written = Source::new(name, text).with_only(servers);
-    let as_written = as_written.read(&|variable| Some(format!("${{{variable}}}")));
-    let (file, is_as_written) = match as_written {
-        Ok(file) => (file, true),
-        // A number can be a variable, too.
-        Err(_) => (
-            file::parse(name, text, servers, &SecretFiles::beside(Path::new(name)))
-                .map_err(|all| file::invalid_file(&all))?,
-            false,
-        ),
-    };
-    let rows = file
-        .servers
-        .iter()
-        .map(|server| vec![format!("  {}", server.name), action(server, is_as_written)]);
-    Ok(table(&rows.collect::<Vec<_>>(), 2))
-}
-
-/// What starting a server does. Arguments are only shown as they are written.
-fn action(server: &UpstreamConfig, is_as_written: bool) -> String {
-    let (program, args, env, cwd) = match &server.target {
-        Target::Command {
-            program,
-            args,
-            env,
-            cwd,
-        } => (program, args, env, cwd),
-        Target::Http { url, .. } => {
-            let host = url.authority().map_or("", |it| it.as_str());
-            let host = host.rsplit('@').next().unwrap_or_default();
-            return format!("connects to {host}");
-        }
-    };
-    let mut out = format!("starts {program}");
-    match is_as_written {
-        true => args.iter().for_each(|arg| {
-            let _ = write!(out, " {}", quoted(arg));
-        }),
-        false if !args.is_empty() => out.push_str(" ..."),
-        false => {}
-    }
-    if !env.is_empty() {
-        let names: Vec<_> = env.keys().map(String::as_str).collect();
-        let _ = write!(out, ", with {}", names.join(", "));
-    }
-    if let Some(directory) = cwd {
-        let _ = write!(out, ", in {}", directory.display());
-    }
-    out
+/// What the user is asked to confirm: what the file starts, and what it sends and writes elsewhere.
+fn list(effects: &[Effect]) -> Option<String> {
+    let rows = effects.iter().flat_map(|effect| {
+        let lines = effect.lines.iter().enumerate();
+        lines.map(|(index, line)| {
+            let name = if index == 0 { &*effect.name } else { "" };
+            vec![format!("  {name}"), line.clone()]
+        })
+    });
+    let rows: Vec<_> = rows.collect();
+    let is_readable = |row: &Vec<String>| row.iter().all(|cell| cell.len() <= LONGEST_LINE);
+    (rows.len() <= MOST_LINES && rows.iter().all(is_readable)).then(|| table(&rows, 2))
 }
 
 /// An argument as a shell reads it.
@@ -217,6 +183,10 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 
+/// The most lines that a person reads before an answer.
+const MOST_LINES: usize = 100;
+/// The most bytes of one of them.
+const LONGEST_LINE: usize = 2000;
 /// The most bytes of an answer.
 const LONGEST_ANSWER: u64 = 100;
 /// The most files that are remembered.
@@ -250,14 +220,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_is_shown_with_variables_as_they_are_written() {
+    fn what_a_file_does_is_listed_for_the_question() {
         let text = "servers:\n  a: {command: npx, args: [-y, a b, '--key=${KEY}'], env: {PATH: /x}, cwd: sub}\n  \
-                    b: {url: 'https://user:secret@example.com:1/mcp?key=secret'}\n";
-        let list = server_list("vary.yaml", text, &[]).unwrap();
-        let expected = "  a  starts npx -y 'a b' '--key=${KEY}', with PATH, in sub\n  b  connects to example.com:1\n";
-        assert_eq!(list, expected);
-        let only = server_list("vary.yaml", text, &["b".to_owned()]).unwrap();
-        assert_eq!(only, "  b  connects to example.com:1\n");
+                    b: {url: 'https://user:secret@example.com:1/mcp?key=secret', timeout: '${T:-5s}'}\n\
+                    audit: {to: file log}\n";
+        let listed = |only: &[String]| list(&effects("vary.yaml", text, only).unwrap()).unwrap();
+        let expected = "  a         starts npx -y 'a b' '--key=${KEY}'\n            sets PATH=/x\n            \
+                        in the directory sub\n  b         connects to https://example.com:1/mcp\n            \
+                        timeout: ${T:-5s}\n  audit.to  file log\n";
+        assert_eq!(listed(&[]), expected);
+        let only = "  b         connects to https://example.com:1/mcp\n            timeout: ${T:-5s}\n  audit.to  \
+                    file log\n";
+        assert_eq!(listed(&["b".to_owned()]), only);
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_question_is_not_shown() {
+        let lists = |text: &str| list(&effects("vary.yaml", text, &[]).unwrap()).is_some();
+        let padded = |spaces| format!("servers: {{a: {{command: 'x{}y'}}}}", " ".repeat(spaces));
+        assert!(lists(&padded(1000)) && !lists(&padded(2000)));
+        let servers = |count: usize| -> String {
+            let servers = (0..count).map(|index| format!("  s{index}: {{command: x}}\n"));
+            "servers:\n".to_owned() + &servers.collect::<String>()
+        };
+        assert!(lists(&servers(100)) && !lists(&servers(101)));
     }
 
     #[test]

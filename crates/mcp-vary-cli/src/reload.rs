@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{File, LogSettings, SecretFiles, Watch};
-use mcp_vary_gateway::{Gateway, Target, UpstreamConfig};
+use mcp_vary_config::{Effect, File, LogSettings, SecretFiles, Watch, effects};
+use mcp_vary_gateway::Gateway;
 
 use crate::args::Serve;
 use crate::failure::Failure;
@@ -36,16 +36,8 @@ pub(crate) struct StartupSettings {
     pub(crate) log: LogSettings,
     /// The address that is served on, once it is known.
     pub(crate) address: Option<SocketAddr>,
-    /// The servers that the user confirmed, if the file was not named: no others may be started.
-    pub(crate) confirmed: Option<Vec<(String, Target)>>,
-}
-
-/// What is started for each server, or connected to.
-pub(crate) fn targets(servers: &[UpstreamConfig]) -> Vec<(String, Target)> {
-    let targets = servers.iter();
-    targets
-        .map(|server| (server.name.clone(), server.target.clone()))
-        .collect()
+    /// What the user confirmed, if the file was not named: nothing else may be started or sent.
+    pub(crate) confirmed: Option<Vec<Effect>>,
 }
 
 impl StartupSettings {
@@ -109,6 +101,14 @@ impl FileReloader {
     fn parse(&mut self, text: io::Result<String>, args: &Serve) -> Result<(File, String), String> {
         let text =
             text.map_err(|error| format!("it cannot be read: {}", io_error::describe(&error)))?;
+        if let Some(confirmed) = &self.startup.confirmed {
+            let name = self.path.display().to_string();
+            let now = effects(&name, &text, &args.target.servers);
+            let now = now.map_err(|all| file::invalid_file(&all).to_string())?;
+            if now.iter().any(|effect| !confirmed.contains(effect)) {
+                return Err(UNCONFIRMED.to_owned());
+            }
+        }
         let secrets = SecretFiles::beside(&self.path);
         let file = file::parse_and_report(&self.path, &text, &args.target.servers, &secrets);
         self.watch.follow_secrets(secrets.versions());
@@ -127,6 +127,10 @@ impl FileReloader {
     }
 }
 
+/// Why a file that was found is not reloaded.
+const UNCONFIRMED: &str =
+    "it starts or sends what you did not confirm; start Vary again to confirm it, or name the file";
+
 /// Applies a `file` to the gateway, and returns a sentence about the outcome.
 async fn reload(
     name: &str,
@@ -141,15 +145,6 @@ async fn reload(
         Err(why) => return refused(&why),
     };
     let others = fixed.changed_keys(&file);
-    if let Some(confirmed) = &fixed.confirmed
-        && targets(&file.servers)
-            .iter()
-            .any(|target| !confirmed.contains(target))
-    {
-        return refused(
-            "it has servers that you did not confirm; start Vary again to confirm them, or name the file",
-        );
-    }
     let places = file.places.clone();
     let config = match serve_args::file_config(args, file) {
         Ok(mut config) => {

@@ -26,7 +26,7 @@ use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::terminal::has_cursor;
 use crate::print::{notice, progress, sanitize};
-use crate::reload::{FileReloader, StartupSettings, targets};
+use crate::reload::{FileReloader, StartupSettings};
 use crate::serve_args::{file_config, unmatched_warnings, with_args};
 use crate::serving::{self, Serving};
 use crate::start_report::{StartProgress, is_starting, variant_lines};
@@ -148,7 +148,7 @@ impl ServeConfig {
             admin: args.admin.is_none().then(|| file.admin.clone()),
             log: file.log.clone(),
             address: None,
-            confirmed: target.is_confirmed.then(|| targets(&file.servers)),
+            confirmed: target.confirmed_effects()?,
         };
         let (places, left_out) = (file.places.clone(), file.left_out.clone());
         let audit_at = file.addresses_at.get("audit.to").copied();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mcp_vary_config::{File, SecretFiles};
+use mcp_vary_config::{Effect, File, SecretFiles, effects};
 
 use crate::failure::Failure;
 use crate::{approval, file, target};
@@ -143,6 +143,20 @@ impl TargetFile {
     /// The name of the file, for messages.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    /// What the user confirmed, if the file was found and not named.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be parsed.
+    pub(crate) fn confirmed_effects(&self) -> Result<Option<Vec<Effect>>, Failure> {
+        if !self.is_confirmed {
+            return Ok(None);
+        }
+        let effects = effects(&self.name(), &self.text, &self.servers);
+        let effects = effects.map_err(|diagnostics| file::invalid_file(&diagnostics))?;
+        Ok(Some(effects))
     }
 
     /// Reads the servers, and prints notes.

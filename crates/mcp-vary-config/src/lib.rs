@@ -27,6 +27,7 @@ mod authentication;
 mod clients;
 mod diagnostic;
 mod document;
+mod effects;
 mod experiments;
 mod file;
 mod import;
@@ -50,6 +51,7 @@ mod variants;
 mod watch;
 
 pub use self::audit::digest;
+pub use self::effects::{Effect, effects};
 pub use self::file::{File, Source};
 
 pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};

@@ -134,8 +134,8 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     let here = directory("target-asked");
     fs::write(here.join("vary.yaml"), weather("sky")).unwrap();
     let question = format!(
-        "./vary.yaml was found in this directory. Its servers:\n  sky  starts {VARY} weather\nUse them? Vary asks again \
-         when the file changes. [y/N] "
+        "./vary.yaml was found in this directory. This is what it does:\n  sky  starts {VARY} weather\nUse it? Vary \
+         asks again when the file changes. [y/N] "
     );
     let ask = |typed: &str| at_terminal(&within(&here, &["inspect", "--json"]), typed);
     let (shown, code) = ask("\n");
@@ -152,7 +152,7 @@ fn at_a_terminal_a_file_is_asked_for_once_until_it_changes() {
     assert_eq!(code, Some(0));
     let (shown, _) = ask("");
     assert!(
-        !shown.contains("Use them?") && shown.contains("\"get_weather\""),
+        !shown.contains("Use it?") && shown.contains("\"get_weather\""),
         "{shown}"
     );
     // Now a terminal is not needed either.
@@ -173,12 +173,18 @@ fn a_found_file_that_changes_while_it_is_served_starts_no_other_servers() {
     let mut served = Server::of(&mut within(&here, &["serve", "--listen", "0"]));
     fs::write(&file, weather("sky") + "variants: {mine: {}}\n").unwrap();
     served.says("vary.yaml reloaded: ");
+    fs::write(
+        &file,
+        weather("sky") + "variants: {mine: {description: '${HOME}'}}\n",
+    )
+    .unwrap();
+    served.says("what you did not confirm");
     fs::write(&file, weather("sea")).unwrap();
-    let said = served.says("that you did not confirm");
+    let said = served.says("what you did not confirm");
     assert!(
         said.contains(
-            "./vary.yaml was not reloaded, everything stays as it was: it has servers that you did not confirm; start \
-             Vary again to confirm them, or name the file"
+            "./vary.yaml was not reloaded, everything stays as it was: it starts or sends what you did not confirm; start \
+             Vary again to confirm it, or name the file"
         ),
         "{said}"
     );
