@@ -179,7 +179,9 @@ impl Plan {
 /// The client's file that the arguments mean.
 fn path(args: &Connect) -> Result<std::path::PathBuf, Failure> {
     if args.project {
-        return places::project_file(args.client, std::path::Path::new(""));
+        let file = places::project_file(args.client, std::path::Path::new(""))?;
+        places::check_inside(&file, std::path::Path::new("."))?;
+        return Ok(file);
     }
     places::user_file(args.client, System::current(), &variable)
 }

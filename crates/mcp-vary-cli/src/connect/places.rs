@@ -102,6 +102,28 @@ pub(crate) fn project_file(client: ClientName, directory: &Path) -> Result<PathB
     })
 }
 
+/// Refuses a `file` of the project that a link leads out of `project`: the author of the project would choose which file
+/// of the user is changed.
+///
+/// # Errors
+///
+/// With the place to which the link leads.
+pub(crate) fn check_inside(file: &Path, project: &Path) -> Result<(), Failure> {
+    let failed = |error| crate::file::unreadable(project, &error);
+    let project = project.canonicalize().map_err(failed)?;
+    let parts = file.ancestors().filter(|part| !part.as_os_str().is_empty());
+    // Below the longest part that exists, there is no link yet.
+    let real = parts.filter_map(|part| part.canonicalize().ok()).next();
+    match real {
+        Some(real) if !real.starts_with(&project) => Err(Failure::command(format!(
+            "{} leads out of the project, to {}; remove the link, or leave --project out",
+            file.display(),
+            real.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The same file with the ending `.jsonc` if only that exists.
 fn with_comments(file: PathBuf) -> PathBuf {
     let other = file.with_extension("jsonc");

@@ -11,6 +11,7 @@ mod circle;
 mod completions;
 mod config;
 mod connect;
+mod connect_places;
 mod connect_refusals;
 mod connect_write;
 mod demo;
