@@ -115,6 +115,9 @@ pub(crate) struct Serve {
     /// Serve one client on standard input and output instead
     #[arg(long)]
     pub(crate) stdio: bool,
+    /// Run in this directory: TARGET, and what servers call `.`, start there [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
     /// Address that `vary status` connects to: HOST:PORT on this machine, or only a port [default: `admin` of
     /// the file, or none]
     #[arg(long, value_name = "ADDR")]

@@ -36,6 +36,12 @@ use crate::target_args::{ServerTarget, TargetFile};
 
 /// Serves until a signal is received. A second signal ends everything immediately.
 pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<Verdict, Failure> {
+    if let Some(directory) = &args.directory {
+        std::env::set_current_dir(directory).map_err(|error| {
+            let (shown, why) = (directory.display(), io_error::describe(&error));
+            Failure::command(format!("--directory: {shown} cannot be entered: {why}"))
+        })?;
+    }
     let ServeConfig {
         config,
         listen,

@@ -8,6 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::args::Connect;
 use crate::failure::Failure;
+use crate::file::unreadable;
 use crate::target::{header, http_url};
 
 /// How the client reaches Vary.
@@ -104,6 +105,9 @@ pub(crate) fn stdio(target: &Target, args: &Connect, start: &Start) -> Result<En
         ));
     }
     let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
+    if let (Some(directory), Target::File(_) | Target::Command(_)) = (&start.directory, target) {
+        words.extend(["--directory".to_owned(), directory.clone()]);
+    }
     let mut variant = args.variant.as_deref();
     match target {
         Target::Address(address) => {
@@ -133,7 +137,34 @@ pub(crate) struct Start {
     pub(crate) program: String,
     /// How the client writes the project's directory; `None` for the user's file.
     pub(crate) project_directory: Option<Option<&'static str>>,
+    /// The directory in which Vary and its servers run; `None` for that of the client.
+    pub(crate) directory: Option<String>,
 }
+
+/// The directory in which the servers of `target` are to run: that of the configuration, for a client's file such as
+/// `.cursor/mcp.json` the one that it is about, and for a command the current one.
+pub(crate) fn directory(target: &Target) -> Result<Option<String>, Failure> {
+    let (file, is_file) = match target {
+        Target::Address(_) => return Ok(None),
+        Target::Command(_) => (Path::new("command"), false),
+        Target::File(path) => (path.as_path(), true),
+    };
+    let file = std::path::absolute(file).map_err(|error| unreadable(file, &error))?;
+    let mut directory = file.parent().unwrap_or(&file);
+    if is_file
+        && CLIENT_DIRECTORIES
+            .iter()
+            .any(|name| directory.ends_with(name))
+    {
+        directory = directory.parent().unwrap_or(directory);
+    }
+    let text = directory.to_str().map(str::to_owned);
+    let unusable = || format!("the path {} is not Unicode", directory.display());
+    text.map(Some).ok_or_else(|| Failure::command(unusable()))
+}
+
+/// Where clients have their file in a project.
+const CLIENT_DIRECTORIES: [&str; 4] = [".codex", ".cursor", ".gemini", ".vscode"];
 
 impl Start {
     /// The path of a configuration as the client's file has it.

@@ -6,6 +6,7 @@ mod duplicates;
 mod endpoint;
 mod entry;
 mod file;
+mod other_files;
 mod places;
 mod probe;
 mod record;
@@ -18,6 +19,7 @@ use self::client::{Client, ClientName};
 use self::duplicates::Served;
 use self::endpoint::{Endpoint, Start, Target};
 use self::file::ClientFile;
+use self::other_files::OtherFile;
 use self::places::System;
 use crate::failure::{Failure, Verdict};
 use crate::print::{self, notice, sanitize};
@@ -39,6 +41,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         return plan.check_variant(&snippet, &mut stop).await;
     }
     write::write(&plan, args.move_servers)?;
+    plan.check_variables()?;
     let seen = probe::probe(plan.client(), &snippet, &mut stop).await;
     let seen = seen.map_err(|failure| plan.not_connected(&failure))?;
     notice(&sanitize(&seen));
@@ -63,6 +66,8 @@ struct Plan {
     name: String,
     endpoint: Endpoint,
     file: ClientFile,
+    /// Where else the client has servers.
+    others: Vec<OtherFile>,
     /// The servers that Vary serves; `None` if that is not known.
     served: Option<Served>,
     /// The variant that the client is to get.
@@ -79,7 +84,7 @@ impl Plan {
             .replace("NAME", "VARIABLE");
         endpoint::check_secrets(args, &variable)?;
         let target = Target::read(args)?;
-        let start = start(args)?;
+        let start = start(args, &target)?;
         let endpoint = match &target {
             Target::Address(address) if args.client.takes_http() => endpoint::http(address, args)?,
             _ => endpoint::stdio(&target, args, &start)?,
@@ -94,11 +99,16 @@ impl Plan {
             (Target::File(path), None) => Some(Served::of_file(path, &file.path)?),
             (Target::Command(command), None) => Some(Served::of_command(command)),
         };
+        let others = match args.write {
+            true => other_files::find(args.client, &file, args.project),
+            false => Vec::new(),
+        };
         Ok(Self {
             client: args.client,
             name: args.name.clone(),
             endpoint,
             file,
+            others,
             served,
             variant: args.variant.clone(),
         })
@@ -131,7 +141,7 @@ impl Plan {
     /// nothing is written, and the gateway may be started later. No process is started for an entry that is only printed.
     async fn check_variant(&self, snippet: &str, stop: &mut Stop) -> Result<Verdict, Failure> {
         let is_address = matches!(self.endpoint, Endpoint::Http { .. });
-        if self.variant.is_none() || !is_address {
+        if self.variant.is_none() || !is_address || !self.missing_variables().is_empty() {
             return Ok(Verdict::Fine);
         }
         let seen = probe::probe(self.client(), snippet, stop).await;
@@ -144,6 +154,39 @@ impl Plan {
                 "{why}\nrepeat the command with another --variant"
             )))),
         }
+    }
+
+    /// The variables of headers that are not set here, as `NAME`.
+    fn missing_variables(&self) -> Vec<String> {
+        let Endpoint::Http { headers, .. } = &self.endpoint else {
+            return Vec::new();
+        };
+        let values = headers
+            .iter()
+            .flat_map(|(_, value)| value.split("${").skip(1));
+        let names = values.filter_map(|after| after.split_once('}').map(|(name, _)| name));
+        let names = names.filter(|name| !name.contains(":-"));
+        let names = names.map(|name| name.strip_prefix("env:").unwrap_or(name));
+        let missing = names.filter(|name| variable(name).is_none());
+        missing.map(|name| format!("`{name}`")).collect()
+    }
+
+    /// Fails if a variable is missing without which the connection cannot be tried.
+    fn check_variables(&self) -> Result<(), Failure> {
+        let missing = self.missing_variables();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let title = self.client().title;
+        Err(Failure::looked_at(sanitize(&format!(
+            "{} is written, but {} not set here, so the connection was not tried; set it where {title} is started, and \
+             repeat the command to try it",
+            self.file.path.display(),
+            match &missing[..] {
+                [one] => format!("the variable {one} is"),
+                several => format!("the variables {} are", several.join(", ")),
+            }
+        ))))
     }
 
     /// Why the variant is refused, if that is why the connection failed.
@@ -195,12 +238,13 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// How the client starts this program.
-fn start(args: &Connect) -> Result<Start, Failure> {
+fn start(args: &Connect, target: &Target) -> Result<Start, Failure> {
     if args.project {
         let directory = args.client.client().project_directory;
         return Ok(Start {
             program: "vary".to_owned(),
             project_directory: Some(directory),
+            directory: directory.map(str::to_owned),
         });
     }
     let program = std::env::current_exe().map_err(|error| {
@@ -211,6 +255,7 @@ fn start(args: &Connect) -> Result<Start, Failure> {
     Ok(Start {
         program,
         project_directory: None,
+        directory: endpoint::directory(target)?,
     })
 }
 

@@ -28,7 +28,10 @@ pub(crate) async fn probe(
 
 async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure> {
     let written = match client.project_directory {
-        Some(directory) => snippet.replace(&format!("{directory}/"), ""),
+        Some(directory) => {
+            let relative = snippet.replace(&format!("{directory}/"), "");
+            relative.replace(directory, ".")
+        }
         None => snippet.to_owned(),
     };
     let source = ImportSource::new("the entry", &written).with_format(client.format);

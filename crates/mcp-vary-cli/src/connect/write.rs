@@ -48,7 +48,7 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<(), Failure> {
     }
     file.store(&file.record(), &record.to_json())?;
     file.replace(&text)?;
-    report(plan, &record);
+    report(plan, &record, &present);
     Ok(())
 }
 
@@ -157,7 +157,7 @@ fn confirmed(question: &str) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-fn report(plan: &Plan, record: &Record) {
+fn report(plan: &Plan, record: &Record, present: &[(String, Value)]) {
     let file = &plan.file;
     let path = file.path.display();
     let backup = match record.is_created {
@@ -177,10 +177,42 @@ fn report(plan: &Plan, record: &Record) {
     if !moved.is_empty() {
         notice(&sanitize(&format!("took out {}", moved.join(", "))));
     }
-    if plan.served.is_none() {
-        notice(
-            "to find servers that would be there twice, name the gateway's configuration with --config",
-        );
+    report_others(plan, present);
+}
+
+/// Names the servers that the client has besides, of this file and its others, if Vary serves them or may serve them.
+fn report_others(plan: &Plan, present: &[(String, Value)]) {
+    let title = plan.client().title;
+    let names = |names: Vec<&str>| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let Some(served) = &plan.served else {
+        let others = plan.others.iter().flat_map(|other| &other.entries);
+        let all = present.iter().chain(others).map(|(name, _)| name.as_str());
+        let mut all: Vec<&str> = all.filter(|name| *name != plan.name).collect();
+        all.sort_unstable();
+        all.dedup();
+        if !all.is_empty() {
+            let line = format!(
+                "{title} also has {}. If the gateway serves them too, their tools are listed twice: repeat the command \
+                 with --move and --config FILE, where FILE is the configuration of the gateway",
+                names(all)
+            );
+            notice(&sanitize(&line));
+        }
+        return;
+    };
+    for other in &plan.others {
+        let duplicates = served.duplicates(&other.entries, &plan.name);
+        if !duplicates.is_empty() {
+            let duplicates = names(duplicates.iter().map(|it| it.name.as_str()).collect());
+            let line = format!(
+                "{title} also has {duplicates} in {}, and Vary serves them: their tools are listed twice; {}",
+                other.place, other.advice
+            );
+            notice(&sanitize(&line));
+        }
     }
 }
 

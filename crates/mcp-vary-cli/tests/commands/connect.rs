@@ -53,7 +53,11 @@ impl Home {
 /// `vary connect` with `args` prints `expected` as the client's file, and on standard error each of `advice`.
 #[track_caller]
 fn prints(args: &[&str], expected: &str, advice: &[&str]) {
-    let run = Home::new(&args.join("-").replace(['/', ':'], "_")).connect(args);
+    let home = Home::new(&args.join("-").replace(['/', ':'], "_"));
+    let mut run = home.connect(args);
+    let here = home.path("project").display().to_string();
+    run.stdout = run.stdout.replace(&here, "/project");
+    run.stderr = run.stderr.replace(&here, "/project");
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), expected),
@@ -154,10 +158,10 @@ fn codex_gets_a_table() {
     prints(
         &["codex", "--", "uvx", "mcp-server-git"],
         &format!(
-            "[mcp_servers.vary]\ncommand = \"{VARY}\"\nargs = [\"serve\", \"--stdio\", \"--\", \"uvx\", \"mcp-server-git\"]\n"
+            "[mcp_servers.vary]\ncommand = \"{VARY}\"\nargs = [\"serve\", \"--stdio\", \"--directory\", \"/project\", \"--\", \"uvx\", \"mcp-server-git\"]\n"
         ),
         &[&format!(
-            "or run: codex mcp add vary -- {VARY} serve --stdio -- uvx mcp-server-git\n"
+            "or run: codex mcp add vary -- {VARY} serve --stdio --directory /project -- uvx mcp-server-git\n"
         )],
     );
 }
@@ -208,7 +212,8 @@ fn a_configuration_has_its_whole_path_and_in_a_project_a_path_that_others_can_us
         .stdout;
     let file = home.path("project/vary.yaml");
     let args = format!(
-        "[\"serve\", \"--stdio\", \"{}\", \"--variant\", \"agent\"]",
+        "[\"serve\", \"--stdio\", \"--directory\", \"{}\", \"{}\", \"--variant\", \"agent\"]",
+        home.path("project").display(),
         file.display()
     );
     assert!(user.contains(&args), "{user}");
@@ -216,13 +221,26 @@ fn a_configuration_has_its_whole_path_and_in_a_project_a_path_that_others_can_us
     let project = home.connect(&["cursor", "vary.yaml", "--project"]).stdout;
     assert!(project.contains("\"command\": \"vary\""), "{project}");
     assert!(
-        project.contains("\"--stdio\", \"${workspaceFolder}/vary.yaml\"]"),
+        project.contains(
+            "\"--stdio\", \"--directory\", \"${workspaceFolder}\", \"${workspaceFolder}/vary.yaml\"]"
+        ),
         "{project}"
     );
     let claude = home
         .connect(&["claude-code", "vary.yaml", "--project"])
         .stdout;
     assert!(claude.contains("\"--stdio\", \"vary.yaml\"]"), "{claude}");
+}
+
+#[test]
+fn the_file_of_a_client_is_about_the_directory_above() {
+    let home = Home::new("above");
+    let servers = "{\"servers\": {\"sky\": {\"command\": \"x\"}}}";
+    home.write("project/.vscode/mcp.json", servers);
+    let entry = home.connect(&["cursor", ".vscode/mcp.json"]).stdout;
+    let directory = home.path("project").display().to_string();
+    let args = format!("\"--directory\", \"{directory}\", \"{directory}/.vscode/mcp.json\"]");
+    assert!(entry.contains(&args), "{entry}");
 }
 
 #[test]

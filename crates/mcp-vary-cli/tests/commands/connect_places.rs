@@ -1,7 +1,22 @@
-//! `vary connect --write`: which files are not written.
+//! `vary connect --write`: where servers run, in which files the client has others, and which files are not written.
+
+use serde_json::{Value, json};
 
 use crate::connect::Home;
-use crate::program::{Run, VARY};
+use crate::program::{Run, VARY, command};
+
+/// The servers of a client's file, each started by another command.
+#[cfg(unix)]
+fn servers(names: &[&str]) -> String {
+    let script = format!("exec '{VARY}' weather");
+    let servers = names.iter().map(|name| {
+        (
+            *name,
+            json!({"command": "/bin/sh", "args": ["-c", script, name]}),
+        )
+    });
+    json!({"mcpServers": servers.collect::<std::collections::BTreeMap<_, _>>()}).to_string()
+}
 
 /// Checks that `run` ended with `code`, and that its messages have `part`.
 #[track_caller]
@@ -12,6 +27,92 @@ fn ends(run: &Run, code: i32, part: &str) {
         "`{}` does not say `{part}`",
         run.stderr
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_servers_of_a_file_run_in_its_directory_wherever_the_client_starts_vary() {
+    let home = Home::new("directory");
+    let script = format!("pwd > here && exec '{VARY}' weather");
+    let config = json!({"servers": {"sky": {"command": "/bin/sh", "args": ["-c", script]}}});
+    home.write("project/vary.json", &config.to_string());
+    let run = home.connect(&["cursor", "vary.json", "--write"]);
+    ends(&run, 0, "connected: 2 tools");
+    std::fs::remove_file(home.path("project/here")).unwrap();
+    let written: Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
+    let args = written["mcpServers"]["vary"]["args"].as_array().unwrap();
+    let args: Vec<&str> = args.iter().filter_map(Value::as_str).collect();
+    // As Claude Desktop starts it on macOS: in another directory.
+    let elsewhere = home.path("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let run = Run::of(command(&args).current_dir(&elsewhere));
+    ends(&run, 0, "in front of weather");
+    let here = std::fs::canonicalize(home.path("project")).unwrap();
+    assert_eq!(home.read("project/here"), format!("{}\n", here.display()));
+}
+
+#[test]
+fn a_directory_that_does_not_exist_is_named() {
+    let run = Run::of(&mut command(&[
+        "serve",
+        "--directory",
+        "/no/such/place",
+        "vary.yaml",
+    ]));
+    ends(&run, 2, "--directory: /no/such/place cannot be entered: ");
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_named_and_nothing_else() {
+    let home = Home::new("variable");
+    let header = "Authorization: Bearer ${VARY_TEST_MISSING}";
+    let run = home.connect(&["claude-code", "--header", header, "--write"]);
+    let last = run.stderr.lines().last().unwrap();
+    let expected = ".claude.json is written, but the variable `VARY_TEST_MISSING` is not set here, so the connection was \
+                    not tried; set it where Claude Code is started, and repeat the command to try it";
+    ends(&run, 1, expected);
+    assert!(last.ends_with(expected), "{last}");
+    assert!(!run.stderr.contains("the entry") && !run.stderr.contains("is the gateway running"));
+}
+
+/// The user's file, the project's, and what Claude Code has for this project in the user's.
+#[cfg(unix)]
+#[test]
+fn servers_that_claude_code_has_in_other_places_are_named_with_the_place() {
+    let home = Home::new("places");
+    home.write("project/vary.json", &servers(&["git", "time", "files"]));
+    home.write("project/.mcp.json", &servers(&["git", "time", "mine"]));
+    let here = std::fs::canonicalize(home.path("project")).unwrap();
+    let local: Value = serde_json::from_str(&servers(&["files"])).unwrap();
+    let user = json!({"projects": {here.to_str().unwrap(): local}});
+    home.write(".claude.json", &user.to_string());
+    let run = home.connect(&["claude-code", "vary.json", "--write", "--move"]);
+    let project = "Claude Code also has `git`, `time` in .mcp.json, and Vary serves them: their tools are listed twice; to \
+                   take them out there, repeat the command with --project --write --move\n";
+    ends(&run, 0, project);
+    ends(
+        &run,
+        0,
+        ".claude.json for this project alone, and Vary serves them: their tools are listed twice; `claude mcp \
+                   remove --scope local NAME` takes one out\n",
+    );
+    let run = home.connect(&["claude-code", "vary.json", "--project", "--write", "--move"]);
+    ends(&run, 0, "took out `git`, `time`\n");
+    let left: Value = serde_json::from_str(&home.read("project/.mcp.json")).unwrap();
+    let names: Vec<&String> = left["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["mine", "vary"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn without_a_configuration_the_servers_that_may_be_there_twice_are_named() {
+    let home = Home::new("unknown");
+    home.write("project/.cursor/mcp.json", &servers(&["git"]));
+    home.write(".cursor/mcp.json", &servers(&["time"]));
+    let run = home.connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"]);
+    let expected = "Cursor also has `git`, `time`. If the gateway serves them too, their tools are listed twice: repeat the \
+                    command with --move and --config FILE, where FILE is the configuration of the gateway\n";
+    ends(&run, 1, expected);
 }
 
 #[cfg(unix)]

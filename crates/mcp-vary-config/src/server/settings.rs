@@ -50,7 +50,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "cwd",
-        about: "its working directory; by default that of Vary",
+        about: "its working directory; by default that of Vary: where you start it, or `--directory`",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.given.insert("cwd");
