@@ -118,6 +118,11 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     };
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+        let scheme = name.split_once(':').map_or(name, |(scheme, _)| scheme);
+        if let Some((_, what)) = OF_EDITORS.iter().find(|(key, _)| *key == scheme) {
+            let fix = "write `${VARIABLE}` and set it; `vary config import FILE > vary.yaml` does that for all of them";
+            return Err((format!("has `${{{name}}}`, {what}"), fix.to_owned()));
+        }
         return Err((
             format!("has `${{{name}}}`, which cannot be replaced"),
             "variables are `${VARIABLE}`, `${file:PATH}` and `${credential:NAME}`; for the characters themselves write \
@@ -141,6 +146,18 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
         )
     })
 }
+
+/// What editors replace in their files, and Vary cannot.
+const OF_EDITORS: &[(&str, &str)] = &[
+    ("input", "which VS Code asks its user for"),
+    ("workspaceFolder", "the directory that an editor has open"),
+    ("workspaceRoot", "the directory that an editor has open"),
+    (
+        "userHome",
+        "which an editor replaces by your home directory",
+    ),
+    ("pathSeparator", "which an editor replaces"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -219,7 +236,12 @@ mod tests {
         );
         refuses(
             "${input:key}",
-            "has `${input:key}`, which cannot be replaced; variables are `${VARIABLE}`, `${file:PATH}` and \
+            "has `${input:key}`, which VS Code asks its user for; write `${VARIABLE}` and set it; `vary config import FILE \
+             > vary.yaml` does that for all of them",
+        );
+        refuses(
+            "${a:b}",
+            "has `${a:b}`, which cannot be replaced; variables are `${VARIABLE}`, `${file:PATH}` and \
              `${credential:NAME}`; for the characters themselves write `$${`",
         );
         refuses(

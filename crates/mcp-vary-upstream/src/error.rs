@@ -206,6 +206,8 @@ pub enum UpstreamError {
         status: StatusCode,
         /// The start of the body, escaped.
         excerpt: String,
+        /// What to do, to be read after it; empty if nothing is known.
+        advice: String,
     },
     /// The endpoint redirects. The gateway does not follow, since it would send the configured headers elsewhere.
     #[error("server `{server}` answered HTTP {status}")]
@@ -342,23 +344,17 @@ pub(super) fn is_transient(status: StatusCode) -> bool {
 
 /// What to do about a program that does not exist.
 fn missing_program_advice(program: &str) -> &'static str {
-    match program.trim().contains(char::is_whitespace) {
+    let program = program.trim();
+    let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(|it| it == ":\\");
+    match program.contains(char::is_whitespace) {
+        true if is_absolute && !program.contains(" -") => {
+            "there is no file with this path; check it, or write only the name of the program if it is on `PATH`"
+        }
         true => {
             "it has spaces: write only the program as `command`, and put the arguments into `args` (on a command line, \
              leave out the quotes)"
         }
         false => "install it, put its directory on `PATH`, or give its full path",
-    }
-}
-
-/// What to do about a status that a server sends when it wants credentials.
-fn credentials_advice(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::UNAUTHORIZED => {
-            "; it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` (for a \
-             URL on the command line, --header); see \"Remote servers\" in the documentation"
-        }
-        _ => "",
     }
 }
 
@@ -423,12 +419,11 @@ impl UpstreamError {
             | Self::BrokeOff { reason, .. } => format!("{self}: {reason}"),
             Self::Status {
                 endpoint,
-                status,
                 excerpt,
+                advice,
                 ..
             } => {
                 let colon = if excerpt.is_empty() { "" } else { ": " };
-                let advice = credentials_advice(*status);
                 format!("{self} at {endpoint}{colon}{excerpt}{advice}")
             }
             Self::Redirect { location, .. } => format!(

@@ -154,9 +154,8 @@ fn a_command_line_that_lacks_something_is_refused() {
     run(&["--log", "=", "inspect", "http://127.0.0.1:1/"]).refuses(&["`=` is not a log level"]);
 }
 
-/// A server that answers every request with 401.
-#[test]
-fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
+/// The address of a server that answers every request with `head` and no body.
+fn answering(head: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -164,20 +163,31 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
             let mut socket = socket.unwrap();
             let mut request = [0; 4096];
             let _ = socket.read(&mut request);
-            let _ = socket.write_all(
-                b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-            );
+            let answer =
+                format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _ = socket.write_all(answer.as_bytes());
         }
     });
+    url
+}
+
+#[test]
+fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
+    let url = answering("401 Unauthorized");
     let with_secrets = url.replace("http://", "http://user:SECRET@") + "?key=SECRET";
-    for url_with in [&url, &with_secrets] {
+    let advice = [
+        "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` (for a URL on \
+         the command line, --header)",
+        "it refused the headers that were sent, `authorization`; check that the token is complete, has not expired, and is \
+         for this server",
+    ];
+    for (url_with, advice) in [&url, &with_secrets].into_iter().zip(advice) {
         let refused = run(&["inspect", url_with]);
         assert_eq!(
             refused.stderr,
             format!(
-                "error: server `127.0.0.1` answered HTTP 401 Unauthorized at {url}; it wants credentials: write them into \
-                 `headers` of its entry, as in `Authorization: Bearer ${{TOKEN}}` (for a URL on the command line, \
-                 --header); see \"Remote servers\" in the documentation\n"
+                "error: server `127.0.0.1` answered HTTP 401 Unauthorized at {url}; {advice}; see \"Remote servers\" in the \
+                 documentation\n"
             )
         );
     }
@@ -186,6 +196,89 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
         "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into `headers` of the server in \
          a configuration; see \"Remote servers\" in the documentation\n",
     ]);
+}
+
+/// RFC 9728: the challenge names the metadata of the resource, and that names the authorization server.
+#[test]
+fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
+    let url = answering(
+        "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://h.example/.well-known/r\"",
+    );
+    let login = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
+                 `npx -y mcp-remote URL` as its `command` log in; see \"Remote servers\" in the documentation\n";
+    run(&["inspect", &url]).refuses(&[&format!("at {url}; it wants a login; {login}")]);
+    let header = ["--header", "Authorization: Bearer x"];
+    run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(
+        "at {url}; it refused the headers that were sent, `authorization`; {login}"
+    )]);
+}
+
+#[test]
+fn a_server_that_may_have_the_old_transport_is_named_with_a_bridge() {
+    let url = answering("405 Method Not Allowed");
+    run(&["inspect", &url]).refuses(&[
+        "check the path of its address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, \
+         `npx -y mcp-remote URL` as `command` does",
+    ]);
+}
+
+#[test]
+fn a_program_whose_path_has_spaces_is_not_taken_for_a_command_line() {
+    let missing = |program: &str| run(&["inspect", "--", program]);
+    for path in [
+        r"C:\Program Files\nodejs\npx.cmd",
+        "/Applications/My Tools/server",
+    ] {
+        missing(path).refuses(&[
+            path,
+            "was not found; there is no file with this path; check it, or write only the name of the program if it is on \
+             `PATH`\n",
+        ]);
+    }
+    missing("/usr/bin/no-npx -y foo")
+        .refuses(&["it has spaces: write only the program as `command`"]);
+}
+
+/// Files of clients that are read by an import only.
+#[test]
+fn a_file_that_needs_an_import_is_refused_with_the_command() {
+    let cases = [
+        (
+            "config.toml",
+            "[mcp_servers.a]\ncommand = 'x'\n",
+            "1:2: `mcp_servers`",
+            "Codex",
+        ),
+        (
+            "opencode.json",
+            "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\"]}}}",
+            "1:2: `mcp`",
+            "opencode",
+        ),
+        (
+            "settings.json",
+            "{\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"}}}}",
+            "1:2: `mcp`",
+            "VS Code",
+        ),
+    ];
+    for (name, text, at, program) in cases {
+        let path = file(name, text);
+        let path = path.to_str().unwrap();
+        run(&["serve", path]).refuses(&[&format!(
+            "{path}:{at} has servers as {program} writes them, which are read by an import only; write `vary config import \
+             {path} > vary.yaml`, and use vary.yaml\n"
+        )]);
+        assert_eq!(run(&["config", "import", path]).code, Some(0), "{name}");
+    }
+    let path = file(
+        "lower-case.json",
+        "{\"mcpservers\": {\"a\": {\"command\": \"x\"}}}",
+    );
+    let path = path.to_str().unwrap();
+    run(&["inspect", path]).refuses(&[&format!(
+        "{path}:1:2: `mcpservers` is not a known key; did you mean `mcpServers`?\n"
+    )]);
 }
 
 #[test]

@@ -113,6 +113,9 @@ pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     match line.as_bytes().get(at.column - 1) {
         Some(b'/' | b'#') => diagnostic.with_fix("comments begin with `//`"),
         Some(b'\'') => diagnostic.with_fix("its quotes are double"),
+        _ if what.starts_with("invalid escape") => {
+            diagnostic.with_fix("write `\\\\` for each backslash, as in `C:\\\\Users`")
+        }
         _ if what.starts_with("EOF") => diagnostic.with_fix("close what is open, or write `{}`"),
         _ => diagnostic
             .with_fix("look for a comma, colon, quote or bracket that is missing just before"),

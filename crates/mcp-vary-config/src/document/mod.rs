@@ -331,6 +331,10 @@ mod tests {
             "1:10: is not JSON: key must be a string; comments begin with `//`",
         );
         refuses_json(
+            "{\"a\": \"C:\\Users\"}",
+            "1:11: is not JSON: invalid escape; write `\\\\` for each backslash, as in `C:\\\\Users`",
+        );
+        refuses_json(
             "{'a': 1}",
             "1:2: is not JSON: key must be a string; its quotes are double",
         );
@@ -354,6 +358,13 @@ mod tests {
             "a: b: c\n",
             &[
                 "1:5: mapping values are not allowed in this context; look at quotes, brackets, colons and indentation just before",
+            ],
+        );
+        refuses(
+            "x.yaml",
+            "a:\n\tb: 1\n",
+            &[
+                "2:2: tabs disallowed within this context (block indentation); indent with spaces, not with tabs",
             ],
         );
         refuses(

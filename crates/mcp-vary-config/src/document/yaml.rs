@@ -21,12 +21,13 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
             Ok((event, span)) => tree.take(event, span),
             Err(error) => {
                 let diagnostic = Diagnostic::new(place(*error.marker()), "", error.info());
-                Err(
-                    diagnostic.with_fix(match error.info().contains("unknown anchor") {
-                        true => "write `&` and its name before what it stands for, above",
-                        false => "look at quotes, brackets, colons and indentation just before",
-                    }),
-                )
+                Err(diagnostic.with_fix(match error.info() {
+                    info if info.contains("unknown anchor") => {
+                        "write `&` and its name before what it stands for, above"
+                    }
+                    info if info.contains("tabs disallowed") => "indent with spaces, not with tabs",
+                    _ => "look at quotes, brackets, colons and indentation just before",
+                }))
             }
         };
         taken.map_err(|diagnostic| vec![diagnostic])?;

@@ -108,7 +108,8 @@ impl PartialServer {
             };
         if self.kind == Some(Kind::Sse) {
             let what = "has the type `sse`, a transport of 2024-11-05 that is not supported";
-            let fix = "write `http` and the server's streamable HTTP address";
+            let fix = "write `http` and the server's streamable HTTP address, or, if it has none, a program that speaks \
+                       both: {command: npx, args: [-y, mcp-remote, URL]}";
             reader.report(field, what, fix);
         } else if self.kind.is_some_and(|kind| kind != right) {
             let right = if right == Kind::Stdio {

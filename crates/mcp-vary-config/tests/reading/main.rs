@@ -306,7 +306,7 @@ servers:
     vary.yaml:21:16: `servers.b.isolation` is `sesion`; did you mean `session`?
     vary.yaml:22:5: `servers.b.serverUrl` is not a known key; did you mean `url`?
     vary.yaml:23:6: `servers.c` has `command` and `url`; keep one of them
-    vary.yaml:24:6: `servers.d` has the type `sse`, a transport of 2024-11-05 that is not supported; write `http` and the server's streamable HTTP address
+    vary.yaml:24:6: `servers.d` has the type `sse`, a transport of 2024-11-05 that is not supported; write `http` and the server's streamable HTTP address, or, if it has none, a program that speaks both: {command: npx, args: [-y, mcp-remote, URL]}
     vary.yaml:25:6: `servers.e` has a `type` that does not go with `url`; write `http`, or leave it out
     vary.yaml:25:6: `servers.e` has `args`, of no use beside `url`; leave it out
     vary.yaml:26:6: `servers.f` is not a table of keys; write {command: ...} or {url: ...}
@@ -553,8 +553,8 @@ fn the_file_of_a_client_is_read_as_it_is() {
         "mcp.json",
         r#"{"inputs": [], "servers": {"a": {"command": "x", "env": {"KEY": "${input:key}"}}}}"#,
         &[
-            "1:65: `servers.a.env.KEY` has `${input:key}`, which cannot be replaced; variables are `${VARIABLE}`, `${file:PATH}` \
-           and `${credential:NAME}`; for the characters themselves write `$${`",
+            "1:65: `servers.a.env.KEY` has `${input:key}`, which VS Code asks its user for; write `${VARIABLE}` and set \
+             it; `vary config import FILE > vary.yaml` does that for all of them",
         ],
     );
     // One entry that cannot be used leaves out that server only.

@@ -63,6 +63,7 @@ pub(crate) async fn connect(
         stream_refused: AtomicBool::new(false),
         stream_generation: watch::Sender::new(0),
         configured_headers: configured,
+        wants_login: AtomicBool::new(false),
         side_channels: Arc::default(),
         call_table: Arc::default(),
         budget: Arc::new(Budget::new(config.limits.waiting)),
@@ -373,7 +374,8 @@ impl Connection {
                 server: Arc::clone(&self.server),
                 what: format!(
                     "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its \
-                     address, and note that the HTTP+SSE transport of 2024-11-05 is not supported",
+                     address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, \
+                     `npx -y mcp-remote URL` as `command` does",
                     origin(&self.uri)
                 ),
             },

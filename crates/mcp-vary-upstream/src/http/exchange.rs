@@ -285,6 +285,7 @@ impl Exchange {
         if let Some(redirect) = self.connection.redirect_error(&response) {
             return Err(redirect);
         }
+        self.connection.note_challenge(&response);
         self.is_not_found = status == StatusCode::NOT_FOUND;
         if self.is_not_found && self.can_renew() {
             self.renew();

@@ -84,6 +84,8 @@ pub(super) struct Connection {
     /// The generation of the latest session whose standalone stream was opened or refused.
     stream_generation: watch::Sender<u64>,
     configured_headers: HeaderMap,
+    /// Whether the last 401 referred to an authorization server.
+    wants_login: AtomicBool,
     side_channels: Arc<SideChannels>,
     call_table: Arc<CallTable>,
     budget: Arc<Budget>,

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, LOCATION};
-use http::{HeaderMap, Method, Response, StatusCode, Uri};
+use http::header::{CONTENT_TYPE, LOCATION, VIA, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message;
@@ -173,6 +173,7 @@ impl Connection {
         if let Some(redirect) = self.redirect_error(&response) {
             return redirect;
         }
+        self.note_challenge(&response);
         let body = Collect::new(response.into_body(), self.limits.body)
             .run()
             .await;
@@ -185,6 +186,10 @@ impl Connection {
             endpoint: endpoint(&self.uri),
             status,
             excerpt: self.secrets.excerpt(body, EXCERPT_CHARS),
+            advice: match status {
+                StatusCode::UNAUTHORIZED => self.credentials_advice(),
+                _ => String::new(),
+            },
         };
         // The server has detected that requests loop through this gateway.
         if status == StatusCode::LOOP_DETECTED {
@@ -193,16 +198,46 @@ impl Connection {
         refused
     }
 
+    /// Remembers whether the server refers to an authorization server (RFC 9728).
+    pub(super) fn note_challenge(&self, response: &Response<Incoming>) {
+        let mut challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let names_metadata = |value: &HeaderValue| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            value.to_ascii_lowercase().contains("resource_metadata")
+        };
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let wants_login = challenges.any(names_metadata);
+            self.wants_login.store(wants_login, Ordering::Relaxed);
+        }
+    }
+
+    /// What to do about a server that answers 401.
+    fn credentials_advice(&self) -> String {
+        let sent = self.configured_headers.keys().filter(|name| *name != VIA);
+        let sent: Vec<String> = sent.map(|name| format!("`{name}`")).collect();
+        let what = match (&sent[..], self.wants_login.load(Ordering::Relaxed)) {
+            ([], false) => {
+                "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` \
+                 (for a URL on the command line, --header)"
+                    .to_owned()
+            }
+            ([], true) => format!("it wants a login; {NO_LOGIN}"),
+            (sent, wants_login) => {
+                let sent = sent.join(", ");
+                let rest = if wants_login { NO_LOGIN } else { CHECK_TOKEN };
+                format!("it refused the headers that were sent, {sent}; {rest}")
+            }
+        };
+        format!("; {what}; see \"Remote servers\" in the documentation")
+    }
+
     /// The error for a redirect, when `response` is one.
     pub(super) fn redirect_error(&self, response: &Response<Incoming>) -> Option<UpstreamError> {
         let status = response.status();
         if !status.is_redirection() {
             return None;
         }
-        let location = response
-            .headers()
-            .get(LOCATION)
-            .map(http::HeaderValue::as_bytes);
+        let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
         let location = String::from_utf8_lossy(location.unwrap_or_default());
         Some(UpstreamError::Redirect {
             server: Arc::clone(&self.server),
@@ -228,6 +263,14 @@ impl Connection {
         }
     }
 }
+
+/// What to do about a server that wants a login.
+const NO_LOGIN: &str = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
+     `npx -y mcp-remote URL` as its `command` log in";
+
+/// What to do about a token that is refused.
+const CHECK_TOKEN: &str =
+    "check that the token is complete, has not expired, and is for this server";
 
 /// The origin of `location`, relative to `here`; its path may contain a key.
 fn describe_location(location: &str, here: &Uri) -> String {
