@@ -40,8 +40,8 @@ const BUILT_IN: [BuiltIn; 4] = [
     ),
     (
         "compact",
-        "All tools in few tokens: first sentences, and of other prose only what callers need. \
-         Accepts the same arguments. For small context windows and execution; for planning with \
+        "All tools in fewer words: the first sentence of each description, and from the rest only \
+         what callers need. Accepts the same arguments. For small context windows and execution; for planning with \
          unfamiliar tools prefer `standard`.",
         Base::Compact,
         &[("contextSize", "compact")],
@@ -57,8 +57,8 @@ const BUILT_IN: [BuiltIn; 4] = [
     ),
     (
         "read-only",
-        "Only the tools that declare that they change nothing. For analysis and review. A \
-         selection by the server's own word, no protection against the server.",
+        "Only the tools that declare that they change nothing. For analysis and review. \
+         It trusts what each server declares, so it does not protect against a server.",
         Base::ReadOnly,
         &[("contextSize", "standard"), ("accessLevel", "readonly")],
     ),

@@ -187,6 +187,9 @@ pub(crate) struct Inspect {
     /// Connect as a client with these features, such as agent,format=json
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Option<String>,
+    /// Show the sums alone, for long lists
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) summary: bool,
     /// Check the tools: schemas that cannot be used, and results whose fields contradict each other, are missing, break
     /// the schema, or where one is far larger than the other. Calls only tools that declare `readOnlyHint` and need no
     /// arguments. Exits with 1 when something is broken

@@ -25,9 +25,11 @@ use crate::target_args::ServerTarget;
 use crate::target_session::TargetSession;
 use crate::tokens;
 
+mod rows;
 mod task_cost;
 
-use task_cost::{DescriptionCost, TOOLS_OF_A_TASK};
+use self::rows::TASK_NOTE;
+use self::task_cost::DescriptionCost;
 
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -91,6 +93,7 @@ async fn inspect(
     Ok(Inspection {
         review,
         whole,
+        is_summary: args.summary,
         summary: front.summary.clone(),
         more: client.more_variants(),
         is_known,
@@ -238,6 +241,8 @@ pub(crate) fn baseline(variants: &[VariantTools]) -> Option<&VariantTools> {
 /// The result of `inspect`.
 struct Inspection {
     review: Option<Review>,
+    /// Whether only the sums are shown.
+    is_summary: bool,
     /// The tokens that others are compared with.
     whole: usize,
     summary: ServerSummary,
@@ -326,19 +331,25 @@ impl Inspection {
     fn to_text(&self, width: usize) -> String {
         let mut out = self.summary.to_text();
         out.push('\n');
+        out.push_str(&sanitize(&table(&self.rows(), 1)));
+        if !self.task_sizes().is_empty() {
+            out.push_str(TASK_NOTE);
+        }
+        out.push_str(&sanitize(&collision_table(&self.summary.collisions)));
+        if self.is_summary {
+            return out;
+        }
+        out.push('\n');
         self.write_variants(&mut out, width);
         let uses = self.status.as_ref().map(status::deprecated_use);
         out.push_str(&sanitize(&uses.unwrap_or_default()));
-        out.push('\n');
         if self.has_hints {
+            out.push('\n');
             out.push_str(&match self.why() {
                 Some(why) => sanitize(&why.to_text()),
                 None => "ranking: by the server itself, without an explanation\n".to_owned(),
             });
-            out.push('\n');
         }
-        out.push_str(&sanitize(&table(&self.rows(), 1)));
-        out.push_str(&sanitize(&collision_table(&self.summary.collisions)));
         out
     }
 
@@ -398,86 +409,6 @@ impl Inspection {
             let _ = write!(text, "\n{}", variant.description);
         }
         text
-    }
-
-    fn rows(&self) -> Vec<Vec<String>> {
-        let row = |title: &str, cell: &dyn Fn(&VariantTools) -> String| {
-            let cells = self.variants.iter().map(cell);
-            std::iter::once(title.to_owned())
-                .chain(cells)
-                .collect::<Vec<_>>()
-        };
-        let mut rows = vec![row("tokens per tool", &|face| {
-            face.id().unwrap_or("as listed").to_owned()
-        })];
-        for (server, names) in self.names() {
-            let indent = if server.is_some() { "  " } else { "" };
-            if let Some(server) = server {
-                rows.push(row(server, &|face| {
-                    let listed = face
-                        .tools
-                        .iter()
-                        .filter(|tool| names.contains(&tool.name.as_str()));
-                    listed.map(|tool| tool.tokens).sum::<usize>().to_string()
-                }));
-            }
-            for name in names {
-                rows.push(row(&format!("{indent}{name}"), &|face| {
-                    let tool = face.tools.iter().find(|tool| tool.name == name);
-                    tool.map_or_else(|| "-".to_owned(), |tool| tool.tokens.to_string())
-                }));
-            }
-        }
-        rows.push(row("all", &|face| face.tokens.to_string()));
-        if self.variants.iter().any(|face| face.variant.is_some()) {
-            rows.push(row("", &|face| {
-                format!("{} %", tokens::percent(face.tokens, self.whole))
-            }));
-        }
-        for size in self.task_sizes() {
-            let plural = if size == 1 { "" } else { "s" };
-            rows.push(row(&format!("a task with {size} tool{plural}"), &|face| {
-                face.task_tokens(size).to_string()
-            }));
-        }
-        rows
-    }
-
-    /// The numbers of distinct tools for which the cost of a task is shown: none if no variant has schemas on demand,
-    /// since each task then costs its list.
-    fn task_sizes(&self) -> Vec<usize> {
-        let costs = self.variants.iter().filter_map(|face| face.descriptions);
-        let most = costs.map(|cost| cost.tools()).max().unwrap_or(0);
-        let sizes = TOOLS_OF_A_TASK.into_iter();
-        sizes.filter(|size| *size <= most).collect()
-    }
-
-    /// The tools of all variants, each once, in the order of the first variant that has it; grouped by server if there
-    /// are several.
-    fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
-        let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
-        for tool in self.variants.iter().flat_map(|face| &face.tools) {
-            let server = self.server_of(&tool.name);
-            let at = groups.iter().position(|(of, _)| *of == server);
-            let at = at.unwrap_or_else(|| {
-                groups.push((server, Vec::new()));
-                groups.len() - 1
-            });
-            if !groups[at].1.contains(&tool.name.as_str()) {
-                groups[at].1.push(&tool.name);
-            }
-        }
-        groups
-    }
-
-    /// The server of a tool, if there are several.
-    fn server_of(&self, tool: &str) -> Option<&str> {
-        if self.summary.servers.len() < 2 {
-            return None;
-        }
-        let mut served = self.summary.served.iter();
-        let found = served.find(|served| served.list == "tools/list" && served.id == tool);
-        found.map(|served| served.server.as_str())
     }
 }
 

@@ -485,22 +485,11 @@ fn who_serves_what_is_shown() {
 
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
-    variants, best first
-      standard   stable · contextSize=standard
-                 Everything as the server describes it: all tools, full descriptions and schemas.
-      compact    stable · contextSize=compact
-                 All tools in few tokens: first sentences, and of other prose only what callers need.
-                 Accepts the same arguments. For small context windows and execution; for planning with
-                 unfamiliar tools prefer `standard`.
-      directory  stable
-                 All tools with the first sentence of each description, and the names and types of
-                 arguments. `describe_tools` has the rest. Calls that do not fit are answered with the
-                 schema. For many tools, of which a task needs few.
-      read-only  stable · accessLevel=readonly · contextSize=standard
-                 Only the tools that declare that they change nothing. For analysis and review. A
-                 selection by the server's own word, no protection against the server.
-
-    tokens per tool      standard  compact  directory  read-only
+    tokens               standard  compact  directory  read-only
+    all tools                1744      944        479       1744
+                            100 %     54 %       27 %      100 %
+    a task with 1 tool       1744      944        782       1744
+    a task with 3 tools      1744      944       1343       1744
     sky                       871      471        201        871
       sky_get_weather         313      236        114        313
       sky_get_forecast        558      235         87        558
@@ -508,13 +497,25 @@ fn who_serves_what_is_shown() {
       sea_get_weather         313      236        114        313
       sea_get_forecast        558      235         87        558
     describe_tools              -        -         75          -
-    all                      1744      944        479       1744
-                            100 %     54 %       27 %      100 %
-    a task with 1 tool       1744      944        782       1744
-    a task with 3 tools      1744      944       1343       1744
+    a task reads the list, and with `directory` also the descriptions of the tools that it uses
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea
+
+    variants, best first
+      standard   stable · contextSize=standard
+                 Everything as the server describes it: all tools, full descriptions and schemas.
+      compact    stable · contextSize=compact
+                 All tools in fewer words: the first sentence of each description, and from the rest
+                 only what callers need. Accepts the same arguments. For small context windows and
+                 execution; for planning with unfamiliar tools prefer `standard`.
+      directory  stable
+                 All tools with the first sentence of each description, and the names and types of
+                 arguments. `describe_tools` has the rest. Calls that do not fit are answered with the
+                 schema. For many tools, of which a task needs few.
+      read-only  stable · accessLevel=readonly · contextSize=standard
+                 Only the tools that declare that they change nothing. For analysis and review. It
+                 trusts what each server declares, so it does not protect against a server.
     "#);
 }
 

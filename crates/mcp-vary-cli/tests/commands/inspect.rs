@@ -10,28 +10,42 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
     insta::assert_snapshot!(with_weather(&["inspect"]).data(0), @r#"
     weather 2.0.0, revision 2026-07-28
 
+    tokens              standard  compact  directory  read-only
+    all tools                871      471        276        871
+                           100 %     54 %       32 %      100 %
+    a task with 1 tool       871      471        578        871
+    get_weather              312      235        113        312
+    get_forecast             557      234         86        557
+    describe_tools             -        -         75          -
+    a task reads the list, and with `directory` also the descriptions of the tools that it uses
+
     variants, best first
       standard   stable · contextSize=standard
                  Everything as the server describes it: all tools, full descriptions and schemas.
       compact    stable · contextSize=compact
-                 All tools in few tokens: first sentences, and of other prose only what callers need.
-                 Accepts the same arguments. For small context windows and execution; for planning with
-                 unfamiliar tools prefer `standard`.
+                 All tools in fewer words: the first sentence of each description, and from the rest
+                 only what callers need. Accepts the same arguments. For small context windows and
+                 execution; for planning with unfamiliar tools prefer `standard`.
       directory  stable
                  All tools with the first sentence of each description, and the names and types of
                  arguments. `describe_tools` has the rest. Calls that do not fit are answered with the
                  schema. For many tools, of which a task needs few.
       read-only  stable · accessLevel=readonly · contextSize=standard
-                 Only the tools that declare that they change nothing. For analysis and review. A
-                 selection by the server's own word, no protection against the server.
+                 Only the tools that declare that they change nothing. For analysis and review. It
+                 trusts what each server declares, so it does not protect against a server.
+    "#);
+}
 
-    tokens per tool     standard  compact  directory  read-only
-    get_weather              312      235        113        312
-    get_forecast             557      234         86        557
-    describe_tools             -        -         75          -
-    all                      871      471        276        871
+#[test]
+fn the_sums_alone_are_shown_on_request() {
+    insta::assert_snapshot!(with_weather(&["inspect", "--summary"]).data(0), @r#"
+    weather 2.0.0, revision 2026-07-28
+
+    tokens              standard  compact  directory  read-only
+    all tools                871      471        276        871
                            100 %     54 %       32 %      100 %
     a task with 1 tool       871      471        578        871
+    a task reads the list, and with `directory` also the descriptions of the tools that it uses
     "#);
 }
 
@@ -104,7 +118,6 @@ fn the_order_is_explained() {
     let unweighted = ["hints.tone", "the hint has no weight"];
     let shown = run(&[&["inspect"], &asked[..]].concat()).data_with_note(0, &unweighted);
     let (_, ranking) = shown.split_once("\n\nrank ").unwrap();
-    let (ranking, _) = ranking.split_once("\n\n").unwrap();
     insta::assert_snapshot!(format!("rank {ranking}"), @r#"
     rank  variant  points
     1     alps     81 = modelFamily=any 50 + region=alps 26 + stable 5, moved to the front: the first is stable
@@ -241,7 +254,7 @@ fn one_variant_is_compared_with_standard() {
       "variants": [
         {
           "id": "compact",
-          "description": "All tools in few tokens: first sentences, and of other prose only what callers need. Accepts the same arguments. For small context windows and execution; for planning with unfamiliar tools prefer `standard`.",
+          "description": "All tools in fewer words: the first sentence of each description, and from the rest only what callers need. Accepts the same arguments. For small context windows and execution; for planning with unfamiliar tools prefer `standard`.",
           "hints": {
             "contextSize": "compact"
           },

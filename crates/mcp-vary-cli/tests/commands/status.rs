@@ -99,7 +99,6 @@ fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
     );
     assert!(variants.contains("removal is "), "{shown}");
     assert!(!variants.contains("and more"), "{shown}");
-    let (uses, _) = uses.split_once("\n\n").unwrap();
     insta::assert_snapshot!(format!("deprecated use of{uses}"), @r"
     deprecated use of  by       version  requests
     v0                 old bot  7               1

@@ -77,16 +77,18 @@ fn short(face: &VariantConfig) -> Option<String> {
     }
     let is_bare = is_compact || face.style.schema == SchemaStyle::Compact;
     match (is_cut, is_bare) {
-        (true, true) => {
-            Some("First sentences, and of other prose only what callers need.".to_owned())
-        }
+        (true, true) => Some(
+            "The first sentence of each description, and from the rest only what callers need."
+                .to_owned(),
+        ),
         (true, false) => Some("The first sentence of each description.".to_owned()),
         (false, true) => Some("Schemas with only the prose that callers need.".to_owned()),
         (false, false) => None,
     }
 }
 
-const OWN_WORD: &str = "A selection by the server's own word, no protection against the server.";
+const OWN_WORD: &str =
+    "It trusts what each server declares, so it does not protect against a server.";
 
 /// The maximum number of patterns to name.
 const MOST_NAMED: usize = 8;

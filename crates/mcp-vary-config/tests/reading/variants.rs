@@ -166,13 +166,13 @@ fn a_variant_without_a_description_says_what_it_shows() {
     is(
         "few",
         "from: compact, tools: [a]",
-        "Some of the tools: a. First sentences, and of other prose only what callers need.",
+        "Some of the tools: a. The first sentence of each description, and from the rest only what callers need.",
     );
     is(
         "few",
         "from: read-only, tools: [a]",
         "Some of the tools: a. Only those that declare that they change nothing. \
-         A selection by the server's own word, no protection against the server.",
+         It trusts what each server declares, so it does not protect against a server.",
     );
     is(
         "few",

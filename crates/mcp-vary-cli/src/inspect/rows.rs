@@ -1,0 +1,95 @@
+//! The table of `vary inspect`: the sums of each variant, then the tokens of each tool.
+
+use super::task_cost::TOOLS_OF_A_TASK;
+use super::{Inspection, VariantTools};
+use crate::tokens;
+
+impl Inspection {
+    /// The sums of the variants, then the tokens of each tool.
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
+        let row = |title: &str, cell: &dyn Fn(&VariantTools) -> String| {
+            let cells = self.variants.iter().map(cell);
+            std::iter::once(title.to_owned())
+                .chain(cells)
+                .collect::<Vec<_>>()
+        };
+        let mut rows = vec![row("tokens", &|face| {
+            face.id().unwrap_or("as listed").to_owned()
+        })];
+        rows.push(row("all tools", &|face| face.tokens.to_string()));
+        if self.variants.iter().any(|face| face.variant.is_some()) {
+            rows.push(row("", &|face| {
+                format!("{} %", tokens::percent(face.tokens, self.whole))
+            }));
+        }
+        for size in self.task_sizes() {
+            let plural = if size == 1 { "" } else { "s" };
+            rows.push(row(&format!("a task with {size} tool{plural}"), &|face| {
+                face.task_tokens(size).to_string()
+            }));
+        }
+        if self.is_summary {
+            return rows;
+        }
+        for (server, names) in self.names() {
+            let indent = if server.is_some() { "  " } else { "" };
+            if let Some(server) = server {
+                rows.push(row(server, &|face| {
+                    let listed = face
+                        .tools
+                        .iter()
+                        .filter(|tool| names.contains(&tool.name.as_str()));
+                    listed.map(|tool| tool.tokens).sum::<usize>().to_string()
+                }));
+            }
+            for name in names {
+                rows.push(row(&format!("{indent}{name}"), &|face| {
+                    let tool = face.tools.iter().find(|tool| tool.name == name);
+                    tool.map_or_else(|| "-".to_owned(), |tool| tool.tokens.to_string())
+                }));
+            }
+        }
+        rows
+    }
+
+    /// The numbers of distinct tools for which the cost of a task is shown: none if no variant has schemas on demand,
+    /// since each task then costs its list.
+    pub(super) fn task_sizes(&self) -> Vec<usize> {
+        let costs = self.variants.iter().filter_map(|face| face.descriptions);
+        let most = costs.map(|cost| cost.tools()).max().unwrap_or(0);
+        let sizes = TOOLS_OF_A_TASK.into_iter();
+        sizes.filter(|size| *size <= most).collect()
+    }
+
+    /// The tools of all variants, each once, in the order of the first variant that has it; grouped by server if there
+    /// are several.
+    fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
+        let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
+        for tool in self.variants.iter().flat_map(|face| &face.tools) {
+            let server = self.server_of(&tool.name);
+            let at = groups.iter().position(|(of, _)| *of == server);
+            let at = at.unwrap_or_else(|| {
+                groups.push((server, Vec::new()));
+                groups.len() - 1
+            });
+            if !groups[at].1.contains(&tool.name.as_str()) {
+                groups[at].1.push(&tool.name);
+            }
+        }
+        groups
+    }
+
+    /// The server of a tool, if there are several.
+    pub(super) fn server_of(&self, tool: &str) -> Option<&str> {
+        if self.summary.servers.len() < 2 {
+            return None;
+        }
+        let mut served = self.summary.served.iter();
+        let found = served.find(|served| served.list == "tools/list" && served.id == tool);
+        found.map(|served| served.server.as_str())
+    }
+}
+
+/// What the rows about tasks count.
+pub(super) const TASK_NOTE: &str =
+    "a task reads the list, and with `directory` also the descriptions of the tools that it uses\n";
