@@ -14,6 +14,7 @@ pub(crate) mod request;
 pub(crate) mod router;
 pub(crate) mod runtime;
 pub(crate) mod server_ranking;
+pub(crate) mod session_offers;
 pub(crate) mod snapshot;
 pub(crate) mod startup;
 pub(crate) mod variant_selection;
