@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::guide::links;
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
@@ -68,6 +69,42 @@ pub(crate) fn sections(workspace: &Workspace) -> Result<(), String> {
     no_findings(&findings(&workspace.read(PAGE)?))
 }
 
+/// Checks that the words in code of each example are in the file of a test that its row names, or in the vectors that
+/// this test runs: so a test of something else is found.
+pub(crate) fn mentions(workspace: &Workspace) -> Result<(), String> {
+    let page = workspace.read(PAGE)?;
+    no_findings(&absent_words(&page, &|file| workspace.read(file))?)
+}
+
+fn absent_words(
+    page: &str,
+    read: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Vec<String>, String> {
+    let mut absent = Vec::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [section, example, tests] = cells.as_slice() else {
+            continue;
+        };
+        let mut texts = Vec::new();
+        for (test, file) in links(tests) {
+            let vectors = file.ends_with("tests/vectors.rs");
+            let vectors = vectors.then(|| read(&format!("spec/vectors/{test}.json")));
+            // A test of vectors may read a file of another name.
+            texts.extend(vectors.and_then(Result::ok));
+            texts.push(read(file)?);
+        }
+        let words = example.split('`').skip(1).step_by(2);
+        let words = words.map(|word| word.trim_end_matches('*'));
+        let missing = words.filter(|word| !texts.iter().any(|text| text.contains(word)));
+        let missing = missing.filter(|_| !texts.is_empty());
+        absent.extend(missing.map(|word| {
+            format!("{PAGE}: {section}: no test that the row names has `{word}` in its file")
+        }));
+    }
+    Ok(absent)
+}
+
 fn findings(page: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for (document, sections) in DOCUMENTS {
@@ -104,6 +141,22 @@ fn rows<'a>(page: &'a str, document: &str) -> BTreeMap<&'a str, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_of_something_else_is_found() {
+        let page = Workspace::here().read(PAGE).unwrap();
+        let read = |file: &str| Workspace::here().read(file);
+        assert_eq!(absent_words(&page, &read), Ok(Vec::new()));
+        let row = "| Registry | row: `format=json`, `x-*` | [`it`](../../a.rs), [`choice`](../../b/tests/vectors.rs) |";
+        let read = |file: &str| match file {
+            "a.rs" => Ok("fn it() { format(\"x-\") }".to_owned()),
+            "spec/vectors/choice.json" => Ok("{}".to_owned()),
+            _ => Ok(String::new()),
+        };
+        let expected =
+            format!("{PAGE}: Registry: no test that the row names has `format=json` in its file");
+        assert_eq!(absent_words(row, &read), Ok(vec![expected]));
+    }
 
     #[test]
     fn a_section_with_another_number_of_rows_is_found() {

@@ -36,6 +36,10 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
             "examples of the documents",
             document_examples::sections(workspace),
         ),
+        (
+            "words of these examples",
+            document_examples::mentions(workspace),
+        ),
         ("READMEs of crates", readmes(workspace)),
     ])
 }
@@ -149,7 +153,7 @@ fn named_tests(workspace: &Workspace) -> Result<(), String> {
 }
 
 /// The words in code and the files of the links to the workspace's own files.
-fn links(text: &str) -> Vec<(&str, &str)> {
+pub(crate) fn links(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("`](../../") {

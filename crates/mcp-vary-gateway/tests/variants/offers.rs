@@ -221,6 +221,21 @@ async fn a_selector_that_names_no_variant_is_refused_on_every_method() {
     }
 }
 
+/// EXT-10: the reference names the methods whose requests can select a variant.
+#[test]
+fn the_reference_names_the_methods_that_take_a_selector() {
+    let page = include_str!("../../../../docs/reference/extensions.md");
+    let (_, paragraph) = page.split_once("\n**Selector.**").unwrap();
+    let (paragraph, _) = paragraph.split_once("\n\n").unwrap();
+    let subscriptions = ["resources/subscribe", "subscriptions/listen"];
+    for method in METHODS.iter().chain(&subscriptions) {
+        assert!(
+            paragraph.contains(&format!("`{method}`")),
+            "{method}: {paragraph}"
+        );
+    }
+}
+
 /// SV-28: elsewhere a selector is ignored.
 #[tokio::test]
 async fn a_selector_on_other_methods_is_ignored() {

@@ -101,6 +101,50 @@ async fn headers_that_clients_send_already_choose_a_variant() {
     front.gateway.close().await;
 }
 
+/// SV-27: the JSON of SEP-2053, "A/B Testing and Experimentation".
+#[tokio::test]
+async fn the_arms_of_the_experiment_are_offered_as_declared() {
+    let mut front = Front::of("experiment").await;
+    let answer = front
+        .ask_declaring(json!({}), "server/discover", json!({}))
+        .await;
+    let answer = answer.unwrap();
+    let settings = &answer["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
+    let offered = settings["availableVariants"].as_array().unwrap();
+    let arms = [
+        ("control", "Standard tool descriptions", "control", "stable"),
+        (
+            "treatment-verbose",
+            "Experimental: More detailed",
+            "treatment-a",
+            "experimental",
+        ),
+        (
+            "treatment-structured",
+            "Experimental: Structured",
+            "treatment-b",
+            "experimental",
+        ),
+    ];
+    assert_eq!(offered.len(), arms.len(), "{answer}");
+    for (variant, (id, description, cohort, status)) in std::iter::zip(offered, arms) {
+        assert_eq!(
+            (&variant["id"], &variant["status"]),
+            (&json!(id), &json!(status))
+        );
+        assert!(
+            variant["description"]
+                .as_str()
+                .unwrap()
+                .starts_with(description),
+            "{variant}"
+        );
+        let hints = json!({"com.acme/experiment": "tool-desc-2026-q1", "com.acme/cohort": cohort});
+        assert_eq!(variant["hints"], hints, "{id}");
+    }
+    front.gateway.close().await;
+}
+
 /// SV-27: the hints of the examples choose what they are about.
 #[tokio::test]
 async fn hints_choose_a_variant() {
