@@ -62,9 +62,9 @@ impl ServerFacts {
     /// The first request of a new connection, for clients of the era `preferred`.
     ///
     /// While nothing is known, it is `server/discover`. Some legacy servers exit when they receive it, and are started
-    /// again. A process gets `initialize` if its clients have sessions: the first request may decide its era, and a second
-    /// process would take as long to start as the first.
-    pub fn opening(&self, preferred: Option<Era>, is_process: bool) -> Opening {
+    /// again. The first process of a server (`is_first`) gets `initialize` if its clients have sessions: the first request
+    /// may decide its era, and they would wait for the start of a second process.
+    pub fn opening(&self, preferred: Option<Era>, is_first: bool) -> Opening {
         let facts = self.lock();
         match (facts.modern.support, facts.legacy.support, preferred) {
             (Support::Unsupported, _, _) => Opening::Initialize,
@@ -74,7 +74,7 @@ impl ServerFacts {
                 Some(Era::Legacy),
             ) => Opening::InitializeOrDiscover,
             (Support::Unknown, Support::Supported(_), Some(Era::Legacy)) => Opening::Initialize,
-            (Support::Unknown, Support::Unknown, Some(Era::Legacy)) if is_process => {
+            (Support::Unknown, Support::Unknown, Some(Era::Legacy)) if is_first => {
                 Opening::InitializeUnknown
             }
             _ => Opening::Discover,

@@ -340,13 +340,14 @@ impl Shared {
     /// it answers first decides its era.
     async fn choose_opening(&self, mut preferred: Option<Era>) -> Opening {
         let is_process = matches!(self.config.target, Target::Command { .. });
-        if is_process && preferred.is_none() && self.server_facts.is_unknown() {
+        let is_first = is_process && !self.config.era_wait.is_zero();
+        if is_first && preferred.is_none() && self.server_facts.is_unknown() {
             let mut era = self.preferred.subscribe();
             let known = era.wait_for(Option::is_some);
             let known = tokio::time::timeout(self.config.era_wait, known).await;
             preferred = known.ok().and_then(|known| *known.ok()?);
         }
-        self.server_facts.opening(preferred, is_process)
+        self.server_facts.opening(preferred, is_first)
     }
 
     /// Waits until the other era than that of `upstream` is preferred, and returns a connection in it.
