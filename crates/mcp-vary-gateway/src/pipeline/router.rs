@@ -127,7 +127,7 @@ async fn handle(
         .map_err(|refusal| refusal.into_counted_error(&gateway.services.counters))?;
     let class = gateway
         .pool
-        .of_client(client.class.as_ref(), client.connection);
+        .of_client(client.class.as_ref(), client.list_owner());
     let class = class.await?;
     let call = RequestContext {
         snapshot: gateway,

@@ -427,7 +427,7 @@ impl UpstreamPool {
             None => self
                 .services
                 .dedicated
-                .lease_for_request(&door, client.connection),
+                .lease_for_request(&door, client.list_owner()),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
@@ -26,7 +27,7 @@ use serde_json::Value;
 use crate::audit::RequestRecord;
 use crate::session::caller::sealed_principal;
 use crate::session::participation::Participation;
-use crate::session::{PoolKey, Session};
+use crate::session::{BASE_CLASS, PoolKey, Session};
 use crate::settings::rates::VariantUser;
 
 /// What a client's capabilities declare for the extensions that the gateway negotiates itself.
@@ -161,6 +162,18 @@ impl Client {
             Some(principal) => (Some(principal.id()), None),
             None => (None, self.connection),
         }
+    }
+
+    /// Who gets the lists of a dedicated connection that its calls changed: the client of a connection; without one, all
+    /// clients of a principal with the same capabilities together, since nothing tells them apart.
+    pub(crate) fn list_owner(&self) -> Option<ClientId> {
+        let shared = || {
+            let mut hasher = DefaultHasher::new();
+            (&self.forwardable, self.principal_id()).hash(&mut hasher);
+            hasher.finish()
+        };
+        let is_plain = *self.forwardable == *BASE_CLASS;
+        self.connection.or_else(|| (!is_plain).then(shared))
     }
 
     /// The client as rate limits see it.

@@ -141,7 +141,7 @@ pub(crate) async fn forward_notification(
     let carried = async {
         let class = gateway
             .pool
-            .of_client(client.class.as_ref(), client.connection);
+            .of_client(client.class.as_ref(), client.list_owner());
         let class = class.await?;
         let mut call = RequestContext {
             snapshot: gateway,

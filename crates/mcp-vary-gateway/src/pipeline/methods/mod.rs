@@ -123,7 +123,7 @@ impl RequestContext<'_> {
             Ok(found) => return Ok(found),
             Err(failure) => failure,
         };
-        let (classes, client) = (&self.snapshot.pool, self.client.connection);
+        let (classes, client) = (&self.snapshot.pool, self.client.list_owner());
         let again = classes.read_again(&self.class, client, kind).await;
         let found = again.and_then(|class| find(&class.catalog.current()));
         found.ok_or_else(|| failure.unwrap_or_else(not_found))

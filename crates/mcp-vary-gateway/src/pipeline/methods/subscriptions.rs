@@ -102,7 +102,7 @@ impl RequestContext<'_> {
         let shutdown = self.snapshot.services.shutdown.clone();
         let listener = listener.until(shutdown.cancelled_owned());
         audience.catch_up(number).await;
-        if let Some(client) = self.client.connection {
+        if let Some(client) = self.client.list_owner() {
             audience
                 .relocate(client, self.snapshot.services.pool.dedicated.lists())
                 .await;
@@ -175,7 +175,7 @@ impl RequestContext<'_> {
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
             principal: self.client.principal.clone(),
-            client: self.client.connection,
+            client: self.client.list_owner(),
             variants: [self.variant_set().variant_of(view)].into(),
             names_variants: self.snapshot.config.variants,
         }
