@@ -195,7 +195,9 @@ fn read_handshake(
     if result.len() > MAX_HANDSHAKE {
         return Err(ConnectError::Handshake {
             server: Arc::clone(server),
-            what: format!("its answer to the handshake has more than {MAX_HANDSHAKE} bytes"),
+            what: format!(
+                "its answer to the handshake has more than {MAX_HANDSHAKE} bytes; it must declare less about itself"
+            ),
         });
     }
     let object = |text: &&str| text.starts_with('{');
