@@ -428,7 +428,7 @@ fn server_status(server: &ServerReport) -> String {
     let (Some(hello), ConnectionState::Connected(_)) = (&server.handshake, &server.state) else {
         return match &server.state {
             ConnectionState::Connecting => {
-                "still starting; what it offers is announced when it is ready".to_owned()
+                "still starting; a line follows when it is ready".to_owned()
             }
             _ => {
                 let reason = reason(server).unwrap_or_default();

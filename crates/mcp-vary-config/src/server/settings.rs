@@ -257,7 +257,7 @@ pass only under variants that hide nothing",
 
 const PASSTHROUGH: &[KeySpec<Passthrough>] = &[KeySpec {
     key: "rank",
-    about: "whether the hints of these variants rank them for clients, among the variants of the file, and the server orders them among themselves for the hints of a client; one of them can be the default of a client then",
+    about: "whether these variants take part in the ranking by hints. Their own hints decide their place among the variants of the file; the server decides their order among themselves. One of them can then be the default of a client",
     default: "off",
     takes: ValueKind::Switch(|passthrough| &mut passthrough.rank),
 }];
