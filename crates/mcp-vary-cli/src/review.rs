@@ -119,6 +119,18 @@ impl ToolReview {
         });
     }
 
+    /// Adds the error of a call. That there is no network says nothing about the tool.
+    fn add_error(&mut self, says: String, answer: &str) {
+        match NO_NETWORK.iter().find(|sign| answer.contains(**sign)) {
+            Some(sign) => self.add(
+                "network",
+                format!("not checked, since there is no network (`{sign}`)"),
+                false,
+            ),
+            None => self.add("error", says, true),
+        }
+    }
+
     /// Checks the answer of the tool.
     fn check_answer(
         &mut self,
@@ -129,7 +141,7 @@ impl ToolReview {
         let result = match answer {
             Ok(result) => result,
             Err(error) => {
-                self.add("error", sentence(&error), true);
+                self.add_error(sentence(&error), &error);
                 return Ok(());
             }
         };
@@ -139,7 +151,7 @@ impl ToolReview {
         }
         let members = Members::parse(&result).unwrap_or_default();
         if members.get("isError") == Some("true") {
-            self.add("error", "its result has `isError: true`".to_owned(), true);
+            self.add_error("its result has `isError: true`".to_owned(), &result);
             return Ok(());
         }
         let value = members.get("structuredContent");
@@ -165,5 +177,71 @@ fn uncalled(listed: &str, members: &Members<'_>) -> Option<&'static str> {
         Some(Ok(required)) if !required.is_empty() => Some("needs arguments"),
         Some(Err(_)) => Some("needs arguments that cannot be read"),
         _ => None,
+    }
+}
+
+/// How runtimes say that a host cannot be found or reached.
+const NO_NETWORK: [&str; 13] = [
+    "EAI_AGAIN",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "Could not resolve host",
+    "Name or service not known",
+    "Network is unreachable",
+    "No route to host",
+    "Temporary failure in name resolution",
+    "dns error",
+    "getaddrinfo failed",
+    "network is unreachable",
+    "no such host",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn finds(answer: Result<&str, &str>, kind: &str, message: &str, is_wrong: bool) {
+        let mut reviewed = ToolReview {
+            name: "t".to_owned(),
+            uncalled: None,
+            findings: Vec::new(),
+        };
+        let answer = answer.map(str::to_owned).map_err(str::to_owned);
+        reviewed
+            .check_answer(answer, r#"{"name": "t"}"#, None)
+            .unwrap();
+        let [found] = &reviewed.findings[..] else {
+            panic!("{:?}", reviewed.findings);
+        };
+        assert_eq!(
+            (found.kind, &*found.message, found.is_wrong),
+            (kind, message, is_wrong)
+        );
+    }
+
+    #[test]
+    fn a_tool_without_a_network_is_a_note() {
+        let failed = |text: &str| {
+            let content = json!([{"type": "text", "text": text}]);
+            json!({"content": content, "isError": true}).to_string()
+        };
+        let note = |sign: &str| format!("not checked, since there is no network (`{sign}`)");
+        let result = failed(
+            "request to https://api.example failed, reason: getaddrinfo ENOTFOUND api.example",
+        );
+        finds(Ok(&result), "network", &note("ENOTFOUND"), false);
+        let result = failed("[Errno -3] Temporary failure in name resolution");
+        finds(
+            Ok(&result),
+            "network",
+            &note("Temporary failure in name resolution"),
+            false,
+        );
+        let error = r#"{"code":-32603,"message":"dial tcp: lookup api.example: no such host"}"#;
+        finds(Err(error), "network", &note("no such host"), false);
+        let result = failed("no such file");
+        finds(Ok(&result), "error", "its result has `isError: true`", true);
     }
 }

@@ -347,19 +347,18 @@ fn milliseconds(value: &Value) -> String {
     }
 }
 
-/// The methods that were sent to a server although it does not declare them.
+/// The methods that a server has although it does not declare them.
 fn undeclared(server: &Value) -> Option<String> {
-    let methods = server["undeclared"].as_object()?;
-    let methods = methods.iter().map(|(method, has)| match has.as_bool() {
-        Some(true) => format!("{method} (works)"),
-        _ => format!("{method} (missing)"),
-    });
-    let methods: Vec<_> = methods.collect();
-    Some(format!(
-        "{}: methods that it does not declare: {}",
-        text(&server["name"]),
-        methods.join(", ")
-    ))
+    let methods = server["undeclared"].as_object()?.iter();
+    let works = methods.filter(|(_, has)| has.as_bool() == Some(true));
+    let works: Vec<_> = works.map(|(method, _)| format!("`{method}`")).collect();
+    (!works.is_empty()).then(|| {
+        let name = text(&server["name"]);
+        format!(
+            "server `{name}` also answers {}, which it does not declare",
+            works.join(", ")
+        )
+    })
 }
 
 fn variants(variants: &[Value]) -> String {
@@ -491,7 +490,7 @@ mod tests {
         far     down   1h                               -      -       -        -        -
         half    up     5s                               0      3       0   120 ms   12.3 s
 
-        git: methods that it does not declare: prompts/list (missing), tools/list (works)
+        server `git` also answers `tools/list`, which it does not declare
         server `far` cannot be reached
         half: too long
         server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
