@@ -79,6 +79,12 @@ impl Authenticator {
         self
     }
 
+    /// Whether clients that present no credential are accepted.
+    #[must_use]
+    pub const fn allows_anonymous(&self) -> bool {
+        self.anonymous.is_some()
+    }
+
     /// The API keys.
     #[must_use]
     pub const fn keys(&self) -> &KeyTable {
@@ -145,7 +151,7 @@ impl Authenticator {
                     key.principal.id() == admission.principal.id() && !key.is_expired(now)
                 })
             }
-            (None, None) => !admission.principal.is_anonymous() || self.anonymous.is_some(),
+            (None, None) => !admission.principal.is_anonymous() || self.allows_anonymous(),
         }
     }
 

@@ -15,6 +15,7 @@ struct Counted {
     totals: Totals,
     metric: Metric,
     effect: f64,
+    is_anonymous: bool,
 }
 
 /// Adds the counts of all replicas, and prints a report for each experiment.
@@ -27,6 +28,7 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
             match all.iter_mut().find(|known| known.totals.name == *name) {
                 None => all.push(counted),
                 Some(known) => {
+                    known.is_anonymous |= counted.is_anonymous;
                     let added = known.totals.add(&counted.totals);
                     added.map_err(|error| Failure::command(format!("{address}: {error}")))?;
                 }
@@ -50,7 +52,7 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
     }
     let reports: Vec<_> = all
         .iter()
-        .map(|it| (Report::of(&it.totals, it.metric, it.effect), it.effect))
+        .map(|it| (Report::of(&it.totals, it.metric, it.effect), it))
         .collect();
     print::data(&if args.json {
         let reports: Vec<_> = reports.iter().map(|(report, _)| report).collect();
@@ -62,7 +64,7 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
     } else {
         let texts: Vec<_> = reports
             .iter()
-            .map(|(report, effect)| text(report, *effect))
+            .map(|(report, counted)| text(report, counted))
             .collect();
         sanitize(&texts.join("\n"))
     })?;
@@ -77,6 +79,7 @@ fn counted(status: &Value, address: &str) -> Result<Vec<Counted>, Failure> {
             totals: serde_json::from_value(experiment.clone())?,
             metric: serde_json::from_value(experiment["metric"].clone())?,
             effect: serde_json::from_value(experiment["effect"].clone())?,
+            is_anonymous: experiment["anonymous"] == true,
         })
     };
     all.map(read).collect::<Result<_, _>>().map_err(|error| {
@@ -86,7 +89,7 @@ fn counted(status: &Value, address: &str) -> Result<Vec<Counted>, Failure> {
     })
 }
 
-fn text(report: &Report, effect: f64) -> String {
+fn text(report: &Report, counted: &Counted) -> String {
     let mut out = format!("{}\n\n", report.name);
     let heading = ["arm", "clients", "planned"].map(str::to_owned).to_vec();
     let arms = report.shares.arms.iter();
@@ -99,7 +102,10 @@ fn text(report: &Report, effect: f64) -> String {
         out.push_str(&comparisons(report));
     }
     out.push('\n');
-    out.push_str(&verdicts(report, effect));
+    out.push_str(&verdicts(report, counted.effect));
+    if counted.is_anonymous {
+        out.push_str(ANONYMOUS);
+    }
     out
 }
 
@@ -185,10 +191,12 @@ fn verdict(compared: &Comparison, decision: Decision, effect: f64) -> String {
     let (variant, metric) = (&compared.variant, compared.metric.name());
     match decision {
         Decision::TooFew { have, need, .. } => format!(
-            "{variant}: too early: {} clients in the smaller arm; to find a difference of {2} in `{metric}`, each arm needs {1}.\n",
+            "{variant}: too early: {} clients in the smaller arm; to find a difference of {2} in `{metric}`, each arm needs {1}. \
+            So far: {3}.\n",
             count(have),
             count(need),
-            sought(compared.metric, effect)
+            sought(compared.metric, effect),
+            so_far(compared)
         ),
         Decision::NoDifference => format!(
             "{variant}: no difference of {} or more in `{metric}`.\n",
@@ -198,6 +206,17 @@ fn verdict(compared: &Comparison, decision: Decision, effect: f64) -> String {
         Decision::Worse => format!("{variant}: worse than the control by `{metric}`.\n"),
         Decision::Different => format!("{variant}: differs from the control in `{metric}`.\n"),
         _ => format!("{variant}: nothing is declared.\n"),
+    }
+}
+
+/// What the interval of the difference shows and excludes.
+fn so_far(compared: &Comparison) -> String {
+    let signed = |difference: f64| signed(compared.metric, difference);
+    let Estimate { from, to, .. } = compared.difference;
+    let (least, most) = (signed(from), signed(to));
+    match from > 0.0 || to < 0.0 {
+        true => format!("a difference between {least} and {most}"),
+        false => format!("no difference below {least} or above {most}"),
     }
 }
 
@@ -239,3 +258,7 @@ fn probability(p: f64) -> String {
 fn count(number: f64) -> String {
     format!("{number:.0}")
 }
+
+/// The note for an experiment in which sessions count as clients.
+const ANONYMOUS: &str = "note: clients are not authenticated, and each session counts as a client, so anybody can decide this \
+    experiment; add `auth` to count principals\n";

@@ -131,6 +131,8 @@ pub struct ExperimentStatus {
     pub metric: Metric,
     /// The difference that is worth finding.
     pub effect: f64,
+    /// Whether clients without a credential take part: each of their sessions counts as a client.
+    pub anonymous: bool,
 }
 
 /// The status of one server.
@@ -253,6 +255,8 @@ impl Status {
         let services = &snapshot.services;
         let now = (snapshot.config.environment.now)();
         let (listeners, subscriptions) = services.hub.count();
+        let authentication = snapshot.config.authentication.as_ref();
+        let anonymous = authentication.is_none_or(|it| it.authenticator.allows_anonymous());
         Self {
             version: env!("CARGO_PKG_VERSION"),
             uptime: now.saturating_sub(services.started_at),
@@ -268,6 +272,7 @@ impl Status {
                     totals: tally.totals(),
                     metric: config.metric,
                     effect: config.effect,
+                    anonymous,
                 })
                 .collect(),
             sessions: services.sessions.known(),

@@ -77,7 +77,7 @@ fn replicas_are_added_and_only_the_named_experiment_is_shown() {
     let two = json!([experiment("words", &arms), experiment("other", &arms)]);
     let (one, other) = (gateway(&two), gateway(&two));
     let shown = run(&["experiment", "--name", "words", &one]).data(0);
-    insta::assert_snapshot!(shown.lines().last().unwrap(), @"b: too early: 60 clients in the smaller arm; to find a difference of 5 points in `failed`, each arm needs 100.");
+    insta::assert_snapshot!(shown.lines().last().unwrap(), @"b: too early: 60 clients in the smaller arm; to find a difference of 5 points in `failed`, each arm needs 100. So far: no difference below -1.8 or above +1.8.");
     let shown = run(&["experiment", "--name", "words", &one, &other]).data(0);
     insta::assert_snapshot!(shown, @"
     words
@@ -100,6 +100,29 @@ fn replicas_are_added_and_only_the_named_experiment_is_shown() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[0]["name"], "words");
     assert_eq!(json[1]["shares"]["arms"][0], json!(["a", 120.0, 120.0]));
+}
+
+/// Ten points are certain before five would be.
+#[test]
+fn a_clear_difference_is_declared_early_and_another_one_is_named() {
+    let arm = |variant: &str, clients: f64, failed: f64| {
+        json!({"variant": variant, "weight": 1, "metrics": {
+            "failed": sums(clients, 4.0, (failed, 0.3)), "calls": sums(clients, 1.0, (4.0, 1.0)),
+        }})
+    };
+    let verdict = |arms: [Value; 2]| {
+        let address = gateway(&json!([experiment("words", &arms)]));
+        let shown = run(&["experiment", &address]).data(0);
+        shown.lines().last().unwrap().to_owned()
+    };
+    let clear = [arm("a", 200.0, 0.1), arm("b", 200.0, 0.3)];
+    insta::assert_snapshot!(verdict(clear), @"b: worse than the control by `failed`.");
+    let unclear = [arm("a", 200.0, 0.1), arm("b", 200.0, 0.17)];
+    insta::assert_snapshot!(verdict(unclear), @"b: too early: 200 clients in the smaller arm; to find a difference of 5 points in `failed`, each arm needs 568. So far: a difference between +1.1 and +12.9.");
+    let better = [arm("a", 200.0, 0.17), arm("b", 200.0, 0.1)];
+    insta::assert_snapshot!(verdict(better), @"b: too early: 200 clients in the smaller arm; to find a difference of 5 points in `failed`, each arm needs 568. So far: a difference between -12.9 and -1.1.");
+    let equal = [arm("a", 200.0, 0.1), arm("b", 200.0, 0.12)];
+    insta::assert_snapshot!(verdict(equal), @"b: too early: 200 clients in the smaller arm; to find a difference of 5 points in `failed`, each arm needs 568. So far: no difference below -3.9 or above +7.9.");
 }
 
 #[test]
@@ -173,5 +196,6 @@ experiments:
     long         0        0
 
     Too early: 0 clients in the smallest arm, and each needs 100 or more.
+    note: clients are not authenticated, and each session counts as a client, so anybody can decide this experiment; add `auth` to count principals
     ");
 }
