@@ -22,10 +22,11 @@ pub(crate) use vocabulary::Vocabulary;
 pub(super) fn of_description(text: &str, values: &[&str]) -> String {
     let text = bounded(text);
     let mut kept = first_sentence(text);
-    let all = sentences::sentences(text);
+    let mut all = sentences::sentences(text);
     let beginning = kept.trim_end_matches('…').to_owned();
     let first = all.iter().position(|it| it.text.starts_with(&beginning));
     let first = first.unwrap_or(0);
+    leave_label(&mut all, first);
     let known = Vocabulary::of(&kept);
     let rules = Rules::new(Place::Item { values }, &known, text);
     let stays = select(&all, |at| rules.is_essential(&all[at].text));
@@ -65,9 +66,20 @@ pub(super) fn of_argument(
     (!kept.is_empty()).then_some(kept)
 }
 
+/// Takes the first sentence and the items beside it out of the label above them: what a list calls its purpose needs no
+/// label once the first item is in front.
+fn leave_label(all: &mut [Sentence], first: usize) {
+    let label = all.get(first).and_then(|first| first.parent);
+    let Some(label) = label.filter(|label| is_label(&all[*label].text)) else {
+        return;
+    };
+    let items = all.iter_mut().filter(|it| it.parent == Some(label));
+    items.for_each(|item| item.parent = None);
+}
+
 /// Which of the sentences stay, when `is_essential` decides about each alone.
 ///
-/// What a sentence belongs to stays with it. A list of which most items stay is kept whole, and so is one whose
+/// What a sentence belongs to stays with it. A list of which two thirds stay is kept whole, and so is one whose
 /// introduction alone is essential. A label without what it introduces does not stay.
 fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
     let mut stays: Vec<bool> = (0..all.len()).map(is_essential).collect();
@@ -84,7 +96,7 @@ fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
         .filter(|(at, _)| all[*at].introduces())
     {
         let kept = items.iter().filter(|item| stays[**item]).count();
-        if kept * 2 > items.len() || (kept == 0 && stays[at]) {
+        if kept > 0 && kept * 3 >= items.len() * 2 || (kept == 0 && stays[at]) {
             items.iter().for_each(|item| stays[*item] = true);
         }
         stays[at] &= !items.is_empty() || !is_label(&all[at].text);

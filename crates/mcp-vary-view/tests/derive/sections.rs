@@ -44,13 +44,13 @@ fn a_description_that_begins_with_a_label_keeps_what_it_says() {
         "Retrieves a paginated list of records of one type.",
         "Retrieves a paginated list of records of one type. Usage Guidance: \
         Use crm-search-records for targeted queries when the structure is known. \
-        Use crm-batch-read-records to retrieve records by their IDs.",
+        Use crm-batch-read-records to retrieve records by their IDs. Use crm-list-links to list links.",
     );
     describes(
         "crm-create-property",
-        "Creates new custom properties for record types.",
-        "Creates new custom properties for record types. Guardrails: Data Modification Warning: This tool modifies data. \
-        Only use when the user has explicitly requested it. Prerequisites: \
+        "Creates new custom properties for record types in the propertyGroup.",
+        "Creates new custom properties for record types in the propertyGroup. Guardrails: Data Modification Warning: This tool modifies data. \
+        Only use when the user has explicitly requested it. Both names are required. Prerequisites: \
         Use the crm-get-user tool to get the OwnerId if you don't have that already.",
     );
     describes(
@@ -136,7 +136,8 @@ fn limits_positions_and_meanings_of_values_stay() {
         "Annotates a document.",
         "Annotates a document. Each needs: id (unique string), type, page (1-indexed). \
         COORDINATE SYSTEM: points (1pt = 1/72in), origin at page TOP-LEFT corner. \
-        Rectangle x,y is the TOP-LEFT corner. For highlights, each rect's y is the TOP of the highlighted region.",
+        Rectangle x,y is the TOP-LEFT corner. For highlights, each rect's y is the TOP of the highlighted region. \
+        must_have: a name",
     );
     describes(
         "search_events",

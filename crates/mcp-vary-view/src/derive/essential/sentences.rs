@@ -36,6 +36,9 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
         if is_fence || in_code || line.is_empty() {
             in_results &= !line.is_empty();
             reader.end_passage();
+            if is_fence {
+                reader.end_introduction();
+            }
         } else if is_ornament(line) || is_heading(line) {
             in_results = is_result_label(line.trim_start_matches('#'));
             reader.end_section();
@@ -131,6 +134,13 @@ impl<'t> Reader<'t> {
             self.open.pop();
         }
         None
+    }
+
+    /// What a code block follows introduces the code, and no list after it.
+    fn end_introduction(&mut self) {
+        let last = self.sentences.len().checked_sub(1);
+        self.open
+            .pop_if(|(indent, at)| indent.is_none() && Some(*at) == last);
     }
 
     fn end_section(&mut self) {
