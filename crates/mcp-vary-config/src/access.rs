@@ -87,10 +87,12 @@ impl PartialAccess {
             return None;
         }
         if naming == Naming::OnCollision {
-            let what = "cannot be `on-collision` beside `access`, since names would depend on items that a client may \
-                not see";
-            let fix = "write `as-needed`, `always` or `never`";
-            reader.report(&root.deepest(&["naming"]), what, fix);
+            let what = "is `on-collision`: the prefix of a name shows that another server has an item of this name, even if \
+                 rules hide that item";
+            let field = root.deepest(&["naming"]);
+            let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
+            let fix = "if clients must not learn that, write `always`";
+            reader.notes.push(note.with_fix(fix));
         }
         let field = root.deepest(&["access"]);
         if !has("auth") && !has("stdio-principal") {

@@ -304,13 +304,15 @@ fn the_list_has_rules_with_different_names() {
 }
 
 #[test]
-fn names_that_depend_on_who_asks_are_refused() {
-    refuses_access(
-        "naming: on-collision\naccess: [{when: {anyone: on}, allow: [b]}]",
+fn prefixes_that_show_hidden_items_are_noted() {
+    let rules = "naming: on-collision\nstdio-principal: {name: a}\naccess: [{when: {anyone: on}, allow: [b]}]";
+    notes_of(
+        rules,
         &[
-            "3:9: `naming` cannot be `on-collision` beside `access`, since names would depend on items that a client may not see; write `as-needed`, `always` or `never`",
+            "3:9: `naming` is `on-collision`: the prefix of a name shows that another server has an item of this name, even if rules hide that item; if clients must not learn that, write `always`",
         ],
     );
+    notes_of(&rules.replace("on-collision", "always"), &[]);
 }
 
 #[test]
