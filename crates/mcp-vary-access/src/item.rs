@@ -247,6 +247,27 @@ impl ItemPattern {
         !self.rule.hints.is_empty()
     }
 
+    /// Whether it matches all items of `server`.
+    pub(crate) fn matches_all_of(&self, server: &str) -> bool {
+        let (name, of) = (&self.rule.name, &self.rule.server);
+        self.kinds == Kinds::All
+            && !self.uses_annotations()
+            && name.as_ref().is_none_or(|it| it.as_str() == "*")
+            && of.as_ref().is_none_or(|it| it.matches(server))
+    }
+
+    /// Whether it may match an item of `server`, whose tools and prompts have names that begin with `prefix`.
+    pub(crate) fn may_match(&self, server: &str, prefix: &str) -> bool {
+        if let Some(of) = &self.rule.server {
+            return of.matches(server);
+        }
+        let name = self.rule.name.as_ref().map_or("", |name| name.as_str());
+        let literal = name.split(['*', '?', '[', '{', '\\']).next();
+        let literal = literal.unwrap_or_default();
+        let is_uri = self.kinds == Kinds::Resources || literal.contains(':');
+        is_uri || literal.starts_with(prefix) || prefix.starts_with(literal)
+    }
+
     /// Whether the item is allowed by this entry of `allow`.
     #[must_use]
     pub fn allows(&self, item: &Item<'_>) -> bool {

@@ -301,6 +301,16 @@ impl AccessRule {
         self.deny.iter().find(|pattern| pattern.denies(item))
     }
 
+    /// The entries of `allow`.
+    pub(crate) fn allow(&self) -> &[ItemPattern] {
+        &self.allow
+    }
+
+    /// The entries of `deny`.
+    pub(crate) fn deny(&self) -> &[ItemPattern] {
+        &self.deny
+    }
+
     /// The entries of `allow`, then those of `deny`.
     pub fn patterns(&self) -> impl Iterator<Item = &ItemPattern> {
         self.allow.iter().chain(&self.deny)

@@ -64,6 +64,13 @@ impl AccessView {
         self.decide(&item).is_visible()
     }
 
+    /// Whether the class may be allowed something of a server, whatever it lists. `prefix` is that of the names of its
+    /// tools and prompts.
+    #[must_use]
+    pub fn may_use(&self, server: &str, prefix: &str) -> bool {
+        self.policy.may_allow(&self.class, server, prefix)
+    }
+
     /// What the class may do with an item.
     #[must_use]
     pub fn decide(&self, item: &AccessItem<'_>) -> Decision {

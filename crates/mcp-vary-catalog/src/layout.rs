@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary_results::ResultRule;
 use mcp_vary_wire::era::Caching;
 
-use crate::merge::Naming;
+use crate::merge::{Naming, prefixed};
 use crate::variant_set::VariantSet;
 
 /// How lists are named, shown, paged and cached.
@@ -25,6 +25,19 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// How the names of the tools and prompts of `server` begin beside so many `servers`; empty if that is not known.
+    pub fn name_prefix(&self, server: &str, servers: usize) -> String {
+        let is_prefixed = match self.naming {
+            Naming::AsNeeded => servers > 1,
+            Naming::Always => true,
+            Naming::Never | Naming::OnCollision => false,
+        };
+        match is_prefixed {
+            true => prefixed(server, ""),
+            false => String::new(),
+        }
+    }
+
     /// Whether views that were built with `other` are still valid.
     pub fn is_same(&self, other: &Self) -> bool {
         self.naming == other.naming

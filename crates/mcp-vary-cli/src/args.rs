@@ -132,7 +132,8 @@ pub(crate) struct Serve {
     /// ignores hints
     #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
     pub(crate) variant: Option<String>,
-    /// Exit with code 2 if an entry of a client's file cannot be used, instead of serving the others
+    /// Exit with code 2 if a server is down at the start, or if an entry of a client's file cannot be used, instead of
+    /// serving the others
     #[arg(long)]
     pub(crate) require_all: bool,
     /// Disable variants: every client gets the lists as the server sends them
@@ -432,7 +433,7 @@ pub(crate) struct ExplainAccess {
 #[command(after_help = "Examples:\n  \
     vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
-    With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
+    With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, nextAttempt, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
     completedTasks, dedicatedConnections, memory, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory is bytes.")]

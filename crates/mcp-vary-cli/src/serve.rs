@@ -128,11 +128,6 @@ impl ServeConfig {
             ServerTarget::Url { url, headers } => target::url(url, headers)?,
             ServerTarget::Command(command) => target::command(command)?,
         };
-        if args.require_all {
-            return Err(Failure::command(
-                "--require-all is for a file with servers, and TARGET is not a file; leave it out",
-            ));
-        }
         log.start_serving(args.log_format, &LogSettings::default())?;
         Ok(Self {
             config: with_args(args, Config::new(server, environment()?), None)?,
@@ -228,7 +223,7 @@ async fn on_http(
     let gateway = Arc::clone(serving.gateway());
     progress(&format!("{} at {}", starting_line(&gateway), serving.url()));
     let _admin = admin.map(|admin| admin.serve(&gateway));
-    wait_until_ready(&gateway, stop).await?;
+    wait_until_ready(&gateway, reloads.args.require_all, stop).await?;
     progress(&format!(
         "{}\nserving at {}",
         introduction(&gateway, said),
@@ -281,7 +276,7 @@ async fn on_stdio(
         std::future::pending::<Infallible>().await
     };
     tokio::select! {
-        ready = wait_until_ready(&gateway, stop) => ready?,
+        ready = wait_until_ready(&gateway, reloads.args.require_all, stop) => ready?,
         never = first_message => match never {},
     }
     progress(&introduction(&gateway, said));
@@ -320,27 +315,38 @@ fn starting_line(gateway: &Gateway) -> String {
     })
 }
 
-/// Waits until clients can be answered. If there is only one server and it fails until then, the command ends.
-async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
+/// Waits until clients can be answered. The command ends if the only server cannot be used as it is configured, and with
+/// `requires_all` if any server is down.
+async fn wait_until_ready(
+    gateway: &Gateway,
+    requires_all: bool,
+    stop: &mut Stop,
+) -> Result<(), Failure> {
     let mut started = StartProgress::new(!has_cursor(&io::stderr()));
     let report = |gateway: &Gateway| {
         started.update(gateway);
         false
     };
     serving::wait(gateway, stop, report).await?;
-    let failed = match &gateway.servers()[..] {
-        [server] => match &server.state {
-            state if is_up(state) => return Ok(()),
-            ConnectionState::Disconnected { error, .. } => Failure::from(error.clone()),
-            _ => return Ok(()),
-        },
-        _ => return Ok(()),
-    };
-    gateway.close().await;
-    Err(failed)
+    let servers = gateway.servers();
+    let down = servers.iter().filter(|server| !is_up(&server.state));
+    let mut errors = down.filter_map(|server| match &server.state {
+        ConnectionState::Disconnected { error, .. } => Some(error),
+        _ => None,
+    });
+    let is_only = servers.len() == 1;
+    let fatal = errors.find(|error| requires_all || is_only && error.is_permanent());
+    match fatal {
+        Some(error) => {
+            gateway.close().await;
+            Err(Failure::from(error.clone()))
+        }
+        None => Ok(()),
+    }
 }
 
-/// Reports each server that becomes ready after the start, and then the variants once no other is starting; never returns.
+/// Reports each server that becomes ready after the start, and then the variants once no other is starting. For some time
+/// it also reports which ones are still starting. Never returns.
 async fn report_late_servers(gateway: &Gateway, report_variants: impl Fn()) -> Infallible {
     let opened = Instant::now();
     let ready = |server: ServerReport| {
@@ -356,7 +362,15 @@ async fn report_late_servers(gateway: &Gateway, report_variants: impl Fn()) -> I
             report_variants();
         }
     };
-    gateway.late_servers(ready).await;
+    let remind = async {
+        for _ in 0..REMINDERS {
+            tokio::time::sleep(serving::REMINDER).await;
+            if is_starting(gateway) {
+                progress(&sanitize(&serving::waiting_line(gateway, opened.elapsed())));
+            }
+        }
+    };
+    tokio::join!(gateway.late_servers(ready), remind);
     std::future::pending().await
 }
 
@@ -398,7 +412,11 @@ fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
 fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
     let servers = gateway.servers();
     if let ([server], []) = (&servers[..], &file.left_out[..]) {
-        return sanitize(&format!("in front of {}", server_status(server)));
+        let status = server_status(server);
+        return sanitize(&match &server.state {
+            ConnectionState::Connected(_) => format!("in front of {status}"),
+            _ => format!("`{}` is {status}", server.name),
+        });
     }
     let rows = servers
         .iter()
@@ -428,11 +446,17 @@ fn server_status(server: &ServerReport) -> String {
     let (Some(hello), ConnectionState::Connected(_)) = (&server.handshake, &server.state) else {
         return match &server.state {
             ConnectionState::Connecting => {
-                "still starting; a line follows when it is ready".to_owned()
+                "still starting; clients get its tools when it is ready".to_owned()
             }
-            _ => {
+            state => {
+                let again = match state {
+                    ConnectionState::Disconnected { error, .. } if !error.is_permanent() => {
+                        ", and Vary keeps trying"
+                    }
+                    _ => "",
+                };
                 let reason = reason(server).unwrap_or_default();
-                format!("down: {}", without_server(&reason, &server.name))
+                format!("down{again}: {}", without_server(&reason, &server.name))
             }
         };
     };
@@ -457,6 +481,8 @@ const LISTEN: &str = "127.0.0.1:8800";
 /// For a person who expects an address or a prompt.
 const STDIO_HINT: &str = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that \
      start Vary; leave it out to serve over HTTP, or press Ctrl-C";
+/// How often servers that are still starting are reported.
+const REMINDERS: u32 = 8;
 const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";
 
 #[cfg(test)]

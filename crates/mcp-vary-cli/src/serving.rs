@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_vary_auth::address::Target;
 use mcp_vary_base::io_error;
@@ -104,29 +104,36 @@ fn endpoint_url(config: &Config, address: SocketAddr) -> String {
 }
 
 /// Waits until every server is connected or has failed, or until `is_enough`, which is called whenever another server
-/// becomes ready. Shows which servers it waits for. A signal ends the wait in order, a second one at once.
+/// becomes ready. Shows which servers it waits for, and for how long. A signal ends the wait in order, a second one at
+/// once.
 pub(crate) async fn wait(
     gateway: &Gateway,
     stop: &mut Stop,
     mut is_enough: impl FnMut(&Gateway) -> bool,
 ) -> Result<(), Failure> {
-    let mut line = Progress::show(&waiting_line(gateway));
-    let is_shown = line.is_shown();
+    let began = Instant::now();
+    let line = Progress::show(&waiting_line(gateway, began.elapsed()));
+    let mut pause = match line.is_shown() {
+        true => TICK,
+        false => SILENT_WAIT,
+    };
     let connected = gateway.connected_until(|gateway| {
-        line.replace(&waiting_line(gateway));
+        line.replace(&waiting_line(gateway, began.elapsed()));
         is_enough(gateway)
     });
     let mut connected = pin!(connected);
-    let interrupted = tokio::select! {
-        connected = &mut connected => return Ok(connected?),
-        () = stop.requested() => true,
-        () = tokio::time::sleep(SILENT_WAIT), if !is_shown => false,
-    };
-    if !interrupted {
-        progress(&sanitize(&waiting_line(gateway)));
+    loop {
         tokio::select! {
             connected = &mut connected => return Ok(connected?),
-            () = stop.requested() => {}
+            () = stop.requested() => break,
+            () = tokio::time::sleep(pause) => {}
+        }
+        let shown = sanitize(&waiting_line(gateway, began.elapsed()));
+        if line.is_shown() {
+            line.replace(&shown);
+        } else {
+            progress(&shown);
+            pause = REMINDER;
         }
     }
     let why = interruption(gateway);
@@ -137,10 +144,23 @@ pub(crate) async fn wait(
     Err(Failure::command(why))
 }
 
-/// What the start waits for.
-fn waiting_line(gateway: &Gateway) -> String {
+/// The servers that are starting, for how long, and the last line that one of them wrote.
+pub(crate) fn waiting_line(gateway: &Gateway, elapsed: Duration) -> String {
     let (ready, starting) = names_by_state(gateway);
-    waiting_text(ready.len(), &starting)
+    let mut text = waiting_text(ready.len(), &starting);
+    if elapsed >= TICK {
+        text.push_str(&format!(" {} s", elapsed.as_secs()));
+    }
+    let servers = gateway.servers().into_iter();
+    let mut lines = servers.filter_map(|server| Some((server.name, server.last_line?)));
+    if let Some((name, line)) = lines.next() {
+        let whose = match starting.len() {
+            1 => "its last line".to_owned(),
+            _ => format!("last line of `{name}`"),
+        };
+        text.push_str(&format!("; {whose}: {line}"));
+    }
+    text
 }
 
 /// The servers that are starting; once there are none, the lists of those that are ready.
@@ -274,8 +294,12 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     })
 }
 
+/// How often a terminal shows for how long the start has waited.
+const TICK: Duration = Duration::from_secs(1);
 /// How long the start waits before it prints which servers it waits for, if no terminal shows that already.
 const SILENT_WAIT: Duration = Duration::from_secs(5);
+/// The time between two lines about servers that are still starting.
+pub(crate) const REMINDER: Duration = Duration::from_secs(15);
 
 #[cfg(test)]
 mod tests {

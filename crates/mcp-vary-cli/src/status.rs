@@ -1,7 +1,7 @@
 //! `vary status`: the status of a running gateway.
 
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use http::{Request, StatusCode, Uri};
@@ -20,6 +20,10 @@ use crate::print::servers::{plural, upstream_variant_note};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
+
+mod server_table;
+
+use server_table::{colored, server_table};
 
 /// Requests the status and prints it, with `--watch` until a signal is received.
 pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -50,13 +54,26 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{status:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{status}\n")),
-        (false, _) => sanitize(&to_text(&status)),
+        (false, _) => shown(&status),
     })?;
     Ok(if is_up {
         Verdict::Fine
     } else {
         Verdict::Failed
     })
+}
+
+/// The status as text: as wide as the terminal at most, and in colour if it shows that.
+fn shown(status: &Value) -> String {
+    let width = match io::stdout().is_terminal() {
+        true => print::width(),
+        false => usize::MAX,
+    };
+    let text = sanitize(&to_text(status, width));
+    match print::terminal::has_color(&io::stdout()) {
+        true => colored(&text),
+        false => text,
+    }
 }
 
 /// Clears a terminal and moves to its first line.
@@ -127,7 +144,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// A table for the servers, one for the variants, one for who uses deprecated ones.
-fn to_text(status: &Value) -> String {
+fn to_text(status: &Value, width: usize) -> String {
     let sessions = usize::try_from(status["sessions"].as_u64().unwrap_or(0)).unwrap_or(0);
     let mut out = format!(
         "vary {}, up for {}, {}\n\n",
@@ -135,7 +152,7 @@ fn to_text(status: &Value) -> String {
         duration(&status["uptime"]),
         plural(sessions, "session"),
     );
-    out.push_str(&servers(list(status, "servers")));
+    out.push_str(&servers(list(status, "servers"), width));
     let variants = list(status, "variants");
     if !variants.is_empty() {
         out.push('\n');
@@ -282,7 +299,8 @@ fn directory_use(uses: &[Value]) -> String {
     format!("\n{}{}", table(&rows, 2), reasons.concat())
 }
 
-fn servers(servers: &[Value]) -> String {
+/// The servers, each that is not up with the reason below it.
+fn servers(servers: &[Value], width: usize) -> String {
     let mut rows = vec![
         [
             "server",
@@ -314,21 +332,36 @@ fn servers(servers: &[Value]) -> String {
             milliseconds(&calls["p95"]),
         ]);
     }
-    let mut out = table(&rows, 4);
-    let reasons = servers.iter().flat_map(|it| {
+    let mut out = String::new();
+    let table = server_table(rows, width);
+    for (at, line) in table.lines().enumerate() {
+        let server = at.checked_sub(1).and_then(|at| servers.get(at));
+        let reason = server.and_then(not_up);
+        let reason = reason.map_or_else(String::new, |reason| format!("  {reason}\n"));
+        let _ = write!(out, "{line}\n{reason}");
+    }
+    let notes = servers.iter().flat_map(|it| {
         let failed = it["failedLists"].as_object().into_iter().flatten();
         let failed = failed.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
-        let reason = it["reason"].as_str().map(str::to_owned);
         let ids: Vec<_> = list(it, "upstreamVariants").iter().map(text).collect();
         let variants = upstream_variant_note(text(&it["name"]), &ids);
-        let reasons = reason.into_iter().chain(failed);
-        reasons.chain(undeclared(it)).chain(variants)
+        failed.chain(undeclared(it)).chain(variants)
     });
-    let reasons: Vec<_> = reasons.collect();
-    if !reasons.is_empty() {
-        let _ = write!(out, "\n{}\n", reasons.join("\n"));
+    let notes: Vec<_> = notes.collect();
+    if !notes.is_empty() {
+        let _ = write!(out, "\n{}\n", notes.join("\n"));
     }
     out
+}
+
+/// Why a server is not up, and when Vary tries again.
+fn not_up(server: &Value) -> Option<String> {
+    let reason = server["reason"].as_str()?;
+    let again = server["nextAttempt"].as_u64();
+    let again = again.map_or_else(String::new, |seconds| {
+        format!("; next attempt in {seconds} s")
+    });
+    Some(format!("{reason}{again}"))
 }
 
 fn number(value: &Value) -> String {
@@ -451,7 +484,7 @@ mod tests {
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "revisions": ["2025-11-25", "2026-07-28"],
                     "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
                     "undeclared": {"prompts/list": false, "tools/list": true}},
-                {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
+                {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached", "nextAttempt": 12},
                 {"name": "half", "state": "up", "since": 5, "tools": 0,
                     "calls": {"count": 3, "errors": 0, "cancelled": 3, "p50": 120.4, "p95": 12_345.0}, "failedLists": {"prompts/list": "too long"},
                     "upstreamVariants": ["agent", "human"]},
@@ -479,19 +512,43 @@ mod tests {
         })
     }
 
+    #[test]
+    fn a_narrow_terminal_gets_fewer_columns_and_shorter_names() {
+        let mut status = full_status();
+        status["servers"][1]["name"] = json!("the-company-wide-knowledge-base-server");
+        let shown = |width| {
+            let shown = servers(list(&status, "servers"), width);
+            shown.lines().take(5).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(shown(80), @r"
+        server                                  state  tools  calls  errors      p95
+        git                                     up         7   1204       7  48.1 ms
+        the-company-wide-knowledge-base-server  down       -      -       -        -
+          server `far` cannot be reached; next attempt in 12 s
+        half                                    up         0      3       0   12.3 s
+        ");
+        insta::assert_snapshot!(shown(50), @r"
+        server        state  tools  calls  errors      p95
+        git           up         7   1204       7  48.1 ms
+        the-company…  down       -      -       -        -
+          server `far` cannot be reached; next attempt in 12 s
+        half          up         0      3       0   12.3 s
+        ");
+    }
+
     /// SV-25
     #[test]
     fn a_status_is_shown_as_tables() {
-        insta::assert_snapshot!(to_text(&full_status()), @r#"
+        insta::assert_snapshot!(to_text(&full_status(), usize::MAX), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
         server  state  for  revisions               tools  calls  errors      p50      p95
         git     up     59s  2025-11-25, 2026-07-28      7   1204       7  3.25 ms  48.1 ms
         far     down   1h                               -      -       -        -        -
+          server `far` cannot be reached; next attempt in 12 s
         half    up     5s                               0      3       0   120 ms   12.3 s
 
         server `git` also answers `tools/list`, which it does not declare
-        server `far` cannot be reached
         half: too long
         server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
 

@@ -32,6 +32,8 @@ pub struct ServerReport {
     pub name: String,
     /// The state of its connection.
     pub state: ConnectionState,
+    /// The last line that its process wrote to standard error, if it is starting.
+    pub last_line: Option<String>,
     /// Its last handshake.
     pub handshake: Option<Arc<Handshake>>,
     /// The variants that it offers itself, and that clients cannot select, best first; empty if the configuration selects
@@ -49,8 +51,10 @@ impl ServerReport {
         let lists = snapshot.listings.iter();
         let counts =
             lists.filter_map(|(kind, list)| Some((kind.method(), list.as_ref().ok()?.items.len())));
+        let last_line = source.connection.config().last_stderr_line.lock().clone();
         Self {
             name: source.name().to_owned(),
+            last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),
             upstream_variants: source.upstream_variants(),
             lacks_feature_tags: source.lacks_feature_tags(),

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
-use mcp_vary_upstream::ConnectionState;
+use mcp_vary_upstream::{ConnectionState, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::audit::milliseconds;
 use crate::gateway::Gateway;
@@ -150,6 +151,9 @@ pub struct ServerStatus {
     /// Why it is down, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// In how many seconds Vary tries again, if it is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt: Option<u64>,
     /// The revisions that it is known to speak: the newest with sessions, and the newest without.
     pub revisions: Vec<&'static str>,
     /// The methods that it was sent without declaring them, and whether it has them.
@@ -308,6 +312,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         state: "invalid",
         since: now.saturating_sub(snapshot.services.started_at),
         reason: Some(format!("server `{name}` is left out: {reason}")),
+        next_attempt: None,
         revisions: Vec::new(),
         undeclared: BTreeMap::new(),
         upstream_variants: Vec::new(),
@@ -338,6 +343,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 state,
                 since: source.connection.in_state_for().as_secs(),
                 reason,
+                next_attempt: next_attempt(&source.connection).filter(|_| state == "down"),
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: source.upstream_variants(),
@@ -351,6 +357,17 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         })
         .chain(left_out)
         .collect()
+}
+
+/// The seconds until the next attempt to connect; `None` if the last one did not fail.
+fn next_attempt(connection: &SupervisedConnection) -> Option<u64> {
+    match &*connection.state().borrow() {
+        ConnectionState::Disconnected { retry_at, .. } => {
+            let pause = retry_at.saturating_duration_since(Instant::now());
+            Some(pause.as_secs_f64().ceil() as u64)
+        }
+        _ => None,
+    }
 }
 
 fn variant_statuses(snapshot: &ConfigSnapshot, today: Date) -> Vec<VariantStatus> {

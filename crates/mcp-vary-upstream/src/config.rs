@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, Uri};
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::environment::Variables;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
@@ -65,6 +66,8 @@ pub struct UpstreamConfig {
     pub ca: Option<PathBuf>,
     /// Counts dropped messages.
     pub counters: Arc<Counters>,
+    /// The last line that a process of it wrote to standard error, for the operator.
+    pub last_stderr_line: Arc<ScopedLock<Option<String>>>,
     /// The gateways in front of it.
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
@@ -139,6 +142,7 @@ impl UpstreamConfig {
             variables: |_| None,
             ca: None,
             counters: Arc::default(),
+            last_stderr_line: Arc::default(),
             chain: OutgoingChain::default(),
             loop_error: Arc::default(),
         }
@@ -186,6 +190,7 @@ impl UpstreamConfig {
             name: format!("{}/{id}", self.name),
             variant: Some(id.clone()),
             variant_of: Some(self.name.clone()),
+            last_stderr_line: Arc::default(),
             loop_error: Arc::default(),
             ..self.clone()
         }
@@ -219,6 +224,7 @@ impl UpstreamConfig {
             fill_random: _,
             variables: _,
             counters: _,
+            last_stderr_line: _,
             chain: _,
             loop_error: _,
         } = self;

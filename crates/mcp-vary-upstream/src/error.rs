@@ -126,7 +126,8 @@ impl ConnectError {
     }
 
     /// Whether a retry soon cannot help, since the setup is wrong.
-    pub(super) const fn is_permanent(&self) -> bool {
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
         matches!(
             self,
             Self::NotFound { .. }

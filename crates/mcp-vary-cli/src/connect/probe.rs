@@ -1,15 +1,17 @@
 //! Connects as the client will, from what was written.
 
-use mcp_vary::json::Members;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use mcp_vary::json::Members;
 use mcp_vary_config::{ImportSource, SecretFiles, import};
+use serde_json::Value;
 
 use super::client::Client as KnownClient;
 use crate::client::{Client, ClientIdentity};
 use crate::failure::Failure;
 use crate::file;
-use crate::print::Progress;
+use crate::print::{Progress, notice};
 use crate::stop::Stop;
 
 /// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists.
@@ -25,6 +27,31 @@ pub(crate) async fn probe(
     let _progress = Progress::show(&format!("connecting as {} will ...", client.title));
     stop.unless_requested(connect(client, snippet)).await
 }
+
+/// The tools of a gateway. While it has none but may list some later, its servers may be starting.
+async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
+    let began = Instant::now();
+    let capabilities: Value =
+        serde_json::from_str(&connected.handshake().capabilities).unwrap_or_default();
+    let may_change = capabilities["tools"]["listChanged"] == true;
+    let mut has_reported = false;
+    loop {
+        let tools = connected.tools(None).await?;
+        if !tools.is_empty() || !may_change || began.elapsed() >= PATIENCE {
+            return Ok(tools);
+        }
+        if !has_reported {
+            notice("it lists no tools yet; waiting for its servers to start ...");
+            has_reported = true;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// How long servers may take to list their tools.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The time between two lists.
+const PAUSE: Duration = Duration::from_millis(500);
 
 async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure> {
     let written = match client.project_directory {
@@ -48,7 +75,7 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
     let connected = Client::connect(server, &ClientIdentity::default()).await;
     let connected = connected.map_err(|failure| Failure::looked_at(failure.to_string()))?;
-    let tools = connected.tools(None).await;
+    let tools = first_tools(&connected).await;
     connected.close().await;
     let tools = tools?;
     let first = tools

@@ -19,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mcp_vary::text::is_invisible;
 use mcp_vary_base::io_error;
 use serde_json::Value;
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::failure::Failure;
 
@@ -123,6 +124,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn show(line: &str) -> Self {
+        let line = &fitting(line);
         let mut err = io::stderr().lock();
         let shown = !QUIET.load(Ordering::Relaxed)
             && terminal::has_cursor(&err)
@@ -141,10 +143,10 @@ impl Progress {
     }
 
     /// Shows another line instead.
-    pub(crate) fn replace(&mut self, line: &str) {
+    pub(crate) fn replace(&self, line: &str) {
         if self.shown {
             let mut err = io::stderr().lock();
-            let line = sanitize(line);
+            let line = fitting(&sanitize(line));
             let _ = write!(err, "{ERASE}{line}").and_then(|()| err.flush());
             *shown_progress() = Some(line);
         }
@@ -164,6 +166,18 @@ impl Drop for Progress {
 /// The width of the terminal in columns, or 100 without a terminal.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(100, |(width, _)| usize::from(width.0))
+}
+
+/// The beginning of `line` that a terminal shows in one row, since only one row is erased.
+fn fitting(line: &str) -> String {
+    let width = terminal_size::terminal_size_of(io::stderr());
+    let width = width.map_or(usize::MAX, |(width, _)| usize::from(width.0));
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < width
+    };
+    line.chars().take_while(fits).collect()
 }
 
 /// A server in one line: name, version and protocol revision.

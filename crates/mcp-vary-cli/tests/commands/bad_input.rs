@@ -38,7 +38,7 @@ fn a_url_that_cannot_be_reached_is_named() {
     let url = format!("http://{address}/mcp");
     let why = format!("server `127.0.0.1` cannot be reached: {url}: connection refused\n");
     let why = [why.as_str()];
-    run(&["serve", "--listen", "0", &url]).refuses(&why);
+    run(&["serve", "--require-all", "--listen", "0", &url]).refuses(&why);
     run(&["inspect", &url]).refuses(&why);
     run(&["call", "x", &url]).refuses(&why);
     run(&["inspect", "localhost:8800"]).refuses(&[
@@ -52,7 +52,7 @@ fn a_url_that_cannot_be_reached_is_named() {
 fn the_reason_why_the_only_server_cannot_be_used_is_printed_once() {
     let url = "http://127.0.0.1:1/mcp";
     for target in [&[url][..], &["--", "no-such-program"]] {
-        let args = [&["serve", "--listen", "0"], target].concat();
+        let args = [&["serve", "--require-all", "--listen", "0"], target].concat();
         let refused = run(&args);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         let lines: Vec<_> = refused.stderr.lines().collect();

@@ -1,6 +1,7 @@
 //! `vary connect`: what is printed for each client, as its documentation has it. `docs/how-to/connect.md` names the pages.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::program::{Run, VARY, command};
 
@@ -18,18 +19,22 @@ impl Home {
     /// Runs `vary connect` in the project of this user.
     #[track_caller]
     pub(crate) fn connect(&self, args: &[&str]) -> Run {
+        Run::of(&mut self.command(args))
+    }
+
+    /// The same, not run yet.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(&[&["connect"], args].concat());
         let program = PathBuf::from(VARY);
-        Run::of(
-            command
-                .current_dir(self.0.join("project"))
-                .env("HOME", &self.0)
-                .env("USERPROFILE", &self.0)
-                .env("XDG_CONFIG_HOME", self.0.join(".config"))
-                .env("APPDATA", self.0.join(".config"))
-                .env("PATH", program.parent().unwrap())
-                .env_remove("CODEX_HOME"),
-        )
+        command
+            .current_dir(self.0.join("project"))
+            .env("HOME", &self.0)
+            .env("USERPROFILE", &self.0)
+            .env("XDG_CONFIG_HOME", self.0.join(".config"))
+            .env("APPDATA", self.0.join(".config"))
+            .env("PATH", program.parent().unwrap())
+            .env_remove("CODEX_HOME");
+        command
     }
 
     pub(crate) fn path(&self, file: &str) -> PathBuf {

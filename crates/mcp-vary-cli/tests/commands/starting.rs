@@ -37,7 +37,9 @@ fn a_server_that_hangs_holds_up_no_client_over_http() {
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert!(list.contains("sky_get_weather"), "{list}");
     assert!(
-        server.said.contains("hang  still starting"),
+        server
+            .said
+            .contains("hang  still starting; clients get its tools when it is ready"),
         "{}",
         server.said
     );
@@ -204,6 +206,67 @@ fn while_servers_start_the_numbers_of_tools_are_not_final() {
     assert!(said.contains("`slow` is ready after "), "{said}");
     assert!(said.contains("  standard  4 tools  http"), "{said}");
     assert!(said.contains("  late      2 tools  http"), "{said}");
+}
+
+/// A configuration whose server `sky` does something else until the returned file, `FLAG`, exists.
+#[cfg(unix)]
+fn until_there(name: &str, otherwise: &str, top: &str) -> (String, std::path::PathBuf) {
+    let flag = file(&format!("{name}.flag"), "");
+    std::fs::remove_file(&flag).unwrap();
+    let otherwise = otherwise.replace("FLAG", flag.to_str().unwrap());
+    let script = format!("test -e {flag:?} || {otherwise}; exec {VARY:?} weather");
+    let server = json!({"command": "sh", "args": ["-c", script]});
+    let text = format!("servers: {{sky: {server}}}\n{top}\n");
+    (file(name, &text).to_str().unwrap().to_owned(), flag)
+}
+
+#[cfg(unix)]
+#[test]
+fn the_only_server_may_be_down_at_the_start_unless_all_are_required() {
+    let (path, flag) = until_there("start-down.yaml", "{ echo no luck >&2; exit 3; }", "");
+    let required = run(&["serve", "--listen", "0", "--require-all", &path]);
+    required.refuses(&["server `sky` ended (exit status: 3); last stderr lines: no luck"]);
+    let mut server = Server::start(&["serve", "--listen", "0", &path]);
+    let down =
+        "`sky` is down, and Vary keeps trying: ended (exit status: 3); last stderr lines: no luck";
+    assert!(server.said.contains(down), "{}", server.said);
+    std::fs::write(&flag, "").unwrap();
+    let said = server.says("`sky` is ready after ");
+    assert!(said.contains(", 2 tools"), "{said}");
+    let command = ["serve", "--listen", "0", "--", "no-such-program"];
+    run(&command).refuses(&["the program `no-such-program` was not found"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_is_connected_once_the_servers_list_their_tools() {
+    let wait = "while ! test -e FLAG; do sleep 0.1; done";
+    let (path, flag) = until_there("start-connect.yaml", wait, "start-wait: 100ms");
+    let server = Server::start(&["serve", "--listen", "0", &path]);
+    let home = crate::connect::Home::new("while-starting");
+    let mut connect = home.command(&["claude-code", &server.url(), "--write"]);
+    let mut child = Killed(connect.stderr(Stdio::piped()).spawn().unwrap());
+    let lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let waits = "it lists no tools yet; waiting for its servers to start ...";
+    assert!(lines.any(|line| line == waits));
+    std::fs::write(&flag, "").unwrap();
+    let connected = lines.next().unwrap();
+    assert_eq!(connected, "connected: 2 tools, `get_weather` for one");
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_hangs_is_reported_with_its_last_line() {
+    let script = "echo downloading 3 of 9 >&2; exec sleep 1000";
+    let mut inspect = command(&["inspect", "--", "sh", "-c", script]);
+    let mut child = Killed(inspect.stderr(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
+    assert_eq!(
+        lines.next().unwrap().unwrap(),
+        "waiting for `sh` ... 5 s; its last line: downloading 3 of 9"
+    );
 }
 
 /// A server that lists `$0` tools.

@@ -253,8 +253,6 @@ fn an_option_that_has_no_effect_on_the_target_is_refused() {
         .refuses(&["write `headers` into the server's entry of the file"]);
     run(&["inspect", "--admin", "8801", path])
         .refuses(&["--admin is the address of a running gateway, so TARGET must be its URL"]);
-    with_weather(&["serve", "--require-all"])
-        .refuses(&["--require-all is for a file with servers"]);
 }
 
 #[test]

@@ -1,17 +1,21 @@
 //! Lists, calls, reads, prompts, completions and instructions obey the same decision.
 
+use std::sync::Mutex;
+use std::time::Duration;
+
 use mcp_vary_access::{AccessRule, When};
 use mcp_vary_testkit::authorization_server::AuthorizationServer;
 use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{initialize, modern, names, request, texts, tool, under};
+use mcp_vary_testkit::places_server;
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
 use super::groups::{ask, bearer, claims, for_group, named, tokens, with_rules};
 use crate::support::{Harness, before, config};
-use mcp_vary_gateway::Target;
+use mcp_vary_gateway::{Naming, Target};
 
 /// Developers see what begins with `o` and the places; nobody may `fail`; operators see all the rest.
 fn rules() -> [AccessRule; 3] {
@@ -80,6 +84,79 @@ async fn what_is_hidden_is_not_described() {
             }
         }
     }
+}
+
+/// A server that answers nothing.
+async fn silent_server() -> ScriptedServer {
+    let held = Mutex::new(Vec::new());
+    ScriptedServer::start(move |_| {
+        let (sender, reply) = Reply::stream();
+        held.lock().unwrap().push(sender);
+        Some(reply)
+    })
+    .await
+}
+
+/// While a server starts, a call of a hidden name is answered like one of an unknown name, and neither names a server
+/// of which the client may use nothing.
+#[tokio::test]
+async fn a_server_that_starts_is_named_to_those_who_may_use_it() {
+    let (silent, places) = (
+        silent_server().await,
+        places_server::start(Era::Legacy).await,
+    );
+    let rules = [
+        for_group("dev").with_allow([named("places_o*")]),
+        for_group("sre").with_allow([named("places_o*"), named("late_*")]),
+    ];
+    let config = before(&[("late", &silent), ("places", &places)]);
+    let config = with_rules(config.allow_empty_start(Duration::from_millis(300)), rules);
+    let harness = Harness::behind(places, config).await;
+    for name in ["late_x", "places_say", "nix"] {
+        for answer in ask(&harness, "dev", "tools/call", tool(name)).await {
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            assert_eq!(
+                answer["error"]["message"],
+                format!("Unknown tool: {name}"),
+                "{answer}"
+            );
+        }
+        for answer in ask(&harness, "sre", "tools/call", tool(name)).await {
+            let said = format!(
+                "`{name}` is not known yet: server `late` is still starting; try again in a moment"
+            );
+            assert_eq!(answer["error"]["code"], -32603, "{answer}");
+            assert_eq!(answer["error"]["message"], said, "{answer}");
+        }
+    }
+}
+
+/// Names are those of the whole merged list: they do not depend on who asks.
+#[tokio::test]
+async fn a_prefix_on_collision_is_the_same_for_everybody() {
+    let (one, two) = (
+        places_server::start(Era::Legacy).await,
+        places_server::start(Era::Legacy).await,
+    );
+    let rules = [
+        for_group("dev").with_allow([named("*")]),
+        for_group("dev").with_deny([named("two_*")]),
+        for_group("sre").with_allow([named("*")]),
+    ];
+    let config = before(&[("one", &one), ("two", &two)]).with_naming(Naming::OnCollision);
+    let harness = Harness::behind(one, with_rules(config, rules)).await;
+    for (who, names_of_two) in [("dev", 0), ("sre", 10)] {
+        for list in ask(&harness, who, "tools/list", json!({})).await {
+            let shown = names(&list);
+            assert!(shown.contains(&"one_odd"), "{who}: {shown:?}");
+            let of_two = shown.iter().filter(|name| name.starts_with("two_"));
+            assert_eq!(of_two.count(), names_of_two, "{who}: {shown:?}");
+        }
+        for answer in ask(&harness, who, "tools/call", tool("one_odd")).await {
+            assert!(answer["result"].is_object(), "{who}: {answer}");
+        }
+    }
+    drop(two);
 }
 
 /// The answers to what is hidden and to what nobody has, with one name for both.
@@ -256,7 +333,7 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
     let [_, list] = ask(&harness, "dev", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["say", "steps"]);
-    let silent = tokio::time::timeout(std::time::Duration::from_millis(200), of_guest.event());
+    let silent = tokio::time::timeout(Duration::from_millis(200), of_guest.event());
     assert!(silent.await.is_err(), "nothing changed for guests");
 }
 

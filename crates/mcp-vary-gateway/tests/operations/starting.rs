@@ -163,6 +163,41 @@ async fn what_is_there_is_listed_while_a_server_starts() {
     }
 }
 
+/// A name that no list has yet may be one of a server that starts.
+#[tokio::test]
+async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
+    let (harness, late) = beside(Era::Legacy, Naming::AsNeeded).await;
+    let said =
+        "`late_who` is not known yet: server `late` is still starting; try again in a moment";
+    for way in ClientKind::ALL {
+        let asked = tool("late_who");
+        let answer = way.ask(&harness, &json!({}), "tools/call", asked).await;
+        let error = &answer["error"];
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32603), &json!(said))
+        );
+    }
+    late.release();
+    arrived(&harness).await;
+    let answer = ClientKind::HttpModern
+        .ask(&harness, &json!({}), "tools/call", tool("nix"))
+        .await;
+    assert_eq!(answer["error"]["message"], "Unknown tool: nix");
+}
+
+#[tokio::test]
+async fn a_call_is_answered_as_soon_as_its_server_is_ready() {
+    let (late, peer) = Late::start(Era::Legacy).await;
+    let gateway = Gateway::open(before(&[("late", &peer)])).await;
+    gateway.serve_now().await;
+    let (address, _stop) = serve(&gateway).await;
+    let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+    let release = async { late.release() };
+    let (answer, ()) = tokio::join!(client.ask("tools/call", tool("who")), release);
+    assert_eq!(answer.json()["result"]["by"], "late");
+}
+
 #[tokio::test]
 async fn what_a_server_may_turn_out_to_have_is_declared_and_stays() {
     let (harness, late) = beside(Era::Legacy, Naming::AsNeeded).await;

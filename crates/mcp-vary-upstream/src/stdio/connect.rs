@@ -237,6 +237,7 @@ fn start(
         reply_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         last_skipped_line: ScopedLock::new(String::new()),
         stderr_tail: StderrTail::default(),
+        last_stderr_line: Arc::clone(&config.last_stderr_line),
     });
     let Some((stdin, stdout, stderr)) = process.take_streams() else {
         let closed = UpstreamError::Closed {

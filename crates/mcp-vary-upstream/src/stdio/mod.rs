@@ -78,6 +78,7 @@ pub(super) struct Shared {
     reply_permits: Arc<Semaphore>,
     last_skipped_line: ScopedLock<String>,
     stderr_tail: StderrTail,
+    last_stderr_line: Arc<ScopedLock<Option<String>>>,
 }
 
 /// A queued message with its permits of the outbox.

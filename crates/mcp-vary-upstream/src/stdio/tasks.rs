@@ -100,6 +100,7 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
         };
         if !line.is_empty() {
             rate.log(&line);
+            *shared.last_stderr_line.lock() = Some(line.clone());
             shared.stderr_tail.push(line);
         }
     }

@@ -35,7 +35,10 @@ impl RequestContext<'_> {
         if let Some(record) = &self.client.record {
             record.set_server(&server, Some(&place.upstream_name));
         }
-        match self.catalog.merged_item(kind, place) {
+        // The item may be listed since the request began: its server was starting.
+        let latest = self.class.catalog.current();
+        let listed = self.catalog.merged_item(kind, place);
+        match listed.or_else(|| latest.merged_item(kind, place)) {
             Some(item) => {
                 let item = access.item(kind, item, &server);
                 self.check_item(view, access, item, arguments)

@@ -21,6 +21,7 @@ pub(crate) mod read_result;
 mod resources;
 pub(crate) mod response_plan;
 mod round_trips;
+mod starting;
 pub(crate) mod subscriptions;
 pub(crate) mod tasks;
 mod tools;
@@ -114,9 +115,15 @@ impl RequestContext<'_> {
         }
         // The item may be one of a server that is not connected to for this client. The name does not matter here.
         let not_found = || self.class.refusal().unwrap_or_else(not_found);
-        // What access rules hide is answered as what nobody has: at once, and without a word to a server.
-        if self.variant_set().access().is_some() {
+        let has_access_rules = self.variant_set().access().is_some();
+        if has_access_rules {
             self.record_hidden(kind, name);
+        }
+        if let Some(found) = Box::pin(self.find_when_started((kind, name), &find)).await? {
+            return Ok(found);
+        }
+        // What access rules hide is answered as what nobody has, and without a word to a server.
+        if has_access_rules {
             return Err(not_found());
         }
         let failure = match self.class.catalog.find(kind, &find).await {
