@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::memo::Memo;
 use mcp_vary_wire::client_name::ClientName;
 use serde::Serialize;
 
@@ -46,9 +47,11 @@ pub(crate) struct ClientRequest<'a> {
 ///
 /// At most [`MAX_USES`] are known: the least recent one is forgotten first, so that no client can fill the memory by
 /// changing its name. A request of a known client takes no lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ClientUses {
     all: ArcSwap<Vec<Arc<CountedUse>>>,
+    /// By the `clientInfo` of modern requests, since a client sends the same one each time.
+    names: Memo<ClientName>,
     /// The number of requests; it orders the uses.
     requests: AtomicU64,
 }
@@ -64,7 +67,22 @@ struct CountedUse {
     order: AtomicU64,
 }
 
+impl Default for ClientUses {
+    fn default() -> Self {
+        Self {
+            all: ArcSwap::default(),
+            names: Memo::new(NAMES_MEMORY),
+            requests: AtomicU64::new(0),
+        }
+    }
+}
+
 impl ClientUses {
+    /// The name in a `clientInfo`, JSON text.
+    pub(crate) fn name_in(&self, info: &str) -> Arc<ClientName> {
+        self.names.get_or_read(info, ClientName::read)
+    }
+
     /// Counts a request.
     pub(crate) fn note(&self, request: &ClientRequest<'_>) {
         let order = self.requests.fetch_add(1, Ordering::Relaxed);
@@ -142,6 +160,9 @@ fn remove_least_recent(all: &mut Vec<Arc<CountedUse>>) {
 
 /// Uses that are counted: enough for a team, and few enough to be searched with each request.
 const MAX_USES: usize = 256;
+
+/// The bytes for names that were read from a `clientInfo`; enough for as many clients.
+const NAMES_MEMORY: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,10 @@
 //! The variant that a request runs under, and the cursors that belong to it.
 
-use std::borrow::Cow;
-
 use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json;
-use mcp_vary::variant::{Status, VariantId};
+use mcp_vary::variant::{ServerVariant, Status, VariantId};
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantReason};
@@ -44,17 +42,9 @@ impl RequestContext<'_> {
             }
         }
         let variant = variant.filter(|_| gateway.config.variants);
-        let (now, client) = ((gateway.config.environment.now)(), self.client_name());
-        gateway.services.client_uses.note(&ClientRequest {
-            client: &client,
-            variant: variant.map(|it| (&it.id, reason.by.as_str())),
-            is_call: self.request.method == "tools/call",
-            now,
+        self.with_client_name(|client| {
+            self.count_client(client, variant.map(|it| (it, reason.by.as_str())));
         });
-        if let Some(deprecated) = variant.filter(|it| it.status == Status::Deprecated) {
-            let log = &gateway.services.deprecations;
-            log.note(deprecated, client.into_owned(), now);
-        }
         Ok(gateway
             .variant_set
             .presented_view(index, self.client.presentation))
@@ -68,14 +58,28 @@ impl RequestContext<'_> {
         Some(selector.ranking_details(&declared, &self.client.offers))
     }
 
-    /// The client's name, from its session or from this request.
-    fn client_name(&self) -> Cow<'_, ClientName> {
+    /// Counts a request of `client` under a variant, which was selected for this reason; `None` if variants are off.
+    fn count_client(&self, client: &ClientName, variant: Option<(&ServerVariant, &'static str)>) {
+        let services = &self.snapshot.services;
+        let now = (self.snapshot.config.environment.now)();
+        services.client_uses.note(&ClientRequest {
+            client,
+            variant: variant.map(|(variant, reason)| (&variant.id, reason)),
+            is_call: self.request.method == "tools/call",
+            now,
+        });
+        let deprecated = variant.filter(|(variant, _)| variant.status == Status::Deprecated);
+        if let Some((deprecated, _)) = deprecated {
+            services.deprecations.note(deprecated, client.clone(), now);
+        }
+    }
+
+    /// Calls `then` with the client's name, from its session or from this request.
+    fn with_client_name(&self, then: impl FnOnce(&ClientName)) {
+        let info = self.request.params.meta.get(CLIENT_INFO).unwrap_or("{}");
         match &self.client.session {
-            Some(session) => Cow::Borrowed(&session.negotiated.client),
-            None => {
-                let info = self.request.params.meta.get(CLIENT_INFO);
-                Cow::Owned(ClientName::read(info.unwrap_or("{}")))
-            }
+            Some(session) => then(&session.negotiated.client),
+            None => then(&self.snapshot.services.client_uses.name_in(info)),
         }
     }
 
