@@ -34,9 +34,14 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
     }
     let named = args.target.resolve(args.named.as_deref(), "vary check")?;
     let report = match &named {
+        ServerTarget::File(_) | ServerTarget::Command(_) if !args.other_headers.is_empty() => {
+            let error = "--other-header needs a URL; only requests to a URL have headers";
+            return Err(Failure::command(error));
+        }
         ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
         ServerTarget::Url { url, headers } => {
-            check(&endpoint(url, headers)?, &options, &mut stop).await?
+            let target = endpoint(url, headers, &args.other_headers)?;
+            check(&target, &options, &mut stop).await?
         }
         ServerTarget::Command(command) => {
             let target = Target::command(command);
@@ -108,20 +113,35 @@ async fn relay_lines(address: String, mut stop: Stop) -> Result<(), Failure> {
     stop.unless_requested(relayed).await
 }
 
-/// The server at `url`.
-fn endpoint(url: &str, headers: &[String]) -> Result<Target, Failure> {
+/// The server at `url`, with the headers of the run's principal and those of another.
+fn endpoint(url: &str, headers: &[String], others: &[String]) -> Result<Target, Failure> {
     target::http_url(url, url).map_err(Failure::command)?;
     let target = Target::http(url);
     let mut target = target.map_err(|error| Failure::command(error.to_string()))?;
     for header in headers {
-        let (name, value) = header.split_once(':').ok_or_else(|| {
-            Failure::command("a --header cannot be read; write it as 'Name: value'")
-        })?;
+        let (name, value) = read_header("a --header", header)?;
         target = target
-            .with_header(name.trim(), value.trim())
+            .with_header(name, value)
             .map_err(|error| Failure::command(format!("a --header cannot be used: {error}")))?;
     }
+    for header in others {
+        let (name, value) = read_header("an --other-header", header)?;
+        let named = target.with_other_header(name, value);
+        target = named.map_err(|error| {
+            Failure::command(format!("an --other-header cannot be used: {error}"))
+        })?;
+    }
     Ok(target)
+}
+
+/// The name and the value of a header.
+fn read_header<'a>(option: &str, header: &'a str) -> Result<(&'a str, &'a str), Failure> {
+    let (name, value) = header.split_once(':').ok_or_else(|| {
+        Failure::command(format!(
+            "{option} cannot be read; write it as 'Name: value'"
+        ))
+    })?;
+    Ok((name.trim(), value.trim()))
 }
 
 async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Report, Failure> {

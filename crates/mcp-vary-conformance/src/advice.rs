@@ -36,7 +36,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     (
         "CN-16",
-        "Build lists without a look at tags. Tags choose how a result is written, never what exists.",
+        "Build lists and capabilities without a look at tags. Tags choose how a result is written, never what exists.",
     ),
     (
         "CN-18",
@@ -53,6 +53,14 @@ const ADVICE: &[(&str, &str)] = &[
     (
         "CN-10",
         "For `human` and `format=markdown`, write the result as markdown into `content` and omit `structuredContent`, unless the tool has an output schema.",
+    ),
+    (
+        "CN-4",
+        "Read each tag by itself: `format=json` means a structure, `format=text` words without markup, `verbosity=compact` no more than without it.",
+    ),
+    (
+        "CN-5",
+        "Try `!=` before `=` when you read a tag, and let `format!=xml` take away nothing but that format.",
     ),
     (
         "CN-6",
@@ -117,6 +125,18 @@ const ADVICE: &[(&str, &str)] = &[
     (
         "SV-14",
         "Subscribe to resources of the variant of the request only, and accept an unsubscription of what was subscribed.",
+    ),
+    (
+        "SV-18",
+        "If `_meta` and the header `MCP-Server-Variant` both name a variant, use that of `_meta`.",
+    ),
+    (
+        "SV-20",
+        "Decide what a principal may see and use before you look at the selector, and answer for the rest as for what does not exist.",
+    ),
+    (
+        "SV-21",
+        "Refuse a request too many with a JSON-RPC error that has `activeVariant` in its data, over HTTP with status 429.",
     ),
     (
         "TR-3",

@@ -80,7 +80,9 @@ impl Check {
     pub const fn extension(&self) -> Option<Extension> {
         match self.scope {
             Scope::Any => None,
-            Scope::Negotiation | Scope::NegotiatingClient => Some(Extension::Negotiation),
+            Scope::Negotiation | Scope::NoNegotiation | Scope::NegotiatingClient => {
+                Some(Extension::Negotiation)
+            }
             Scope::DeclaredVariants
             | Scope::Variants
             | Scope::NoVariants
@@ -169,6 +171,8 @@ pub(crate) enum Scope {
     Any,
     /// Servers that declare content negotiation.
     Negotiation,
+    /// Servers that do not declare content negotiation.
+    NoNegotiation,
     /// Servers that declare server variants, with or without any on offer.
     DeclaredVariants,
     /// Servers that offer at least one variant.
@@ -188,6 +192,7 @@ impl Scope {
         match self {
             Self::Any => "nobody is outside",
             Self::Negotiation => "the server does not declare content negotiation",
+            Self::NoNegotiation => "the server declares content negotiation",
             Self::DeclaredVariants => "the server does not declare server variants",
             Self::Variants => "the server offers no variants",
             Self::NoVariants => "the server declares server variants",
@@ -228,12 +233,15 @@ pub(crate) enum Objection {
     NotApplicable(String),
     /// The server did not answer as MCP requires, or in time.
     NoAnswer(String),
+    /// The server refused a request because there were too many.
+    Limited,
 }
 
 impl Objection {
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Violation(text) | Self::NotApplicable(text) | Self::NoAnswer(text) => text,
+            Self::Limited => "limited: the server refuses requests that come too often".to_owned(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::check::{Era, Objection, violation};
-use crate::json::{array_at, brief, cut, text_at};
+use crate::json::{array_at, at, brief, cut, text_at};
 use crate::probe::Probe;
 use crate::transport::{Connection, Outgoing, Reply};
 
@@ -16,6 +16,12 @@ pub(crate) const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 /// The member of `_meta` that selects a variant.
 pub(crate) const SELECTOR: &str = "io.modelcontextprotocol/server-variant";
 
+/// The member of capabilities that had extensions before SEP-2133.
+pub(crate) const EXPERIMENTAL: &str = "experimental";
+
+/// What messages of errors say, in lower case, if there were too many requests.
+const LIMIT_MESSAGES: [&str; 3] = ["too many requests", "too many switches", "rate limit"];
+
 /// The most pages of a list that are read.
 const PAGES: usize = 20;
 
@@ -25,6 +31,8 @@ pub(crate) struct Kind {
     /// The capability without which the server does not have it.
     pub(crate) capability: &'static str,
     pub(crate) method: &'static str,
+    /// The method that reads or uses one element.
+    pub(crate) one: &'static str,
     pub(crate) member: &'static str,
     /// The member of an element that identifies it.
     pub(crate) key: &'static str,
@@ -33,6 +41,7 @@ pub(crate) struct Kind {
 pub(crate) const TOOLS: Kind = Kind {
     capability: "tools",
     method: "tools/list",
+    one: "tools/call",
     member: "tools",
     key: "name",
 };
@@ -40,6 +49,7 @@ pub(crate) const TOOLS: Kind = Kind {
 pub(crate) const RESOURCES: Kind = Kind {
     capability: "resources",
     method: "resources/list",
+    one: "resources/read",
     member: "resources",
     key: "uri",
 };
@@ -47,6 +57,7 @@ pub(crate) const RESOURCES: Kind = Kind {
 pub(crate) const PROMPTS: Kind = Kind {
     capability: "prompts",
     method: "prompts/list",
+    one: "prompts/get",
     member: "prompts",
     key: "name",
 };
@@ -111,6 +122,8 @@ pub(crate) struct Client<'a> {
     probe: &'a Probe<'a>,
     connection: Connection,
     declared: Value,
+    /// The variant that the header of its requests selects.
+    variant_header: Option<&'a str>,
     /// The server's capabilities, as it declared them to this client.
     pub(crate) capabilities: Value,
 }
@@ -132,10 +145,21 @@ impl<'a> Client<'a> {
         probe: &'a Probe<'a>,
         capabilities: Value,
     ) -> Result<Result<Self, ErrorAnswer>, Objection> {
+        let connection = probe.open(&capabilities)?;
+        Self::connect_over(probe, connection, capabilities).await
+    }
+
+    /// The same, over a connection.
+    pub(crate) async fn connect_over(
+        probe: &'a Probe<'a>,
+        connection: Connection,
+        capabilities: Value,
+    ) -> Result<Result<Self, ErrorAnswer>, Objection> {
         let mut client = Self {
             probe,
-            connection: probe.open(&capabilities)?,
+            connection,
             declared: capabilities,
+            variant_header: None,
             capabilities: Value::Null,
         };
         let answer = match probe.era() {
@@ -164,7 +188,8 @@ impl<'a> Client<'a> {
         if matches!(answer, Answer::Error(_)) {
             return Ok(answer);
         }
-        if let (Some(id), Connection::Http { session }) = (reply.session, &mut self.connection) {
+        if let (Some(id), Connection::Http { session, .. }) = (reply.session, &mut self.connection)
+        {
             *session = Some(id);
             self.probe.note_session(&self.connection);
         }
@@ -174,6 +199,7 @@ impl<'a> Client<'a> {
             method,
             params: &Value::Null,
             id: None,
+            variant_header: None,
             text: json!({"jsonrpc": "2.0", "method": method}).to_string(),
         };
         _ = self.probe.send(&self.connection, &initialized).await?;
@@ -199,6 +225,7 @@ impl<'a> Client<'a> {
             method,
             params: &params,
             id: Some(id),
+            variant_header: self.variant_header,
             text: request.to_string(),
         };
         let reply = self.probe.send(&self.connection, &request).await?;
@@ -217,7 +244,13 @@ impl<'a> Client<'a> {
                 )));
             }
         };
-        Ok((reply, answer))
+        match &answer {
+            Answer::Error(error) if is_limit(&reply, error) => {
+                self.probe.survey().note_limit(error);
+                Err(Objection::Limited)
+            }
+            _ => Ok((reply, answer)),
+        }
     }
 
     /// `params` with what a modern client says in each request.
@@ -235,6 +268,12 @@ impl<'a> Client<'a> {
             }
         }
         Value::Object(params)
+    }
+
+    /// The same client, with the header that selects `variant`; none for a command.
+    pub(crate) fn with_variant_header(mut self, variant: &'a str) -> Option<Self> {
+        self.variant_header = Some(variant);
+        matches!(self.connection, Connection::Http { .. }).then_some(self)
     }
 
     /// Whether the server declares what `kind` needs.
@@ -304,6 +343,25 @@ pub(crate) fn selecting_value(params: Value, selector: &Value) -> Value {
         }
         other => other,
     }
+}
+
+/// The settings of an extension in `capabilities`. Some servers declare extensions in `experimental`.
+pub(crate) fn settings_of<'a>(capabilities: &'a Value, extension: &str) -> Option<&'a Value> {
+    let declared = |member| at(capabilities, &[member, extension]);
+    declared("extensions").or_else(|| declared(EXPERIMENTAL))
+}
+
+/// The variants that `capabilities` offer.
+pub(crate) fn offered_in(capabilities: &Value) -> &[Value] {
+    settings_of(capabilities, VARIANTS).map_or(&[], |it| array_at(it, &["availableVariants"]))
+}
+
+/// Whether the server refused a request only because there were too many.
+fn is_limit(reply: &Reply, error: &ErrorAnswer) -> bool {
+    let message = error.message.to_ascii_lowercase();
+    reply.status == "HTTP 429"
+        || error.data.get("retryAfter").is_some()
+        || LIMIT_MESSAGES.iter().any(|part| message.contains(part))
 }
 
 fn client_info() -> Value {

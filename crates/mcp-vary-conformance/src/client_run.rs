@@ -155,12 +155,7 @@ fn out_of_scope(check: &Check, options: &Options) -> ClientObjection {
 
 fn finding(check: &'static Check, era: Era, record: &Record, verdict: ClientVerdict) -> Finding {
     let last_event = verdict.as_ref().err().and_then(|error| error.last_event);
-    let outcome = match verdict.map_err(|error| error.objection) {
-        Ok(()) => Outcome::Passed,
-        Err(Objection::Violation(finding)) => Outcome::Violated(finding),
-        Err(Objection::NotApplicable(reason)) => Outcome::NotApplicable(reason),
-        Err(Objection::NoAnswer(reason)) => Outcome::Unanswered(reason),
-    };
+    let outcome = Outcome::from(verdict.map_err(|error| error.objection));
     let (exchanges, stderr) = match outcome {
         Outcome::Violated(_) | Outcome::Unanswered(_) => {
             (record.exchanges(last_event), record.stderr.clone())

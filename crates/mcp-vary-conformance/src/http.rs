@@ -60,9 +60,10 @@ impl Http {
         &self,
         message: &Outgoing<'_>,
         session: Option<&HeaderValue>,
+        is_other: bool,
     ) -> Result<Reply, String> {
         let headers = headers(message, session);
-        let mut request = self.request(Method::POST, headers, message.text.clone());
+        let mut request = self.request(Method::POST, headers, message.text.clone(), is_other);
         let accepted = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, accepted);
         let json = HeaderValue::from_static("application/json");
@@ -76,10 +77,15 @@ impl Http {
             .map_err(|_| format!("no response within {} s", self.limit.as_secs_f32()))?
     }
 
+    /// Whether another principal is known.
+    pub(crate) fn has_other(&self) -> bool {
+        self.target.has_other()
+    }
+
     /// Ends a session, as a client should. What the server says to it does not matter here.
-    pub(crate) async fn end_session(&self, session: HeaderValue) {
+    pub(crate) async fn end_session(&self, session: HeaderValue, is_other: bool) {
         let headers = HeaderMap::from_iter([(SESSION, session)]);
-        let request = self.request(Method::DELETE, headers, String::new());
+        let request = self.request(Method::DELETE, headers, String::new(), is_other);
         _ = timeout(Duration::from_secs(1), self.client.request(request)).await;
     }
 
@@ -88,8 +94,9 @@ impl Http {
         method: Method,
         mut headers: HeaderMap,
         body: String,
+        is_other: bool,
     ) -> Request<Full<Bytes>> {
-        for (name, value) in self.target.headers() {
+        for (name, value) in self.target.headers(is_other) {
             headers.append(name, value.clone());
         }
         let mut request = Request::new(Full::new(Bytes::from(body)));
@@ -116,6 +123,9 @@ fn headers(message: &Outgoing<'_>, session: Option<&HeaderValue>) -> HeaderMap {
     };
     if message.method != "initialize" {
         insert("mcp-protocol-version", message.era.revision());
+    }
+    if let Some(variant) = message.variant_header {
+        insert("mcp-server-variant", variant);
     }
     if message.era == Era::Modern {
         insert("mcp-method", message.method);

@@ -6,7 +6,8 @@
 //! a server does not declare is not applicable, unless [`Options::only`] or [`Options::expect`] asks for it.
 //!
 //! The checks speak literal JSON over streamable HTTP or the standard streams of a command, in both eras of the protocol:
-//! sessions (2025-11-25) and stateless requests (2026-07-28). They call only tools that declare `readOnlyHint: true`, with arguments made from the input schema.
+//! sessions (2025-11-25) and stateless requests (2026-07-28). They call only tools that declare `readOnlyHint: true`, with arguments made from
+//! the input schema, and those that [`Options::tool`] names.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,6 +29,7 @@
 //! check that was not answered does not pass.
 
 mod advice;
+mod called_tool;
 mod check;
 mod checks;
 mod client;
@@ -59,7 +61,7 @@ pub use check::{Check, Era, Extension, Level};
 pub use client_command::{ClientCommand, InvalidClient};
 pub use client_run::run_client;
 pub use mock_server::relay::relay;
-pub use options::{Options, UnknownCheck};
+pub use options::{InvalidArguments, Options, UnknownCheck};
 pub use report::{Finding, Format, Outcome, Report};
 pub use run::{RunError, run};
 pub use target::{InvalidTarget, Target};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use crate::check::{BOTH, Check, Era, Extension};
 use crate::limits::Limits;
 use crate::registry;
@@ -14,10 +16,28 @@ use crate::registry;
 pub struct Options {
     only: Vec<String>,
     expected: Vec<Extension>,
+    tools: Vec<NamedTool>,
     eras: Vec<Era>,
     limits: Limits,
     run_limit: Duration,
     is_for_clients: bool,
+}
+
+/// A tool that the checks may call, whatever it declares.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct NamedTool {
+    pub(crate) name: String,
+    /// Its arguments; without them, they are made from the input schema.
+    pub(crate) arguments: Option<Value>,
+}
+
+/// Arguments of a tool that are not a JSON object.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "the arguments of the tool `{tool}` are not a JSON object; write them as `{{\"city\": \"Bern\"}}`"
+)]
+pub struct InvalidArguments {
+    tool: String,
 }
 
 /// A selector that matches no check.
@@ -32,6 +52,7 @@ impl Default for Options {
         Self {
             only: Vec::new(),
             expected: Vec::new(),
+            tools: Vec::new(),
             eras: BOTH.to_vec(),
             limits: Limits {
                 request: Duration::from_secs(10),
@@ -90,6 +111,28 @@ impl Options {
         self
     }
 
+    /// The same, with a tool that the checks may call although it does not declare `readOnlyHint: true`, and whose results they
+    /// prefer. `arguments` is a JSON object; without it, the arguments are made from the input schema.
+    ///
+    /// # Errors
+    ///
+    /// If the arguments are not a JSON object.
+    pub fn tool(
+        mut self,
+        name: impl Into<String>,
+        arguments: Option<&str>,
+    ) -> Result<Self, InvalidArguments> {
+        let tool = name.into();
+        let arguments = match arguments.map(serde_json::from_str::<Map<String, Value>>) {
+            None => None,
+            Some(Ok(arguments)) => Some(arguments.into()),
+            Some(Err(_)) => return Err(InvalidArguments { tool }),
+        };
+        let name = tool;
+        self.tools.push(NamedTool { name, arguments });
+        Ok(self)
+    }
+
     /// The same, in one era.
     #[must_use]
     pub fn era(mut self, era: Era) -> Self {
@@ -126,8 +169,20 @@ impl Options {
 
     /// Whether the run asks for `check` also of servers that do not declare its extension.
     pub(crate) fn asks_for(&self, check: &Check) -> bool {
-        let is_expected = |extension| self.expected.contains(&extension);
-        !self.only.is_empty() || check.extension().is_some_and(is_expected)
+        !self.only.is_empty() || check.extension().is_some_and(|it| self.expects(it))
+    }
+
+    pub(crate) fn selects_all(&self) -> bool {
+        self.only.is_empty()
+    }
+
+    /// Whether the server must declare `extension`, and have something that its checks can use.
+    pub(crate) fn expects(&self, extension: Extension) -> bool {
+        self.expected.contains(&extension)
+    }
+
+    pub(crate) fn tools(&self) -> &[NamedTool] {
+        &self.tools
     }
 
     pub(crate) fn is_for_clients(&self) -> bool {

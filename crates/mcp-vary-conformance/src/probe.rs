@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::check::{Era, Objection};
+use crate::check::{Era, Objection, not_applicable, violation};
 use crate::client::{Client, NEGOTIATION, VARIANTS};
 use crate::survey::Survey;
 use crate::traffic::{Exchange, Traffic};
@@ -41,7 +41,24 @@ impl<'a> Probe<'a> {
 
     /// A client that declares these extensions and nothing else.
     pub(crate) async fn connect(&self, extensions: Value) -> Result<Client<'_>, Objection> {
-        Client::connect(self, json!({ "extensions": extensions })).await
+        Client::connect(self, self.survey.declaring(extensions)).await
+    }
+
+    /// A client of the other principal.
+    pub(crate) async fn connect_other(&self, extensions: Value) -> Result<Client<'_>, Objection> {
+        let Some(connection) = self.transport.open_other() else {
+            return not_applicable(
+                "no second principal is known; `--other-header` has its credentials",
+            );
+        };
+        let capabilities = self.survey.declaring(extensions);
+        let client = Client::connect_over(self, connection, capabilities).await?;
+        client.or_else(|error| {
+            violation(format!(
+                "the other principal was refused with {}",
+                error.describe()
+            ))
+        })
     }
 
     /// A client that declares server variants, without hints.
@@ -105,6 +122,13 @@ impl<'a> Probe<'a> {
             Err(error) => self.traffic.record(&message.text, error),
         }
         reply.map_err(Objection::NoAnswer)
+    }
+
+    /// Ends the connections that the check opened, and lets no other check use them.
+    pub(crate) async fn discard(&self) {
+        for connection in std::mem::take(&mut *self.lock()) {
+            self.transport.discard(connection).await;
+        }
     }
 
     /// Ends the connections that the check opened.

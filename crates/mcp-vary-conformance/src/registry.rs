@@ -24,6 +24,8 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         checks::identifiers::CHECKS,
         checks::cursors::CHECKS,
         checks::results::CHECKS,
+        checks::principals::CHECKS,
+        checks::rate_limits::CHECKS,
     ];
     groups.into_iter().flatten()
 }

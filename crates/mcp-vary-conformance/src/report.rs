@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Era, Level};
+use crate::check::{Check, Era, Level, Objection, Scope, Verdict};
+use crate::survey::Survey;
 use crate::traffic::Exchange;
 
 mod junit;
@@ -36,6 +37,20 @@ pub enum Outcome {
     NotApplicable(String),
     /// The server did not answer as MCP requires, or in time.
     Unanswered(String),
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Ok(()) => Self::Passed,
+            Err(Objection::Violation(finding)) => Self::Violated(finding),
+            Err(Objection::NotApplicable(reason)) => Self::NotApplicable(reason),
+            Err(Objection::NoAnswer(reason)) => Self::Unanswered(reason),
+            Err(objection @ Objection::Limited) => {
+                Self::NotApplicable(format!("not checked: {}", objection.into_text()))
+            }
+        }
+    }
 }
 
 /// A check, and what it found.
@@ -97,6 +112,8 @@ pub struct Report {
     target: String,
     findings: Vec<Finding>,
     skipped: Vec<(Era, String)>,
+    /// Whether it is of a server that declares neither extension.
+    declares_nothing: bool,
 }
 
 impl Report {
@@ -105,7 +122,15 @@ impl Report {
             target,
             findings: Vec::new(),
             skipped: Vec::new(),
+            declares_nothing: false,
         }
+    }
+
+    /// Notes what a server declares in one more era.
+    pub(crate) fn note_declarations(&mut self, survey: &Survey) {
+        let declares = [Scope::Negotiation, Scope::DeclaredVariants].map(|it| survey.is_in(it));
+        let is_first = self.findings.is_empty();
+        self.declares_nothing = declares == [false, false] && (is_first || self.declares_nothing);
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {

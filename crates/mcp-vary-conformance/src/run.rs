@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant as Deadline, timeout_at};
 
-use crate::check::{Check, Era, Objection, Scope, Test};
+use crate::check::{Check, Era, Extension, Scope, Test};
 use crate::options::Options;
 use crate::probe::Probe;
 use crate::registry;
@@ -29,6 +29,9 @@ pub enum RunError {
     /// The options are for the other kind of run.
     #[error("{0}")]
     WrongOptions(&'static str),
+    /// A tool that the options name cannot be called. The text has the reason.
+    #[error("{0}")]
+    Tool(String),
     /// Nothing was sent. The text has the reason.
     #[error("nothing can be sent: {0}")]
     Transport(String),
@@ -41,7 +44,7 @@ pub enum RunError {
 ///
 /// # Errors
 ///
-/// If the server answers in no era. Everything else is in the report.
+/// If the server answers in no era, or a tool that the options name cannot be called. Everything else is in the report.
 pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError> {
     if options.is_for_clients() {
         let error = "these options are for a client; use `Options::default()` for a server";
@@ -52,10 +55,19 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     let mut report = Report::new(target.to_string());
     // At the same time: a server that does not answer uses up the limit in each.
     let surveys = options.eras().iter();
-    let surveys = surveys.map(|era| survey(&transport, *era, deadline));
-    for (era, survey) in options.eras().iter().zip(join_all(surveys).await) {
+    let surveys = surveys.map(|era| survey(&transport, *era, options, deadline));
+    let surveys = join_all(surveys).await;
+    let mut taken = surveys.iter().flatten();
+    if let Some(reason) = taken.find_map(|survey| survey.unusable_tool.clone()) {
+        transport.finish().await;
+        return Err(RunError::Tool(reason));
+    }
+    for (era, survey) in options.eras().iter().zip(surveys) {
         match survey {
             Ok(survey) => {
+                if options.selects_all() {
+                    report.note_declarations(&survey);
+                }
                 let run = EraRun {
                     transport: &transport,
                     era: *era,
@@ -79,10 +91,15 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     Ok(report)
 }
 
-async fn survey(transport: &Transport, era: Era, deadline: Deadline) -> Result<Survey, String> {
+async fn survey(
+    transport: &Transport,
+    era: Era,
+    options: &Options,
+    deadline: Deadline,
+) -> Result<Survey, String> {
     let nothing = Survey::default();
     let probe = Probe::new(transport, era, &nothing);
-    let survey = timeout_at(deadline, Survey::take(&probe)).await;
+    let survey = timeout_at(deadline, Survey::take(&probe, options.tools())).await;
     let stderr = probe.stderr();
     _ = timeout_at(deadline, probe.close()).await;
     let reason = match survey {
@@ -107,6 +124,17 @@ struct EraRun<'a> {
 }
 
 impl EraRun<'_> {
+    /// How often `check` may be tried.
+    fn attempts(self, check: &Check) -> usize {
+        let compares_sessions = COMPARE_SESSIONS.contains(&check.requirement());
+        let has_cohorts = self.era == Era::Legacy && self.survey.two_variants().is_ok();
+        if compares_sessions && has_cohorts {
+            ATTEMPTS
+        } else {
+            1
+        }
+    }
+
     async fn check_all(self, report: &mut Report) {
         let checks = registry::checks().filter(|check| self.options.selects(check));
         let checks = checks.filter(|check| check.eras().contains(&self.era));
@@ -119,11 +147,20 @@ impl EraRun<'_> {
 
     async fn check(self, check: &'static Check) -> Finding {
         let started = Instant::now();
-        let probe = Probe::new(self.transport, self.era, self.survey);
-        let outcome = match inapplicable(check, self.survey, self.options) {
-            Some(outcome) => outcome,
-            None if Deadline::now() >= self.deadline => out_of_time(),
-            None => outcome(check, &probe, self.deadline).await,
+        let mut probe = Probe::new(self.transport, self.era, self.survey);
+        let mut attempts = self.attempts(check);
+        let outcome = loop {
+            attempts -= 1;
+            let outcome = match inapplicable(check, self.survey, self.options) {
+                Some(outcome) => outcome,
+                None if Deadline::now() >= self.deadline => out_of_time(),
+                None => outcome(check, &probe, self.deadline).await,
+            };
+            if attempts == 0 || !matches!(outcome, Outcome::Violated(_)) {
+                break outcome;
+            }
+            _ = timeout_at(self.deadline, probe.discard()).await;
+            probe = Probe::new(self.transport, self.era, self.survey);
         };
         let stderr = probe.stderr();
         _ = timeout_at(self.deadline, probe.close()).await;
@@ -142,6 +179,13 @@ impl EraRun<'_> {
     }
 }
 
+/// How often a check that compares sessions is repeated before it objects: a server may assign each session to a cohort, so
+/// that two sessions differ by chance.
+const ATTEMPTS: usize = 10;
+
+/// The requirements whose checks compare what different sessions get.
+const COMPARE_SESSIONS: &[&str] = &["SV-4", "SV-5", "CN-1", "CN-2", "CN-7", "EXT-5", "EXT-7"];
+
 fn out_of_time() -> Outcome {
     Outcome::Unanswered("the time limit of the run passed".to_owned())
 }
@@ -150,16 +194,34 @@ fn out_of_time() -> Outcome {
 fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Outcome> {
     let is_asked_for = options.asks_for(check);
     if survey.is_in(check.scope) {
+        if let Some(reason) = unmet_expectation(check, survey, options) {
+            return Some(Outcome::Violated(reason));
+        }
         let needs_question = check.scope == Scope::NoVariants && !is_asked_for;
         let reason =
             "the server declares no variants; `--only SV-10` checks that it refuses selectors";
         return needs_question.then(|| Outcome::NotApplicable(reason.to_owned()));
     }
     let reason = check.scope.reason();
-    Some(match is_asked_for && check.scope != Scope::NoVariants {
+    let is_for_others = matches!(check.scope, Scope::NoVariants | Scope::NoNegotiation);
+    Some(match is_asked_for && !is_for_others {
         true => Outcome::Violated(format!("{reason}, which this run asks for")),
         false => Outcome::NotApplicable(reason.to_owned()),
     })
+}
+
+/// Why a run that expects an extension shows nothing about it. The first check of results objects.
+fn unmet_expectation(check: &Check, survey: &Survey, options: &Options) -> Option<String> {
+    let extension = match check.id() {
+        "CN-9/agent-json-is-structured" => Extension::Negotiation,
+        "SV-8/default-is-the-first" => Extension::Variants,
+        _ => return None,
+    };
+    let reason = survey.uncheckable(extension);
+    let reason = reason.filter(|_| options.expects(extension))?;
+    Some(format!(
+        "no result was checked, which this run expects: {reason}"
+    ))
 }
 
 async fn outcome(check: &Check, probe: &Probe<'_>, deadline: Deadline) -> Outcome {
@@ -167,10 +229,7 @@ async fn outcome(check: &Check, probe: &Probe<'_>, deadline: Deadline) -> Outcom
         return Outcome::NotApplicable("it is a check of clients".to_owned());
     };
     match timeout_at(deadline, test(probe)).await {
-        Ok(Ok(())) => Outcome::Passed,
-        Ok(Err(Objection::Violation(finding))) => Outcome::Violated(finding),
-        Ok(Err(Objection::NotApplicable(reason))) => Outcome::NotApplicable(reason),
-        Ok(Err(Objection::NoAnswer(reason))) => Outcome::Unanswered(reason),
+        Ok(verdict) => Outcome::from(verdict),
         Err(_) => out_of_time(),
     }
 }

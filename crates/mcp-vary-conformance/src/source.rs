@@ -10,9 +10,12 @@ pub(crate) const DECISION: &str =
 pub(crate) const SETTINGS: &str = "Content Negotiation SEP, Extension Settings Schema";
 pub(crate) const ADOPTION: &str =
     "Content Negotiation SEP, Extension Adoption and Graceful Degradation";
+pub(crate) const ADOPTION_AND_TESTING: &str = "Content Negotiation SEP, Extension Adoption and Graceful Degradation, Testing Content Negotiation";
 pub(crate) const BEHAVIOR: &str = "Content Negotiation SEP, Behavioral Requirements";
 pub(crate) const TESTING: &str = "Content Negotiation SEP, Testing Content Negotiation";
 pub(crate) const TAGS: &str = "Content Negotiation SEP, Feature Tag Predicate Syntax";
+pub(crate) const TAGS_AND_TESTING: &str =
+    "Content Negotiation SEP, Feature Tag Predicate Syntax, Testing Content Negotiation";
 pub(crate) const INJECTION: &str = "Content Negotiation SEP, Risk 2: Tag Injection";
 pub(crate) const DESIGN: &str = "Content Negotiation SEP, Why This Design?";
 
@@ -26,8 +29,15 @@ pub(crate) const CAPABILITIES: &str = "SEP-2053, Variant-Aware Capability Behavi
 pub(crate) const SUBSCRIPTIONS: &str = "SEP-2053, Variant-Scoped Subscriptions and Notifications";
 pub(crate) const CURSORS: &str = "SEP-2053, Cursor and Pagination Scoping";
 pub(crate) const IDENTIFIERS: &str = "SEP-2053, Identifier Namespace Scoping";
+pub(crate) const SECURITY_OF_SELECTION: &str = "SEP-2053, Security Considerations";
+pub(crate) const AUTHORIZATION: &str =
+    "SEP-2053, Authorization-Aware Variant Lists; Variant-Based Authorization";
 pub(crate) const CACHING: &str = "SEP-2053, Implementation Notes, Response Caching";
 pub(crate) const ERRORS: &str = "SEP-2053, Implementation Notes, Debugging Consistency";
+
+pub(crate) const HEADER: &str = "SEP-2053, HTTP Header Support";
+pub(crate) const RATE_LIMITS: &str =
+    "SEP-2053, Implementation Notes, Rate Limiting and DoS Hardening";
 
 pub(crate) const VISIBILITY: &str = "Tool Result Visibility SEP, Specification";
 pub(crate) const OUTPUT_SCHEMA: &str = "MCP 2025-11-25 and 2026-07-28, Tools, Output Schema";

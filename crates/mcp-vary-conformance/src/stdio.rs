@@ -68,7 +68,8 @@ impl Stdio {
         }
     }
 
-    fn end(&self, process: Arc<Process>) {
+    /// Ends `process`.
+    pub(crate) fn end(&self, process: Arc<Process>) {
         let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
         ending.spawn(async move { process.end().await });
     }

@@ -15,15 +15,17 @@ use http::header::{HeaderName, HeaderValue};
 /// assert!(!format!("{target:?}").contains("secret"));
 /// assert!(Target::http("127.0.0.1:8800").is_err());
 ///
-/// // Arguments may be secret, too: only the program is shown.
+/// // Arguments that may be secret are not shown.
 /// let target = Target::command(["npx", "-y", "my-server", "--key=secret"])?;
-/// assert_eq!(target.to_string(), "npx …");
+/// assert_eq!(target.to_string(), "npx -y my-server --key=…");
 /// # Ok::<(), mcp_vary_conformance::InvalidTarget>(())
 /// ```
 #[derive(Clone)]
 pub struct Target {
     place: Place,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// The headers of another principal, each instead of one of the same name.
+    other_headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// Where the server is.
@@ -49,6 +51,7 @@ impl Target {
             (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(Self {
                 place: Place::Http(uri),
                 headers: Vec::new(),
+                other_headers: Vec::new(),
             }),
             _ => Err(InvalidTarget::Url),
         }
@@ -68,6 +71,7 @@ impl Target {
             Some(program) if !program.is_empty() => Ok(Self {
                 place: Place::Command(command),
                 headers: Vec::new(),
+                other_headers: Vec::new(),
             }),
             _ => Err(InvalidTarget::Command),
         }
@@ -79,26 +83,57 @@ impl Target {
     ///
     /// If name or value are not those of an HTTP header, or the target is a command.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, InvalidTarget> {
+        let header = self.header(name, value)?;
+        self.headers.push(header);
+        Ok(self)
+    }
+
+    /// The same target, with a header of another principal, such as its credentials: some checks compare what both get.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Target::with_header`].
+    pub fn with_other_header(mut self, name: &str, value: &str) -> Result<Self, InvalidTarget> {
+        let header = self.header(name, value)?;
+        self.other_headers.push(header);
+        Ok(self)
+    }
+
+    fn header(&self, name: &str, value: &str) -> Result<(HeaderName, HeaderValue), InvalidTarget> {
         if matches!(self.place, Place::Command(_)) {
             return Err(InvalidTarget::HeaderOfCommand);
         }
         let name = HeaderName::try_from(name).map_err(|_| InvalidTarget::Header)?;
         let mut value = HeaderValue::try_from(value).map_err(|_| InvalidTarget::Header)?;
         value.set_sensitive(true);
-        self.headers.push((name, value));
-        Ok(self)
+        Ok((name, value))
     }
 
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    pub(crate) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
-        &self.headers
+    /// The headers of requests by the run's principal, or by the other one.
+    pub(crate) fn headers(
+        &self,
+        is_other: bool,
+    ) -> impl Iterator<Item = &(HeaderName, HeaderValue)> {
+        let others: &[_] = if is_other { &self.other_headers } else { &[] };
+        let is_replaced = |name: &HeaderName| others.iter().any(|(other, _)| other == name);
+        let kept = self
+            .headers
+            .iter()
+            .filter(move |(name, _)| !is_replaced(name));
+        kept.chain(others)
+    }
+
+    /// Whether another principal is known.
+    pub(crate) fn has_other(&self) -> bool {
+        !self.other_headers.is_empty()
     }
 }
 
-/// The address without what may be secret in it: user information, query, and arguments.
+/// The address without what may be secret in it: user information and query; the command without values that may be.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
@@ -111,11 +146,35 @@ impl fmt::Display for Target {
                 formatter.write_str(uri.path())
             }
             Place::Command(command) => {
-                let more = if command.len() > 1 { " …" } else { "" };
-                let program = command.first().map_or("", String::as_str);
-                write!(formatter, "{program}{more}")
+                let before = std::iter::once("").chain(command.iter().map(String::as_str));
+                let words: Vec<String> = before
+                    .zip(command)
+                    .map(|(before, word)| shown(word, before))
+                    .collect();
+                formatter.write_str(&words.join(" "))
             }
         }
+    }
+}
+
+/// A word of a command, without a value that may be secret: that of an option `--name=value`, one after an option that is
+/// called like a credential, and one that looks like none of a path, a package or a word.
+fn shown(word: &str, before: &str) -> String {
+    const CREDENTIALS: [&str; 7] = ["auth", "cred", "header", "key", "pass", "secret", "token"];
+    const LONGEST: usize = 24;
+    if let (true, Some((name, _))) = (word.starts_with('-'), word.split_once('=')) {
+        return format!("{name}=…");
+    }
+    let before = before.to_ascii_lowercase();
+    let names_secret = before.starts_with('-') && CREDENTIALS.iter().any(|it| before.contains(it));
+    let is_plain = word
+        .chars()
+        .all(|letter| letter.is_alphanumeric() || "@._-/+~".contains(letter));
+    let mut parts = word.split(['@', '.', '-', '/']);
+    if before == "-h" || names_secret || !is_plain || parts.any(|part| part.len() > LONGEST) {
+        "…".to_owned()
+    } else {
+        word.to_owned()
     }
 }
 
@@ -169,7 +228,21 @@ mod tests {
     fn user_information_query_and_arguments_are_not_shown() {
         let target = Target::http("http://user:pass@example.com:81/mcp?key=1").unwrap();
         assert_eq!(target.to_string(), "http://example.com:81/mcp");
-        let target = Target::command(["server", "--token=1"]).unwrap();
-        assert_eq!(format!("{target:?}"), "Target(\"server …\")");
+        for (command, expected) in [
+            (&["server", "--token=1"][..], "server --token=…"),
+            (
+                &["npx", "-y", "@acme/server-git@1.2", "src"],
+                "npx -y @acme/server-git@1.2 src",
+            ),
+            (
+                &["server", "--api-key", "abc", "-H", "A: b"],
+                "server --api-key … -H …",
+            ),
+            (&["server", "postgres://me:pw@host/db"], "server …"),
+            (&["server", "sk0123456789abcdef0123456789"], "server …"),
+        ] {
+            let target = Target::command(command.to_vec()).unwrap();
+            assert_eq!(format!("{target:?}"), format!("Target({expected:?})"));
+        }
     }
 }

@@ -61,8 +61,11 @@ fn quoted(text: &str) -> String {
 
 const IN_CLIENTS: &str = "A matter inside the client; nothing on the wire shows it";
 const FORWARDED: &str = "What a client gives its model is not on the wire; TR-1/client-forwards-one-field looks at what it prints";
-const OF_PRINCIPALS: &str = "Needs two principals with different rights; a run has one";
-const OF_CHANGES: &str = "Needs a change of the server's lists, which no client can cause";
+const OF_CHANGES: &str =
+    "Needs a change of the server's lists during a run, which the checks do not cause";
+const OF_PRINCIPALS: &str =
+    "Only the server knows what a principal may see; SV-20 compares two principals";
+const OF_MEANING: &str = "What a text means needs a reader";
 const INSIDE: &str = "A matter inside the server; nothing on the wire shows it";
 const OF_AUTHORS: &str = "A requirement of authors, SDKs or documentation, not of a message";
 
@@ -126,15 +129,7 @@ const DOCUMENTS: &[Document] = &[
                 OF_AUTHORS,
             ),
             (
-                "In all cases, servers MUST NOT expose variant metadata a principal is not allowed to see.",
-                OF_PRINCIPALS,
-            ),
-            (
                 "Servers MUST enforce authorization independently of variant selection",
-                OF_PRINCIPALS,
-            ),
-            (
-                "A client selecting a variant MUST NOT gain access to tools/resources the principal is not authorized to use",
                 OF_PRINCIPALS,
             ),
             (
@@ -150,8 +145,20 @@ const DOCUMENTS: &[Document] = &[
                 INSIDE,
             ),
             (
-                "If rate-limiting triggers, servers SHOULD return a standard JSON-RPC error appropriate to the transport and include `activeVariant` in error data when helpful.",
-                "A run does not switch variants often enough to be limited",
+                "description: string; SHOULD include: Target use case or model family; Key characteristics or optimizations; Trade-offs compared to other variants",
+                OF_MEANING,
+            ),
+            (
+                "Clients SHOULD cache list results per variant and refresh on `list_changed` notifications scoped to that variant.",
+                "What a client keeps is not on the wire; that it lists again after a change is checked by SV-16",
+            ),
+            (
+                "Implementations MAY use these keys, and SHOULD ignore unknown keys.",
+                "SV-4/unknown-hints-are-ignored checks the MUST of the same matter",
+            ),
+            (
+                "Servers SHOULD reject mismatched cursors with `-32602` and include `cursorVariant` and `requestedVariant` as shown above.",
+                "SV-13/error-of-another-variant checks the MUST of the same matter",
             ),
         ],
     },
@@ -177,6 +184,12 @@ const DOCUMENTS: &[Document] = &[
                 "Servers SHOULD check client capabilities before offering extension-specific features",
                 "What follows from it is checked: a client without an extension is served as before (EXT-4, CN-7)",
             ),
+            ("Extensions SHOULD be versioned", OF_AUTHORS),
+            (
+                "individual extensions may have their own compatibility considerations and MUST consider backwards compatibility",
+                OF_AUTHORS,
+            ),
+            ("Breaking changes MUST use a new identifier", OF_AUTHORS),
             (
                 "Extensions SHOULD document their expected fallback behavior.",
                 OF_AUTHORS,
@@ -195,7 +208,27 @@ const DOCUMENTS: &[Document] = &[
         excluded: &[
             (
                 "Servers MUST NOT use feature tags to bypass user consent",
-                INSIDE,
+                "Needs a tool that asks its user; the checks declare no `elicitation`, so that no tool asks",
+            ),
+            (
+                "Include this tag → MUST honor the associated behavior … `interactive` / `!interactive` … Gate elicitation-style guidance; no \"choose from list\" prompts",
+                OF_MEANING,
+            ),
+            (
+                "Include this tag → MUST honor the associated behavior … `mcp-capable`, `sampling`, `elicitation`, `roots`, `tasks` … Server may …",
+                "What a server may do, and need not",
+            ),
+            (
+                "Feature tags MUST NOT be used for: Authentication; Authorization; Trust decisions; Rate limiting",
+                "That no list or capability depends on them is checked (CN-16); decisions inside the server are not on the wire",
+            ),
+            (
+                "MUST Validate Feature Syntax: Servers SHOULD validate that feature tags are well-formed (presence, equality, or negation).",
+                "What follows from it is checked (CN-1): invalid tags have no effect",
+            ),
+            (
+                "SDKs implementing this extension SHOULD: Disable the extension by default; Document supported extension features; Provide helper functions; Consider packaging the extension separately",
+                OF_AUTHORS,
             ),
             (
                 "Breaking changes MUST use a new extension identifier",
@@ -221,6 +254,10 @@ const DOCUMENTS: &[Document] = &[
         url: "https://github.com/modelcontextprotocol/modelcontextprotocol",
         source: "Tool Result Visibility SEP,",
         excluded: &[
+            (
+                "When both `content` and `structuredContent` are present, they SHOULD be semantically equivalent (same information, different presentation).",
+                "That a text which is JSON does not contradict is checked by TR-2; what other texts mean needs a reader",
+            ),
             (
                 "Clients SHOULD choose the field that best matches their experience",
                 IN_CLIENTS,

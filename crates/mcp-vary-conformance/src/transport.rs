@@ -33,7 +33,11 @@ enum Wire {
 #[derive(Clone, Debug)]
 pub(crate) enum Connection {
     /// Requests over HTTP; of legacy clients, with the session that the server opened.
-    Http { session: Option<HeaderValue> },
+    Http {
+        session: Option<HeaderValue>,
+        /// Whether the client is of the other principal.
+        is_other: bool,
+    },
     /// A process. Legacy clients have it alone while they use it.
     Stdio(Arc<Process>),
 }
@@ -56,6 +60,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) params: &'a Value,
     /// `None` for notifications.
     pub(crate) id: Option<u64>,
+    /// The variant that the header selects, over HTTP.
+    pub(crate) variant_header: Option<&'a str>,
     pub(crate) text: String,
 }
 
@@ -104,13 +110,26 @@ impl Transport {
     /// The connection of a client that declares `capabilities`.
     pub(crate) fn open(&self, era: Era, capabilities: &Value) -> Result<Connection, String> {
         match (&self.wire, era) {
-            (Wire::Http(_), _) => Ok(Connection::Http { session: None }),
+            (Wire::Http(_), _) => Ok(Connection::Http {
+                session: None,
+                is_other: false,
+            }),
             (Wire::Stdio(stdio), Era::Legacy) => {
                 stdio.open(&capabilities.to_string()).map(Connection::Stdio)
             }
             // Each modern request declares the capabilities itself.
             (Wire::Stdio(stdio), Era::Modern) => stdio.open("").map(Connection::Stdio),
         }
+    }
+
+    /// The connection of a client of the other principal, if one is known.
+    pub(crate) fn open_other(&self) -> Option<Connection> {
+        let Wire::Http(http) = &self.wire else {
+            return None;
+        };
+        let (session, is_other) = (None, true);
+        http.has_other()
+            .then_some(Connection::Http { session, is_other })
     }
 
     /// Sends a message, and receives the response if it is a request.
@@ -120,8 +139,8 @@ impl Transport {
         message: &Outgoing<'_>,
     ) -> Result<Reply, String> {
         match (&self.wire, connection) {
-            (Wire::Http(http), Connection::Http { session }) => {
-                http.send(message, session.as_ref()).await
+            (Wire::Http(http), Connection::Http { session, is_other }) => {
+                http.send(message, session.as_ref(), *is_other).await
             }
             (Wire::Stdio(stdio), Connection::Stdio(process)) => stdio.send(process, message).await,
             _ => Err("the connection is of another transport".to_owned()),
@@ -131,11 +150,23 @@ impl Transport {
     /// Ends a connection, or keeps its process for the next client with the same capabilities.
     pub(crate) async fn close(&self, connection: Connection) {
         match (&self.wire, connection) {
-            (Wire::Http(http), Connection::Http { session: Some(id) }) => {
-                http.end_session(id).await;
-            }
+            (
+                Wire::Http(http),
+                Connection::Http {
+                    session: Some(id),
+                    is_other,
+                },
+            ) => http.end_session(id, is_other).await,
             (Wire::Stdio(stdio), Connection::Stdio(process)) => stdio.release(process),
             _ => {}
+        }
+    }
+
+    /// Ends a connection, and its process.
+    pub(crate) async fn discard(&self, connection: Connection) {
+        match (&self.wire, connection) {
+            (Wire::Stdio(stdio), Connection::Stdio(process)) => stdio.end(process),
+            (_, connection) => self.close(connection).await,
         }
     }
 

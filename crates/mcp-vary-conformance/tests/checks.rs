@@ -9,13 +9,19 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mcp_vary_conformance::{
-    Check, Era, Finding, Options, Outcome, Report, RunError, Target, registry, run,
+    Check, Era, Extension, Finding, Format, Options, Outcome, Report, RunError, Target, registry,
+    run,
 };
 
-use peer::{NO_FAULT, NO_VARIANTS};
+use peer::{COHORTS, LIMITED, NO_EXTENSIONS, NO_FAULT, NO_VARIANTS, UNANNOTATED};
 
 async fn check(fault: &'static str) -> Report {
     let target = peer::start(fault).await;
+    let target = match fault.starts_with("SV-20/") || fault == NO_FAULT {
+        true => target.with_header("x-principal", "guest").unwrap(),
+        false => target,
+    };
+    let target = target.with_other_header("x-principal", "admin").unwrap();
     run(&target, &options(fault)).await.unwrap()
 }
 
@@ -57,7 +63,7 @@ fn describe(report: &Report) -> String {
 
 #[tokio::test]
 async fn a_right_server_has_no_objections() {
-    for fault in [NO_FAULT, NO_VARIANTS] {
+    for fault in [NO_FAULT, NO_VARIANTS, NO_EXTENSIONS, COHORTS, LIMITED] {
         let report = check(fault).await;
         assert!(objections(&report).is_empty(), "{}", describe(&report));
         assert!(report.skipped_eras().is_empty());
@@ -68,8 +74,12 @@ async fn a_right_server_has_no_objections() {
 #[tokio::test]
 async fn every_check_passes_somewhere_in_each_of_its_eras() {
     let refusing = peer::start(NO_VARIANTS).await;
+    let plain = peer::start(NO_FAULT).await;
     let reports = [
         check(NO_FAULT).await,
+        check(NO_EXTENSIONS).await,
+        check(LIMITED).await,
+        run(&plain, &Options::default()).await.unwrap(),
         run(&refusing, &options(REFUSAL)).await.unwrap(),
     ];
     let findings = || reports.iter().flat_map(Report::findings);
@@ -124,6 +134,70 @@ async fn faults_of_variants_are_found_by_their_checks_alone() {
 #[tokio::test]
 async fn faults_of_results_are_found_by_their_checks_alone() {
     are_found_by_their_checks_alone("TR-").await;
+}
+
+fn outcome<'a>(report: &'a Report, id: &str) -> &'a Outcome {
+    let mut findings = report.findings().iter();
+    &findings.find(|it| it.check.id() == id).unwrap().outcome
+}
+
+#[tokio::test]
+async fn what_is_declared_in_experimental_is_checked_like_anything_else() {
+    let report = check("EXT-2/declared-in-extensions").await;
+    for id in ["SV-5/hints-rank", "CN-9/agent-json-is-structured"] {
+        assert_eq!(outcome(&report, id), &Outcome::Passed, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_a_limit_refused_is_not_checked() {
+    let report = check(LIMITED).await;
+    let limited = "not checked: limited: the server refuses requests that come too often";
+    assert_eq!(
+        outcome(&report, "SV-13/other-variant-is-refused"),
+        &Outcome::NotApplicable(limited.to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_the_run_names_is_called_whatever_it_declares() {
+    let target = peer::start(UNANNOTATED).await;
+    let expecting = Options::default().expect(Extension::Negotiation);
+    let report = run(&target, &expecting).await.unwrap();
+    let expected = "no result was checked, which this run expects: no tool with `readOnlyHint: true` answers a call; name one by `--tool NAME`, with `--arguments JSON`";
+    assert_eq!(
+        outcome(&report, "CN-9/agent-json-is-structured"),
+        &Outcome::Violated(expected.to_owned())
+    );
+    for arguments in [None, Some("{\"city\": \"test\"}")] {
+        let options = expecting.clone().tool("weather", arguments).unwrap();
+        let report = run(&target, &options).await.unwrap();
+        assert!(objections(&report).is_empty(), "{}", describe(&report));
+        let found = outcome(&report, "CN-9/agent-json-is-structured");
+        assert_eq!(found, &Outcome::Passed);
+    }
+}
+
+#[tokio::test]
+async fn a_named_tool_that_cannot_be_called_is_an_error() {
+    let target = peer::start(NO_FAULT).await;
+    let options = Options::default().tool("wether", None).unwrap();
+    let error = run(&target, &options).await.unwrap_err().to_string();
+    let expected = "the server lists no tool `wether`; it lists [\"delete\",\"weather\",\"forecast\",\"debug\"]";
+    assert_eq!(error, expected);
+    let error = Options::default().tool("weather", Some("[1]")).unwrap_err();
+    let expected = "the arguments of the tool `weather` are not a JSON object; write them as `{\"city\": \"Bern\"}`";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_server_without_extensions_passes_what_is_general_and_the_report_says_so() {
+    let target = peer::start(NO_EXTENSIONS).await;
+    let report = run(&target, &Options::default()).await.unwrap();
+    let text = report.render(Format::Plain);
+    let expected =
+        format!("{target} passes; it declares neither extension; only 13 general checks apply\n");
+    assert_eq!(text.split_inclusive('\n').next(), Some(&*expected));
 }
 
 #[tokio::test]

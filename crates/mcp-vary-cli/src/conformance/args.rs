@@ -13,7 +13,7 @@ use crate::target_args::TargetArgs;
 ///
 /// Sends requests to a server in any language, as several clients of 2025-11-25 and of 2026-07-28, and compares the answers
 /// with what content negotiation, server variants, the extension framework and the visibility of tool results require. Calls
-/// only tools that declare `readOnlyHint`. What a server does not declare is not checked. A violation of a MUST fails, one
+/// only tools that declare `readOnlyHint`, and those of --tool. What a server does not declare is not checked. A violation of a MUST fails, one
 /// of a SHOULD is a warning; MAY, and decisions of this project where the documents are silent (MUST*), are only noted. A
 /// command is started several times. There is a verdict within a minute.
 ///
@@ -25,6 +25,7 @@ use crate::target_args::TargetArgs;
     after_help = "Examples:\n  \
     vary check http://127.0.0.1:8800/mcp\n  \
     vary check -- npx -y my-server\n  \
+    vary check --tool get_weather --arguments '{\"location\": \"Bern\"}' --expect negotiation -- python3 server.py\n  \
     vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n  \
     vary check --client -- python3 my_client.py\n\n\
     Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports and lists the checks.\n\n\
@@ -38,8 +39,11 @@ pub(crate) struct ServerCheck {
     pub(crate) named: Option<String>,
     #[command(flatten)]
     pub(crate) checks: Checks,
+    /// A header of another principal, such as its credentials, to compare what both get; may be repeated
+    #[arg(long = "other-header", value_name = "NAME: VALUE")]
+    pub(crate) other_headers: Vec<String>,
     /// Check a client: COMMAND and the URL of a mock server
-    #[arg(long, conflicts_with_all = ["named", "servers", "headers"])]
+    #[arg(long, conflicts_with_all = ["named", "servers", "headers", "other_headers"])]
     pub(crate) client: bool,
     /// With --client: the last arguments are the command of the mock server instead of its URL
     #[arg(long, requires = "client")]
@@ -64,9 +68,15 @@ pub(crate) struct Checks {
     /// declare what they are about fails them
     #[arg(long, value_name = "ID")]
     only: Vec<String>,
-    /// Fail servers or clients that do not declare these extensions
+    /// Fail servers or clients that do not declare these extensions, and servers without a result that shows them
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     expect: Vec<Extension>,
+    /// Also call this tool, whatever it declares; may be repeated. Its results are checked first, and must have data
+    #[arg(long = "tool", value_name = "NAME")]
+    tools: Vec<String>,
+    /// The arguments of a --tool; once for each, in the same order [default: made from the input schema]
+    #[arg(long, value_name = "JSON", requires = "tools")]
+    arguments: Vec<String>,
     /// Only this revision of the protocol
     #[arg(long)]
     revision: Option<Revision>,
@@ -127,6 +137,7 @@ impl Checks {
                 Extension::Negotiation => conformance::Extension::Negotiation,
             });
         }
+        options = self.with_tools(options, is_client)?;
         let era = self.revision.map(|revision| match revision {
             Revision::WithSessions => conformance::Era::Legacy,
             Revision::Stateless => conformance::Era::Modern,
@@ -143,6 +154,27 @@ impl Checks {
             Some(era) => options.era(era),
             None => options,
         })
+    }
+
+    /// `options` with the tools that the command names.
+    fn with_tools(&self, mut options: Options, is_client: bool) -> Result<Options, Failure> {
+        let (names, texts) = (self.tools.len(), self.arguments.len());
+        if is_client && names > 0 {
+            return Err(Failure::command(
+                "--tool names a tool of a server; --client checks a client",
+            ));
+        }
+        if texts > 0 && texts != names {
+            return Err(Failure::command(format!(
+                "--arguments is there {texts} times for {names} times --tool; write one after each --tool, `{{}}` for none"
+            )));
+        }
+        for (at, name) in self.tools.iter().enumerate() {
+            let arguments = self.arguments.get(at).map(String::as_str);
+            let named = options.tool(name, arguments);
+            options = named.map_err(|error| Failure::command(format!("--arguments: {error}")))?;
+        }
+        Ok(options)
     }
 }
 

@@ -7,6 +7,14 @@ use crate::program::{Run, Server, VARY, WEATHER, file, run, with_weather};
 /// A gateway on standard input and output, in front of the weather server.
 const GATEWAY: [&str; 6] = ["--", VARY, "serve", "--stdio", "--", VARY];
 
+/// A call whose results have data.
+const BERN: [&str; 4] = [
+    "--tool",
+    "get_weather",
+    "--arguments",
+    r#"{"location": "Bern"}"#,
+];
+
 /// The findings of a report as JSON.
 #[track_caller]
 fn findings(run: Run, code: i32) -> Vec<Value> {
@@ -20,7 +28,7 @@ fn passes_with_variants(args: &[&str]) {
     // The machine may be busy.
     let patient = ["check", "--time-limit", "240"];
     let expected = ["--expect", "variants,negotiation"];
-    let text = run(&[&patient[..], &expected, args].concat()).data(0);
+    let text = run(&[&patient[..], &expected, &BERN, args].concat()).data(0);
     for part in [" passes\n", "2025-11-25: ", "2026-07-28: "] {
         assert!(text.contains(part), "{text}");
     }
@@ -42,6 +50,12 @@ fn the_gateway_passes_as_a_url_a_command_and_a_configuration() {
 #[test]
 fn a_server_that_knows_no_extension_passes_unless_it_is_expected_to() {
     let text = with_weather(&["check"]).data(0);
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.contains(" weather passes; it declares neither extension; only "),
+        "{text}"
+    );
+    assert!(first.ends_with(" general checks apply"), "{text}");
     assert!(
         text.contains(" the server does not declare content negotiation\n"),
         "{text}"
@@ -112,10 +126,38 @@ fn what_cannot_be_checked_is_exit_code_2() {
     run(&["check", "--header", "a: b", "--", VARY, "weather"]).refuses(&["--header"]);
     run(&["check", "http://127.0.0.1:1/mcp"])
         .refuses(&["http://127.0.0.1:1/mcp: ", "Connection refused"]);
+    let headers = ["check", "--other-header", "a: b", "--", VARY, "weather"];
+    run(&headers).refuses(&["--other-header needs a URL; only requests to a URL have headers"]);
     run(&["check", "--", "no-such-program-of-anybody"])
         .refuses(&["`no-such-program-of-anybody` cannot be started"]);
     run(&["check", "--", "sh", "-c", "echo it rains >&2; exit 3"])
         .refuses(&["exit status: 3", "its standard error ends with: it rains"]);
+}
+
+#[test]
+fn a_tool_that_cannot_be_called_is_exit_code_2() {
+    for (options, error) in [
+        (
+            &["--tool", "snow"][..],
+            "the server lists no tool `snow`; it lists ",
+        ),
+        (
+            &["--tool", "get_weather", "--arguments", "[1]"],
+            "the arguments of the tool `get_weather` are not a JSON object",
+        ),
+        (
+            &["--tool", "a", "--tool", "b", "--arguments", "{}"],
+            "--arguments is there 1 times for 2 times --tool",
+        ),
+        (
+            &["--tool", "get_weather"],
+            "the tool `get_weather` answered the result ",
+        ),
+    ] {
+        with_weather(&[&["check"], options].concat()).refuses(&[error]);
+    }
+    let client = ["check", "--client", "--tool", "a", "--", VARY, "tools"];
+    run(&client).refuses(&["--tool names a tool of a server"]);
 }
 
 /// The report of `vary check --client` over HTTP, of a client that gets the URL as its last argument.

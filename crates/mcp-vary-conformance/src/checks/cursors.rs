@@ -123,6 +123,7 @@ async fn unreadable_cursor_names_the_variant(probe: &Probe<'_>) -> Verdict {
         .await?
         .into_error("an unreadable cursor")?;
     require(text_at(&error.data, &["activeVariant"]) == variant, || {
+        let variant = variant.unwrap_or_default();
         format!("`activeVariant` is not {variant:?}: {}", error.describe())
     })
 }

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 use crate::check::{
     BOTH, Check, LEGACY, Level, Objection, Scope, Test, Verdict, not_applicable, require,
 };
-use crate::client::{Client, Kind, NEGOTIATION, PROMPTS, RESOURCES, TOOLS};
+use crate::client::{Client, Kind, NEGOTIATION, PROMPTS, RESOURCES, TOOLS, VARIANTS};
 use crate::json::brief;
 use crate::probe::Probe;
 use crate::source;
+
+use super::hints::flags;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -42,10 +44,20 @@ pub(crate) const CHECKS: &[Check] = &[
         test: Test::Server(|probe| Box::pin(undeclared_gets_the_default(probe))),
     },
     Check {
+        id: "CN-7/undeclared-extension-ignores-tags",
+        level: Level::Must,
+        source: source::ADOPTION,
+        sentence: "If a client declares `contentNegotiation` but a server does not support this extension, the server MUST respond with default content (identical to non-negotiating behavior).",
+        does: "Calls a tool without the extension, as an agent that wants JSON and as a human who wants markdown, from a server that does not declare it: the results are the same.",
+        scope: Scope::NoNegotiation,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(undeclared_extension_ignores_tags(probe))),
+    },
+    Check {
         id: "CN-7/no-features-are-the-default",
-        level: Level::Should,
-        source: source::TESTING,
-        sentence: "Client features: [] (not declared) … Expected: Server default format (backwards compatible)",
+        level: Level::Must,
+        source: source::ADOPTION_AND_TESTING,
+        sentence: "If … a client does not declare it, the server MUST return default content … Client features: [] (not declared) … Expected: Server default format (backwards compatible)",
         does: "Calls a tool with `features: []` and without the extension: the results are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
@@ -133,7 +145,7 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Must,
         source: source::BEHAVIOR,
         sentence: "They MUST NOT be used to: Control access to tools/resources (use authorization)",
-        does: "Lists tools without the extension, as an agent and as a human: the names are the same.",
+        does: "Lists tools without the extension, as an agent and as a human, in the same variant: the names are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
         test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &TOOLS))),
@@ -143,7 +155,7 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Must,
         source: source::BEHAVIOR,
         sentence: "They MUST NOT be used to: Control access to tools/resources (use authorization)",
-        does: "Lists resources without the extension, as an agent and as a human: the URIs are the same.",
+        does: "Lists resources without the extension, as an agent and as a human, in the same variant: the URIs are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
         test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &RESOURCES))),
@@ -153,10 +165,20 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Decision,
         source: source::DECISION,
         sentence: "Whatever the tags, the same prompts can be reached. (The document names tools and resources.)",
-        does: "Lists prompts without the extension, as an agent and as a human: the names are the same.",
+        does: "Lists prompts without the extension, as an agent and as a human, in the same variant: the names are the same.",
         scope: Scope::Negotiation,
         eras: BOTH,
         test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &PROMPTS))),
+    },
+    Check {
+        id: "CN-16/capabilities-do-not-depend-on-tags",
+        level: Level::Must,
+        source: source::BEHAVIOR,
+        sentence: "Feature tags are for content shaping only. They MUST NOT be used to: Control access to tools/resources (use authorization)",
+        does: "Connects without the extension, as an agent and as a human: capabilities other than extensions are the same.",
+        scope: Scope::Negotiation,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_tags(probe))),
     },
     Check {
         id: "CN-18/tags-last-for-the-session",
@@ -180,21 +202,20 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// What negotiation may change of a result.
+/// What negotiation may change of a result: that of a call, or the contents of a resource or the messages of a prompt.
 pub(super) fn body(result: &Value) -> Value {
     let member = |name| result.get(name).cloned();
     json!({
-        "content": member("content"),
+        "content": member("content").or(member("contents")).or(member("messages")),
         "structuredContent": member("structuredContent"),
         "isError": member("isError").filter(|value| value != &Value::Bool(false)),
     })
 }
 
-/// The result of the survey's tool for `client`.
+/// The result of the survey's request for `client`.
 pub(super) async fn call(client: &Client<'_>, probe: &Probe<'_>) -> Result<Value, Objection> {
-    let survey = probe.survey();
-    let tool = survey.structured_tool().or_else(|_| survey.tool())?;
-    client.result("tools/call", tool.params()).await
+    let (method, params) = probe.survey().shaped_request()?;
+    client.result(method, params).await
 }
 
 /// The result without the extension. It does not apply to tools that answer differently each time.
@@ -204,7 +225,7 @@ async fn default_body(probe: &Probe<'_>) -> Result<Value, Objection> {
     if body(&call(&client, probe).await?) == first {
         Ok(first)
     } else {
-        not_applicable("the tool answers differently each time")
+        not_applicable("the same request is answered differently each time")
     }
 }
 
@@ -257,6 +278,11 @@ async fn undeclared_gets_the_default(probe: &Probe<'_>) -> Verdict {
     same(&body(&call(&client, probe).await?), &default)
 }
 
+async fn undeclared_extension_ignores_tags(probe: &Probe<'_>) -> Verdict {
+    are_the_default(probe, json!(["agent", "format=json"])).await?;
+    are_the_default(probe, json!(["human", "format=markdown"])).await
+}
+
 async fn are_the_default(probe: &Probe<'_>, features: Value) -> Verdict {
     let default = default_body(probe).await?;
     same(&with_features(probe, features).await?, &default)
@@ -304,11 +330,13 @@ async fn many_tags(probe: &Probe<'_>) -> Verdict {
 }
 
 async fn do_not_depend_on_tags(probe: &Probe<'_>, kind: &Kind) -> Verdict {
-    let client = probe.connect(json!({})).await?;
+    let client = probe.connect_with_variants().await?;
     if !client.has(kind) {
         return not_applicable(format!("the server does not declare `{}`", kind.capability));
     }
-    let expected = client.keys(kind, None).await?;
+    // Sessions may get different default variants.
+    let variant = probe.survey().variants().first().copied();
+    let expected = client.keys(kind, variant).await?;
     let tags = [
         json!([
             "agent",
@@ -327,13 +355,32 @@ async fn do_not_depend_on_tags(probe: &Probe<'_>, kind: &Kind) -> Verdict {
         ]),
     ];
     for tags in tags {
-        let client = probe.connect_with_features(tags.clone()).await?;
-        let keys = client.keys(kind, None).await?;
+        let settings = json!({"version": "1.0", "features": tags});
+        let both = json!({NEGOTIATION: settings, VARIANTS: {}});
+        let client = probe.connect(both).await?;
+        let keys = client.keys(kind, variant).await?;
         require(keys == expected, || {
             format!(
                 "with {tags}, the list is {}, instead of {}",
                 brief(&json!(keys)),
                 brief(&json!(expected))
+            )
+        })?;
+    }
+    Ok(())
+}
+
+async fn capabilities_do_not_depend_on_tags(probe: &Probe<'_>) -> Verdict {
+    let expected = flags(&probe.connect(json!({})).await?.capabilities);
+    for tags in [
+        json!(["agent", "format=json", "verbosity=compact"]),
+        json!(["human", "format=markdown", "verbosity=verbose"]),
+    ] {
+        let client = probe.connect_with_features(tags.clone()).await?;
+        require(flags(&client.capabilities) == expected, || {
+            format!(
+                "with {tags}, the capabilities are {}",
+                brief(&client.capabilities)
             )
         })?;
     }

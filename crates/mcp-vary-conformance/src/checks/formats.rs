@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require};
+use crate::called_tool::{has_json_text, is_structured, texts};
+use crate::check::{
+    BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require, violation,
+};
 use crate::client::{Client, NEGOTIATION};
 use crate::json::{array_at, brief, text_at};
 use crate::probe::Probe;
@@ -13,9 +16,9 @@ use super::features::{call, with_features};
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "CN-9/agent-json-is-structured",
-        level: Level::Should,
-        source: source::TESTING,
-        sentence: "Client features: [\"agent\", \"format=json\"] … Expected: structuredContent with JSON object, empty content[]",
+        level: Level::Must,
+        source: source::TAGS_AND_TESTING,
+        sentence: "Include this tag → MUST honor the associated behavior … Client features: [\"agent\", \"format=json\"] … Expected: structuredContent with JSON object, empty content[]",
         does: "Calls a tool that has a structure with these tags: `structuredContent` is an object.",
         scope: Scope::Negotiation,
         eras: BOTH,
@@ -23,10 +26,10 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         id: "CN-9/agent-json-without-text",
-        level: Level::Should,
-        source: source::TESTING,
-        sentence: "Client features: [\"agent\", \"format=json\"] … Expected: structuredContent with JSON object, empty content[]",
-        does: "Calls a tool that has a structure with these tags: `content` has no text.",
+        level: Level::Must,
+        source: source::TAGS_AND_TESTING,
+        sentence: "Include this tag → MUST honor the associated behavior … Client features: [\"agent\", \"format=json\"] … Expected: structuredContent with JSON object, empty content[]",
+        does: "Calls a tool that has a structure with these tags: `content` has no text. A tool with a user interface is not checked: its texts belong to it.",
         scope: Scope::Negotiation,
         eras: BOTH,
         test: Test::Server(|probe| Box::pin(agent_json_without_text(probe))),
@@ -43,19 +46,21 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         id: "CN-10/human-markdown-is-text",
-        level: Level::Should,
-        source: source::TESTING,
-        sentence: "Client features: [\"human\", \"format=markdown\"] … Expected: content[] with markdown text, structuredContent empty",
-        does: "Calls a tool that has a structure with these tags: `content` has a text.",
+        level: Level::Must,
+        source: source::TAGS_AND_TESTING,
+        sentence: "Include this tag → MUST honor the associated behavior … Client features: [\"human\", \"format=markdown\"] … Expected: content[] with markdown text, structuredContent empty",
+        does: "Calls a tool that has a structure with these tags: `content` has a text, and none that is JSON.",
         scope: Scope::Negotiation,
         eras: BOTH,
-        test: Test::Server(|probe| Box::pin(human_markdown_is_text(probe))),
+        test: Test::Server(|probe| {
+            Box::pin(is_text_for(probe, json!(["human", "format=markdown"])))
+        }),
     },
     Check {
         id: "CN-10/human-markdown-without-structure",
-        level: Level::Should,
-        source: source::TESTING,
-        sentence: "Client features: [\"human\", \"format=markdown\"] … Expected: content[] with markdown text, structuredContent empty",
+        level: Level::Must,
+        source: source::TAGS_AND_TESTING,
+        sentence: "Include this tag → MUST honor the associated behavior … Client features: [\"human\", \"format=markdown\"] … Expected: content[] with markdown text, structuredContent empty",
         does: "Calls a tool that has a structure and no output schema with these tags: `structuredContent` is absent or null.",
         scope: Scope::Negotiation,
         eras: BOTH,
@@ -82,6 +87,46 @@ pub(crate) const CHECKS: &[Check] = &[
         test: Test::Server(|probe| Box::pin(explicit_format_wins(probe))),
     },
     Check {
+        id: "CN-4/format-json-is-structured",
+        level: Level::Must,
+        source: source::TAGS,
+        sentence: "Include this tag → MUST honor the associated behavior … `format=json` … Use `structuredContent` in tool responses … Use structuredContent, not prose content",
+        does: "Calls a tool that has a structure with `format=json` alone: `structuredContent` is an object, and each text of `content` is JSON. Texts of a tool with a user interface are not looked at.",
+        scope: Scope::Negotiation,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(format_json_is_structured(probe))),
+    },
+    Check {
+        id: "CN-4/format-text-is-plain",
+        level: Level::Must,
+        source: source::TAGS,
+        sentence: "Include this tag → MUST honor the associated behavior … `format=text` … Simple prose, no markup",
+        does: "Calls a tool that has a structure with `format=text`: `content` has a text, and none that is JSON or has headings, bold words or links of markdown.",
+        scope: Scope::Negotiation,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(format_text_is_plain(probe))),
+    },
+    Check {
+        id: "CN-4/compact-is-not-longer",
+        level: Level::Must,
+        source: source::TAGS,
+        sentence: "Include this tag → MUST honor the associated behavior … `verbosity=compact` … Minimize explanatory text; omit examples",
+        does: "Calls a tool that has a structure with `verbosity=compact` and with `verbosity=verbose`, as a human who wants markdown and as an agent that wants JSON: the compact result is not longer.",
+        scope: Scope::Negotiation,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(compact_is_not_longer(probe))),
+    },
+    Check {
+        id: "CN-5/excluded-formats-leave-others",
+        level: Level::Should,
+        source: source::TAGS,
+        sentence: "If tag is present and does NOT equal value, apply behavior",
+        does: "Calls a tool that has a structure with `agent` and `format=json`, alone and with `format!=xml`: the results are the same.",
+        scope: Scope::Negotiation,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(excluded_formats_leave_others(probe))),
+    },
+    Check {
         id: "CN-15/json-resources-are-json",
         level: Level::Decision,
         source: source::DECISION,
@@ -103,29 +148,97 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The result with `features` of a tool that has a structure by itself.
+/// The result with `features` of a tool whose results have data.
 async fn structured(probe: &Probe<'_>, features: Value) -> Result<Value, Objection> {
-    probe.survey().structured_tool()?;
+    probe.survey().data_tool()?;
     with_features(probe, features).await
 }
 
-fn has_text(body: &Value) -> bool {
-    let mut blocks = array_at(body, &["content"]).iter();
-    blocks.any(|block| text_at(block, &["type"]) == Some("text"))
-}
-
-async fn agent_json_is_structured(probe: &Probe<'_>) -> Verdict {
-    let body = structured(probe, json!(["agent", "format=json"])).await?;
+/// The result with `features`, which has a structure.
+async fn is_structured_for(probe: &Probe<'_>, features: Value) -> Result<Value, Objection> {
+    let body = structured(probe, features).await?;
     let is_structured = body.get("structuredContent").is_some_and(Value::is_object);
     require(is_structured, || {
         format!("`structuredContent` is not an object: {}", brief(&body))
-    })
+    })?;
+    Ok(body)
+}
+
+async fn agent_json_is_structured(probe: &Probe<'_>) -> Verdict {
+    let features = json!(["agent", "format=json"]);
+    is_structured_for(probe, features).await.map(|_| ())
+}
+
+async fn is_text_for(probe: &Probe<'_>, features: Value) -> Verdict {
+    let body = structured(probe, features).await?;
+    is_text(&body)
+}
+
+/// Objects unless `content` has a text, and none that is JSON.
+fn is_text(body: &Value) -> Verdict {
+    let finding = match (texts(body).next(), has_json_text(body)) {
+        (None, _) => "`content` has no text",
+        (_, true) => "a text of `content` is JSON",
+        (_, false) => return Ok(()),
+    };
+    violation(format!("{finding}: {}", brief(body)))
 }
 
 async fn agent_json_without_text(probe: &Probe<'_>) -> Verdict {
+    if probe.survey().data_tool()?.has_interface {
+        return not_applicable("the tool has a user interface, to which its texts belong");
+    }
     let body = structured(probe, json!(["agent", "format=json"])).await?;
-    require(!has_text(&body), || {
+    require(texts(&body).next().is_none(), || {
         format!("`content` has text: {}", brief(&body))
+    })
+}
+
+async fn format_json_is_structured(probe: &Probe<'_>) -> Verdict {
+    let has_interface = probe.survey().data_tool()?.has_interface;
+    let body = is_structured_for(probe, json!(["format=json"])).await?;
+    let is_json = |text| serde_json::from_str::<Value>(text).is_ok();
+    require(has_interface || texts(&body).all(is_json), || {
+        format!("`content` has prose: {}", brief(&body))
+    })
+}
+
+async fn format_text_is_plain(probe: &Probe<'_>) -> Verdict {
+    let body = structured(probe, json!(["format=text"])).await?;
+    is_text(&body)?;
+    require(!texts(&body).any(has_markup), || {
+        format!("a text of `content` has markup: {}", brief(&body))
+    })
+}
+
+/// Whether `text` has a heading, a bold word or a link of markdown.
+fn has_markup(text: &str) -> bool {
+    let is_heading = |line: &str| {
+        let level = line.len() - line.trim_start_matches('#').len();
+        (1..=6).contains(&level) && line[level..].starts_with(' ')
+    };
+    let is_bold = |line: &str| line.matches("**").count() >= 2;
+    text.lines()
+        .any(|line| is_heading(line) || is_bold(line) || line.contains("]("))
+}
+
+async fn compact_is_not_longer(probe: &Probe<'_>) -> Verdict {
+    for (who, format) in [("human", "format=markdown"), ("agent", "format=json")] {
+        let compact = structured(probe, json!([who, format, "verbosity=compact"])).await?;
+        let verbose = structured(probe, json!([who, format, "verbosity=verbose"])).await?;
+        let [found, most] = [&compact, &verbose].map(|body| body.to_string().len());
+        require(found <= most, || {
+            format!("the compact result for `{who}` has {found} bytes, the verbose one {most}")
+        })?;
+    }
+    Ok(())
+}
+
+async fn excluded_formats_leave_others(probe: &Probe<'_>) -> Verdict {
+    let alone = structured(probe, json!(["agent", "format=json"])).await?;
+    let excluding = structured(probe, json!(["agent", "format=json", "format!=xml"])).await?;
+    require(alone == excluding, || {
+        format!("with `format!=xml`, the result is {}", brief(&excluding))
     })
 }
 
@@ -142,24 +255,14 @@ async fn bare_structure(probe: &Probe<'_>) -> Verdict {
     })
 }
 
-async fn human_markdown_is_text(probe: &Probe<'_>) -> Verdict {
-    let body = structured(probe, json!(["human", "format=markdown"])).await?;
-    require(has_text(&body), || {
-        format!("`content` has no text: {}", brief(&body))
-    })
-}
-
 async fn human_markdown_without_structure(probe: &Probe<'_>) -> Verdict {
-    if probe.survey().structured_tool()?.output_schema.is_some() {
+    if probe.survey().data_tool()?.output_schema.is_some() {
         return not_applicable(
             "the tool declares an output schema, so that its results must have a structure",
         );
     }
     let body = structured(probe, json!(["human", "format=markdown"])).await?;
-    let has_structure = body
-        .get("structuredContent")
-        .is_some_and(|value| !value.is_null());
-    require(!has_structure, || {
+    require(!is_structured(&body), || {
         format!("`structuredContent` is there: {}", brief(&body))
     })
 }
@@ -180,15 +283,13 @@ async fn no_null_structure(probe: &Probe<'_>) -> Verdict {
 }
 
 async fn explicit_format_wins(probe: &Probe<'_>) -> Verdict {
-    probe.survey().structured_tool()?;
+    probe.survey().data_tool()?;
     let settings = json!({"version": "1.0", "features": ["human", "sampling", "format=json"]});
-    let capabilities = json!({"sampling": {}, "extensions": {NEGOTIATION: settings}});
+    let mut capabilities = probe.survey().declaring(json!({ NEGOTIATION: settings }));
+    capabilities["sampling"] = json!({});
     let client = Client::connect(probe, capabilities).await?;
     let result = call(&client, probe).await?;
-    let has_structure = result
-        .get("structuredContent")
-        .is_some_and(|value| !value.is_null());
-    require(has_structure, || {
+    require(is_structured(&result), || {
         format!("there is no structure: {}", brief(&result))
     })
 }
@@ -227,4 +328,19 @@ async fn prompt_content_is_one_block(probe: &Probe<'_>) -> Verdict {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_headings_bold_words_and_links() {
+        for marked in ["# A", "a\n### B", "a **b** c", "[a](b)"] {
+            assert!(has_markup(marked), "{marked}");
+        }
+        for plain in ["#1 of 3", "a ** b", "- a: 1", "[a] (b)", "####### a", ""] {
+            assert!(!has_markup(plain), "{plain}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::check::{
     BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require, violation,
 };
-use crate::client::{Client, KINDS, NEGOTIATION, VARIANTS};
+use crate::client::{Client, KINDS, Kind, NEGOTIATION, VARIANTS};
 use crate::json::{at, brief};
 use crate::probe::Probe;
 use crate::source;
@@ -20,6 +20,26 @@ pub(crate) const CHECKS: &[Check] = &[
         scope: Scope::Any,
         eras: BOTH,
         test: Test::Server(|probe| Box::pin(prefixed_identifiers(probe))),
+    },
+    Check {
+        id: "EXT-1/prefixes-are-domains",
+        level: Level::Should,
+        source: source::EXTENSIONS,
+        sentence: "To prevent identifier collisions, the vendor prefix SHOULD be a reversed domain name that the extension author owns or controls (similar to Java package naming conventions).",
+        does: "Reads the keys of `capabilities.extensions`: each prefix has at least two labels.",
+        scope: Scope::Any,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(prefixes_are_domains(probe))),
+    },
+    Check {
+        id: "EXT-2/declared-in-extensions",
+        level: Level::Must,
+        source: source::NEGOTIATION_OF_EXTENSIONS,
+        sentence: "Clients and servers advertise their support for extensions in the ClientCapabilities and ServerCapabilities fields … A new “extensions” field will be introduced to each",
+        does: "Reads the capabilities: neither extension is declared in `experimental` alone. One that is there is checked all the same.",
+        scope: Scope::Any,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(declared_in_extensions(probe))),
     },
     Check {
         id: "EXT-2/extensions-are-a-map",
@@ -46,7 +66,7 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Must,
         source: source::DEGRADATION,
         sentence: "If one party supports an extension but the other does not, the supporting party MUST either revert to core protocol behavior or reject the request with an appropriate error if the extension is mandatory.",
-        does: "Connects without any extension and reads a list: the answer is a result, or an error that is not an internal one.",
+        does: "Connects without any extension and reads each list: the answer is a result, or the error that a client with both extensions gets, too. A refused connection has an error that is not an internal one.",
         scope: Scope::Any,
         eras: BOTH,
         test: Test::Server(|probe| Box::pin(served_without_extensions(probe))),
@@ -111,6 +131,23 @@ pub(crate) fn is_identifier(key: &str) -> bool {
     })
 }
 
+async fn prefixes_are_domains(probe: &Probe<'_>) -> Verdict {
+    let prefixes = extensions(probe)?
+        .keys()
+        .filter_map(|key| Some(key.split_once('/')?.0));
+    let others: Vec<&str> = prefixes.filter(|prefix| !prefix.contains('.')).collect();
+    require(others.is_empty(), || {
+        format!("not reversed domain names: {}", brief(&json!(others)))
+    })
+}
+
+async fn declared_in_extensions(probe: &Probe<'_>) -> Verdict {
+    require(!probe.survey().is_experimental(), || {
+        "the server declares the extension in `experimental`; clients look for it in `extensions`"
+            .to_owned()
+    })
+}
+
 async fn extensions_are_a_map(probe: &Probe<'_>) -> Verdict {
     match at(&probe.survey().capabilities, &["extensions"]) {
         None => not_applicable("the server declares no extensions"),
@@ -137,7 +174,14 @@ async fn served_without_extensions(probe: &Probe<'_>) -> Verdict {
     match Client::try_connect(probe, json!({})).await? {
         Ok(client) => {
             for kind in KINDS.into_iter().filter(|kind| client.has(kind)) {
-                client.list(kind, None).await?;
+                let Err(objection) = client.list(kind, None).await else {
+                    continue;
+                };
+                // An error that does not depend on the extensions is not about them.
+                let is_violation = matches!(objection, Objection::Violation(_));
+                if !is_violation || lists_with_extensions(probe, kind).await? {
+                    return Err(objection);
+                }
             }
             Ok(())
         }
@@ -148,6 +192,13 @@ async fn served_without_extensions(probe: &Probe<'_>) -> Verdict {
             )
         }),
     }
+}
+
+/// Whether a client that declares both extensions can read a list.
+async fn lists_with_extensions(probe: &Probe<'_>, kind: &Kind) -> Result<bool, Objection> {
+    let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: {}});
+    let client = probe.connect(both).await?;
+    Ok(client.list(kind, None).await.is_ok())
 }
 
 async fn bad_settings_are_survived(probe: &Probe<'_>) -> Verdict {

@@ -199,7 +199,7 @@ async fn hints_rank(probe: &Probe<'_>) -> Verdict {
 }
 
 /// Capabilities without the extensions, which may say other things to other clients.
-fn flags(capabilities: &Value) -> Map<String, Value> {
+pub(super) fn flags(capabilities: &Value) -> Map<String, Value> {
     let members = object_at(capabilities, &[]).into_iter().flatten();
     let flags = members.filter(|(key, _)| !matches!(key.as_str(), "extensions" | "experimental"));
     flags

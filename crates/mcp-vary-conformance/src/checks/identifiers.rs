@@ -9,9 +9,8 @@ use crate::client::{Answer, Client, Kind, PROMPTS, RESOURCES, TOOLS, selecting};
 use crate::json::{array_at, at, brief, text_at};
 use crate::probe::Probe;
 use crate::source;
-use crate::survey::harmless_params;
 
-use super::selection::first;
+use super::selection::first_of;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -89,7 +88,7 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Must,
         source: source::SUBSCRIPTIONS,
         sentence: "Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the underlying resource is no longer available.",
-        does: "Subscribes to a resource in the first variant, and unsubscribes: both have results.",
+        does: "Subscribes to a resource in the default variant, and unsubscribes: both have results.",
         scope: Scope::Variants,
         eras: LEGACY,
         test: Test::Server(|probe| Box::pin(unsubscribe_is_accepted(probe))),
@@ -134,12 +133,13 @@ async fn connect<'a>(probe: &'a Probe<'_>, kind: &Kind) -> Result<Client<'a>, Ob
 
 async fn unknown_names_the_variant(probe: &Probe<'_>, used: &Use) -> Verdict {
     let client = connect(probe, used.kind).await?;
+    let first = first_of(&client)?;
     for variant in [probe.survey().variants().last().copied(), None] {
         let params = selecting(json!({used.kind.key: used.unknown}), variant);
         let answer = client.ask(used.method, params).await?;
         let error = answer.into_error(&format!("`{}` of an unknown name", used.method))?;
         let active = text_at(&error.data, &["activeVariant"]);
-        let expected = variant.unwrap_or(first(probe)?);
+        let expected = variant.unwrap_or(first);
         require(active == Some(expected), || {
             format!("`activeVariant` is not {expected:?}: {}", error.describe())
         })?;
@@ -200,9 +200,10 @@ fn is_refused(answer: &Answer, used: &Use, variant: &str) -> Verdict {
 
 async fn tools_of_another_variant(probe: &Probe<'_>) -> Verdict {
     let client = connect(probe, &TOOLS).await?;
-    let suits = |tool: &Value| harmless_params(tool).is_some();
+    let params_of = |tool: &Value| probe.survey().params_of(tool);
+    let suits = |tool: &Value| params_of(tool).is_some();
     let (tool, variant) = of_another_variant(probe, &client, &TOOLS, suits).await?;
-    let Some(params) = harmless_params(&tool) else {
+    let Some(params) = params_of(&tool) else {
         return not_applicable("no tool that changes nothing");
     };
     let answer = client
@@ -261,10 +262,7 @@ async fn subscribe_to_unknown(probe: &Probe<'_>) -> Verdict {
 
 async fn unsubscribe_is_accepted(probe: &Probe<'_>) -> Verdict {
     let client = connect_for_subscriptions(probe).await?;
-    let params = selecting(
-        json!({"uri": probe.survey().resource()?}),
-        Some(first(probe)?),
-    );
+    let params = json!({"uri": probe.survey().resource()?});
     client.result("resources/subscribe", params.clone()).await?;
     client
         .result("resources/unsubscribe", params)

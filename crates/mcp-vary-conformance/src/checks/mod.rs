@@ -7,6 +7,8 @@ pub(crate) mod framework;
 pub(crate) mod hints;
 pub(crate) mod identifiers;
 pub(crate) mod offers;
+pub(crate) mod principals;
+pub(crate) mod rate_limits;
 pub(crate) mod results;
 pub(crate) mod selection;
 pub(crate) mod unknown_variants;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, require};
-use crate::client::{Client, VARIANTS};
-use crate::json::{array_at, at, brief, text_at};
+use crate::check::{BOTH, Check, Level, MODERN, Scope, Test, Verdict, not_applicable, require};
+use crate::client::{Client, VARIANTS, offered_in};
+use crate::json::{at, brief, text_at};
 use crate::probe::Probe;
 use crate::source;
 
@@ -156,19 +156,16 @@ pub(crate) const CHECKS: &[Check] = &[
         level: Level::Should,
         source: source::RANKING,
         sentence: "Cache rankings: For the same client hints, return consistent rankings within a session",
-        does: "Connects three more times without hints: the same variants are offered in the same order.",
+        does: "Asks a client's offers three times: the same variants are offered in the same order. Sessions of 2025-11-25 are offered variants once.",
         scope: Scope::Variants,
-        eras: BOTH,
+        eras: MODERN,
         test: Test::Server(|probe| Box::pin(same_hints_same_order(probe))),
     },
 ];
 
 /// The variants that the server offers to `client`.
 pub(super) fn offered<'a>(client: &'a Client<'_>) -> &'a [Value] {
-    array_at(
-        &client.capabilities,
-        &["extensions", VARIANTS, "availableVariants"],
-    )
+    offered_in(&client.capabilities)
 }
 
 pub(super) fn ids(variants: &[Value]) -> Vec<&str> {

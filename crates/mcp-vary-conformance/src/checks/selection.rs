@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::check::{
-    BOTH, Check, Level, MODERN, Objection, Scope, Test, Verdict, not_applicable, require,
+    BOTH, Check, LEGACY, Level, MODERN, Objection, Scope, Test, Verdict, not_applicable, require,
 };
 use crate::client::{Client, KINDS, Kind, PROMPTS, RESOURCES, TOOLS, selecting, selecting_value};
-use crate::json::brief;
+use crate::json::{array_at, at, brief};
 use crate::probe::Probe;
 use crate::source;
+
+use super::offers::{ids, offered};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -92,6 +94,26 @@ pub(crate) const CHECKS: &[Check] = &[
         test: Test::Server(|probe| Box::pin(selection_is_per_request(probe))),
     },
     Check {
+        id: "SV-8/subscriptions-take-a-selector",
+        level: Level::Must,
+        source: source::SELECTION,
+        sentence: "This applies to all capability requests: … `resources/list`, `resources/read`, `resources/subscribe` …",
+        does: "Subscribes to a resource of the first variant with it as the selector: it answers with a result.",
+        scope: Scope::Variants,
+        eras: LEGACY,
+        test: Test::Server(|probe| Box::pin(subscriptions_take_a_selector(probe))),
+    },
+    Check {
+        id: "SV-18/meta-wins-over-the-header",
+        level: Level::Should,
+        source: source::HEADER,
+        sentence: "The `_meta` field is the normative mechanism and takes precedence over the header if both are present and conflict.",
+        does: "Over HTTP, reads a list with one variant in `_meta` and another in the header `MCP-Server-Variant`: it is the list of the first.",
+        scope: Scope::Variants,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(meta_wins_over_the_header(probe))),
+    },
+    Check {
         id: "SV-9/selector-is-text",
         level: Level::Decision,
         source: source::DECISION,
@@ -139,6 +161,14 @@ pub(super) fn first<'a>(probe: &Probe<'a>) -> Result<&'a str, Objection> {
     }
 }
 
+/// The variant that is offered first to `client`. Other clients may be offered another one first.
+pub(super) fn first_of<'a>(client: &'a Client<'_>) -> Result<&'a str, Objection> {
+    match ids(offered(client)).first() {
+        Some(id) => Ok(id),
+        None => not_applicable("no offered variant has an id"),
+    }
+}
+
 fn same(kind: &Kind, found: &[Value], expected: &[Value]) -> Verdict {
     require(found == expected, || {
         let [found, expected] = [found, expected].map(|list| brief(&json!(list)));
@@ -148,8 +178,9 @@ fn same(kind: &Kind, found: &[Value], expected: &[Value]) -> Verdict {
 
 async fn default_is_the_first(probe: &Probe<'_>) -> Verdict {
     let client = probe.connect_with_variants().await?;
+    let first = first_of(&client)?;
     for kind in KINDS.into_iter().filter(|kind| client.has(kind)) {
-        let selected = client.list(kind, Some(first(probe)?)).await?;
+        let selected = client.list(kind, Some(first)).await?;
         same(kind, &client.list(kind, None).await?, &selected)?;
     }
     Ok(())
@@ -191,6 +222,28 @@ async fn reads_take_a_selector(probe: &Probe<'_>) -> Verdict {
 async fn prompts_take_a_selector(probe: &Probe<'_>) -> Verdict {
     let name = probe.survey().prompt()?;
     takes_a_selector(probe, "prompts/get", json!({ "name": name })).await
+}
+
+async fn subscriptions_take_a_selector(probe: &Probe<'_>) -> Verdict {
+    if at(&probe.survey().capabilities, &["resources", "subscribe"]) != Some(&json!(true)) {
+        return not_applicable("the server does not declare `resources.subscribe`");
+    }
+    let uri = probe.survey().resource()?;
+    takes_a_selector(probe, "resources/subscribe", json!({ "uri": uri })).await
+}
+
+async fn meta_wins_over_the_header(probe: &Probe<'_>) -> Verdict {
+    let [first, other] = probe.survey().two_variants()?;
+    let client = probe.connect_with_variants().await?;
+    let kind = any_kind(&client)?;
+    let params = || selecting(json!({}), Some(other));
+    let expected = client.result(kind.method, params()).await?;
+    let Some(client) = client.with_variant_header(first) else {
+        return not_applicable("a command has no headers");
+    };
+    let found = client.result(kind.method, params()).await?;
+    let [found, expected] = [&found, &expected].map(|page| array_at(page, &[kind.member]));
+    same(kind, found, expected)
 }
 
 async fn selection_is_per_request(probe: &Probe<'_>) -> Verdict {

@@ -27,9 +27,9 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         id: "SV-8/client-selects-what-is-offered",
-        level: Level::Decision,
-        source: source::DECISION,
-        sentence: "A client selects variants that the server offers, and no others.",
+        level: Level::Should,
+        source: source::SECURITY_OF_SELECTION,
+        sentence: "Client-side: Validate that any variant selected (by rules or LLM) exists in `availableVariants`",
         does: "Reads the selectors: each names a variant on offer.",
         scope: Scope::VariantsClient,
         eras: BOTH,

@@ -1,6 +1,6 @@
 //! A report for a terminal: the verdict, then what did not pass, worst first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::{Finding, Outcome, Report, visible};
@@ -37,11 +37,28 @@ fn verdict(report: &Report) -> String {
     let target = visible(&report.target);
     let counts = report.counts();
     let count = |word| counts.get(word).copied().unwrap_or_default();
+    let declares = match report.declares_nothing {
+        true => {
+            let checks: BTreeSet<&str> = applied(report).map(|it| it.check.id()).collect();
+            let count = checks.len();
+            format!("; it declares neither extension; only {count} general checks apply")
+        }
+        false => String::new(),
+    };
     match (report.passes(), count("pass")) {
-        (true, 0) => format!("{target}: nothing could be checked\n"),
-        (true, _) => format!("{target} passes\n"),
-        (false, _) => format!("{target} does not pass: {} failed\n", count("fail")),
+        (true, 0) => format!("{target}: nothing could be checked{declares}\n"),
+        (true, _) => format!("{target} passes{declares}\n"),
+        (false, _) => format!(
+            "{target} does not pass: {} failed{declares}\n",
+            count("fail")
+        ),
     }
+}
+
+/// The findings of checks that applied.
+fn applied(report: &Report) -> impl Iterator<Item = &Finding> {
+    let findings = report.findings.iter();
+    findings.filter(|it| !matches!(it.outcome, Outcome::NotApplicable(_)))
 }
 
 /// The number of findings of each word, for each era that was checked.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::content::elements;
-use super::{IncomingRequest, Peer, Refusal};
+use super::{IncomingRequest, LIMITED, NO_EXTENSIONS, Peer, Refusal, UNANNOTATED};
 
 const INVALID_PARAMS: i64 = -32602;
 const PAGE: usize = 2;
@@ -23,6 +23,9 @@ impl Peer {
                 Ok(
                     json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities}),
                 )
+            }
+            "resources/list" if self.has(NO_EXTENSIONS) => {
+                Err(Refusal(-32601, "Method not found".to_owned(), Value::Null))
             }
             "tools/list" | "resources/list" | "prompts/list" => self.list(asked, &variant),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
@@ -101,10 +104,12 @@ impl Peer {
                 false => Err(self.unknown_variant(asked, selector, &ids)),
             };
         };
+        self.limit(id, &default)?;
         if self.is_broken(asked, id, before.as_deref()) {
             return Err(Refusal(-32603, "Internal error".to_owned(), Value::Null));
         }
-        if ids.contains(&id) || (id == "preview" && self.has("SV-1/ids-are-text")) {
+        let is_leaked = self.has("SV-20/variants-of-another-are-refused") && id == "old";
+        if is_leaked || ids.contains(&id) || (id == "preview" && self.has("SV-1/ids-are-text")) {
             return Ok(id.to_owned());
         }
         let ignoring = match asked.method {
@@ -123,6 +128,22 @@ impl Peer {
         }
     }
 
+    /// Refuses a variant that is selected after too many others.
+    fn limit(&self, id: &str, default: &str) -> Result<(), Refusal> {
+        const MOST: u32 = 8;
+        let mut switches = self.switches.lock().unwrap();
+        if switches.0.as_deref() != Some(id) {
+            *switches = (Some(id.to_owned()), switches.1 + 1);
+        }
+        let is_nameless = self.has("SV-21/limits-name-the-variant");
+        if switches.1 <= MOST || !(is_nameless || self.has(LIMITED)) {
+            return Ok(());
+        }
+        let data = json!({"activeVariant": default});
+        let data = if is_nameless { Value::Null } else { data };
+        Err(Refusal(-32000, "Too many switches".to_owned(), data))
+    }
+
     /// Whether a fault fails this request in the variant `id`, after one that selected `before`.
     fn is_broken(&self, asked: &IncomingRequest<'_>, id: &str, before: Option<&str>) -> bool {
         match (asked.method, id) {
@@ -133,6 +154,7 @@ impl Peer {
             ("prompts/list", "old") => self.has("SV-8/prompts-in-every-variant"),
             ("tools/call", "standard") => self.has("SV-8/calls-take-a-selector"),
             ("resources/read", "standard") => self.has("SV-8/reads-take-a-selector"),
+            ("resources/subscribe", "standard") => self.has("SV-8/subscriptions-take-a-selector"),
             ("prompts/get", "standard") => self.has("SV-8/prompts-take-a-selector"),
             ("tools/list", "standard") => {
                 let was_unknown = before.is_some_and(|before| before.starts_with("mcp-vary"));
@@ -197,6 +219,14 @@ impl Peer {
         {
             all.remove(0);
         }
+        if asked.is_guest {
+            all.retain(|element| element["name"] != "debug");
+        }
+        if self.has(UNANNOTATED) {
+            for element in &mut all {
+                element.as_object_mut().unwrap().remove("annotations");
+            }
+        }
         let member = asked.method.split('/').next().unwrap();
         let page: Vec<Value> = all.iter().skip(start).take(PAGE).cloned().collect();
         let is_cached = self.has("SV-17/lists-are-not-cached") && member == "tools";
@@ -235,7 +265,9 @@ impl Peer {
                 "SV-12/unknown-prompt-names-the-variant",
             ),
         };
-        if has(variant) || (self.has(leaky) && has("standard")) {
+        let is_hidden = asked.is_guest && name == "debug";
+        let is_hidden = is_hidden && !self.has("SV-20/variants-open-no-tools");
+        if !is_hidden && has(variant) || (self.has(leaky) && has("standard")) {
             return Ok(name);
         }
         let is_nameless = self.has(nameless) && asked.method != "resources/subscribe";

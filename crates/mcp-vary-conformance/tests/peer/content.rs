@@ -51,39 +51,17 @@ impl Peer {
         let markdown = json!({"content": [text("**Bern**: 8")]});
         let declared = asked.settings(NEGOTIATION);
         let declares_nothing = declared.is_some_and(|settings| settings["features"] == json!([]));
-        let tags = asked.tags(self);
-        let has = |tag: &str| {
-            tags.as_ref()
-                .is_some_and(|tags| tags.iter().any(|has| has == tag))
-        };
-        let count = tags.as_ref().map_or(0, Vec::len);
-        match self.fault {
-            "CN-7/no-features-are-the-default" if declares_nothing => {
-                return markdown;
-            }
-            "CN-7/unsupported-features-are-the-default" if has("example-nobody=1") => {
-                return markdown;
-            }
-            "CN-1/invalid-tags-are-ignored" if has("format==json") && count == 2 => {
-                return markdown;
-            }
-            "CN-1/line-breaks-in-tags" if has("format=\n") => {
-                return json!({"content": [], "isError": true});
-            }
-            "CN-1/valid-beside-invalid" if has("format==text") => return default,
-            "CN-1/negations-are-accepted" if has("!interactive") => {
-                return json!({"content": [], "isError": true});
-            }
-            "CN-2/many-tags" if count > 100 => return markdown,
-            "CN-6/explicit-format-wins" if has("sampling") => return markdown,
-            _ => {}
+        let tags = asked.tags(self).unwrap_or_default();
+        let has = |tag: &str| tags.iter().any(|has| has == tag);
+        if let Some(wrong) = self.wrong_form(&tags, declares_nothing, &default) {
+            return wrong;
         }
         if has("agent") && has("format=json") {
             self.calls.follows("agent", &[]);
             let session = asked.session.map(str::to_owned);
             let last = std::mem::replace(&mut *self.agent.lock().unwrap(), session.clone());
             // Of the sessions of that check alone, which declares the tags in this order.
-            let is_of_check = tags.as_ref().is_some_and(|tags| tags[0] == "format=json");
+            let is_of_check = tags[0] == "format=json";
             let is_second = is_of_check && session.is_some() && last == session;
             if is_second && self.has("CN-18/tags-last-for-the-session") {
                 return default;
@@ -94,6 +72,9 @@ impl Peer {
             self.calls.follows("human", &[]);
             return self.for_humans(&structure);
         }
+        if has("format=text") {
+            return json!({"content": [text("Bern: 8")]});
+        }
         let is_after_both = self
             .calls
             .follows("default", &["default", "default", "agent", "human"]);
@@ -101,6 +82,40 @@ impl Peer {
             return markdown;
         }
         default
+    }
+
+    /// The result of a fault that shows with these tags.
+    fn wrong_form(
+        &self,
+        tags: &[String],
+        declares_nothing: bool,
+        default: &Value,
+    ) -> Option<Value> {
+        let has = |tag: &str| tags.iter().any(|has| has == tag);
+        let count = tags.len();
+        let markdown = json!({"content": [text("**Bern**: 8")]});
+        let failed = json!({"content": [], "isError": true});
+        match self.fault {
+            "CN-7/no-features-are-the-default" if declares_nothing => Some(markdown),
+            "CN-7/unsupported-features-are-the-default" if has("example-nobody=1") => {
+                Some(markdown)
+            }
+            "CN-1/invalid-tags-are-ignored" if has("format==json") && count == 2 => Some(markdown),
+            "CN-1/line-breaks-in-tags" if has("format=\n") => Some(failed),
+            "CN-1/valid-beside-invalid" if has("format==text") => Some(default.clone()),
+            "CN-1/negations-are-accepted" if has("!interactive") => Some(failed),
+            "CN-2/many-tags" if count > 100 => Some(markdown),
+            "CN-6/explicit-format-wins" if has("sampling") => Some(markdown),
+            "CN-4/format-json-is-structured" if has("format=json") && count == 1 => Some(markdown),
+            "CN-4/format-text-is-plain" if has("format=text") => Some(markdown),
+            "CN-5/excluded-formats-leave-others" if has("format=json") && has("format!=xml") => {
+                Some(default.clone())
+            }
+            "CN-4/compact-is-not-longer" if has("human") && has("verbosity=compact") => {
+                Some(json!({"content": [text("**Bern**: 8 degrees, which is cool")]}))
+            }
+            _ => None,
+        }
     }
 
     /// What clients get that declare nothing.

@@ -15,7 +15,7 @@ use mcp_vary_conformance::Target;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use super::Peer;
+use super::{Peer, SELECTOR};
 
 /// Starts a server with a fault on a port of its own.
 pub(crate) async fn start(fault: &'static str) -> Target {
@@ -54,7 +54,8 @@ async fn respond(
     if head.method != Method::POST {
         return Ok(response);
     }
-    let message: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
+    let mut message: Value =
+        serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
     if message.get("id").is_none() {
         *response.status_mut() = StatusCode::ACCEPTED;
         return Ok(response);
@@ -63,6 +64,12 @@ async fn respond(
         .headers
         .get("mcp-session-id")
         .map(|session| session.to_str().unwrap());
+    if let (Some(variant), true) = (
+        head.headers.get("mcp-server-variant"),
+        peer.has("SV-18/meta-wins-over-the-header"),
+    ) {
+        message["params"]["_meta"][SELECTOR] = variant.to_str().unwrap().into();
+    }
     if session.is_none() && message["method"] != "initialize" {
         assert_eq!(
             head.headers["mcp-method"],
@@ -70,7 +77,11 @@ async fn respond(
         );
         assert_eq!(head.headers["mcp-protocol-version"], "2026-07-28");
     }
-    let Some((answer, opened)) = peer.answer(&message, session) else {
+    let is_guest = head
+        .headers
+        .get("x-principal")
+        .is_some_and(|it| it == "guest");
+    let Some((answer, opened)) = peer.answer(&message, session, is_guest) else {
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         return Ok(response);
     };

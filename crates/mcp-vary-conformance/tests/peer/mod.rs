@@ -25,6 +25,18 @@ pub(crate) const NO_FAULT: &str = "";
 /// A server that is right, and declares no variants.
 pub(crate) const NO_VARIANTS: &str = "no variants";
 
+/// A server that declares no extension, and lacks a list that its capabilities name.
+pub(crate) const NO_EXTENSIONS: &str = "no extensions";
+
+/// A server that is right, and offers sessions without hints one of two variants first.
+pub(crate) const COHORTS: &str = "cohorts";
+
+/// A server that is right, and limits how often clients select another variant.
+pub(crate) const LIMITED: &str = "limited";
+
+/// A server that is right, and says of no tool that it changes nothing.
+pub(crate) const UNANNOTATED: &str = "unannotated";
+
 /// It answers nothing.
 pub(crate) const SILENT: &str = "silent";
 
@@ -50,6 +62,8 @@ pub(crate) struct Peer {
     agent: Mutex<Option<String>>,
     /// The selector of the last request, if it listed tools.
     selector: Mutex<Option<String>>,
+    /// The last selector, and how many were another one than that before.
+    switches: Mutex<(Option<String>, u32)>,
 }
 
 /// What happened, in order. Some faults show only after something else.
@@ -77,6 +91,10 @@ struct IncomingRequest<'a> {
     params: &'a Value,
     capabilities: Value,
     session: Option<&'a str>,
+    /// The number of the session.
+    number: Option<usize>,
+    /// Whether the client is a guest, who may see less.
+    is_guest: bool,
 }
 
 impl IncomingRequest<'_> {
@@ -90,6 +108,9 @@ impl IncomingRequest<'_> {
 
     /// The tags that count.
     fn tags(&self, peer: &Peer) -> Option<Vec<String>> {
+        if peer.has("EXT-2/extensions-are-a-map") || peer.has(NO_EXTENSIONS) {
+            return None;
+        }
         let settings = self.settings(NEGOTIATION)?;
         let version = settings.get("version").and_then(Value::as_str);
         let is_known = version.is_none_or(|version| version.starts_with("1."));
@@ -110,6 +131,7 @@ impl Peer {
             calls: History::default(),
             agent: Mutex::default(),
             selector: Mutex::default(),
+            switches: Mutex::default(),
         }
     }
 
@@ -119,6 +141,7 @@ impl Peer {
 
     fn offers_variants(&self) -> bool {
         !self.has(NO_VARIANTS)
+            && !self.has(NO_EXTENSIONS)
             && !self.has("SV-10/unsupported-selector")
             && !self.has("EXT-2/extensions-are-a-map")
     }
@@ -128,13 +151,16 @@ impl Peer {
         &self,
         request: &Value,
         session: Option<&str>,
+        is_guest: bool,
     ) -> Option<(Value, Option<String>)> {
         let params = request.get("params").unwrap_or(&Value::Null);
         let method = request["method"].as_str().unwrap();
         let mut opened = None;
+        let mut number = session.map(|session| session["session-".len()..].parse().unwrap());
         let capabilities = if method == "initialize" {
             let mut sessions = self.sessions.lock().unwrap();
             let id = format!("session-{}", sessions.len());
+            number = Some(sessions.len());
             sessions.insert(id.clone(), params["capabilities"].clone());
             opened = Some(id);
             params["capabilities"].clone()
@@ -148,6 +174,8 @@ impl Peer {
             params,
             capabilities,
             session,
+            number,
+            is_guest,
         };
         if self.has("EXT-5/bad-settings-are-survived")
             && asked.settings(VARIANTS) == Some(&json!("yes"))

@@ -2,7 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{IncomingRequest, NEGOTIATION, Peer, Refusal, VARIANTS};
+use super::{COHORTS, IncomingRequest, NEGOTIATION, NO_EXTENSIONS, Peer, Refusal, VARIANTS};
+
+/// The variant that a session gets first, as if by chance.
+fn cohort(session: Option<usize>) -> usize {
+    session.map_or(0, |number| {
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed >> 63
+    })
+}
 
 impl Peer {
     pub(super) fn capabilities(&self, asked: &IncomingRequest<'_>) -> Result<Value, Refusal> {
@@ -14,11 +23,19 @@ impl Peer {
             "extensions": {NEGOTIATION: {"version": "1.0"}},
         });
         let extensions = &mut capabilities["extensions"];
+        if self.has("CN-7/undeclared-extension-ignores-tags") || self.has(NO_EXTENSIONS) {
+            *extensions = json!({});
+        }
         if self.offers_variants() {
             extensions[VARIANTS] = self.variant_settings(asked);
         }
         match self.fault {
             "EXT-1/prefixed-identifiers" => extensions["noprefix"] = json!({}),
+            "EXT-1/prefixes-are-domains" => extensions["flag/thing"] = json!({}),
+            "EXT-2/declared-in-extensions" => {
+                let extensions = capabilities.as_object_mut().unwrap().remove("extensions");
+                capabilities["experimental"] = extensions.unwrap();
+            }
             "EXT-2/extensions-are-a-map" => *extensions = json!([]),
             "EXT-2/settings-are-objects" => extensions["com.example/flag"] = json!(true),
             "CN-17/no-features-of-the-server" => extensions[NEGOTIATION]["features"] = json!([]),
@@ -27,7 +44,11 @@ impl Peer {
         }
         let is_unknown = asked.settings("com.example/unknown").is_some();
         let is_compact = self.hint(asked, "contextSize").as_deref() == Some("compact");
-        if (is_unknown && self.has("EXT-5/unknown-extensions-are-ignored"))
+        let is_agent = asked
+            .tags(self)
+            .is_some_and(|tags| tags.contains(&"agent".to_owned()));
+        if (is_agent && self.has("CN-16/capabilities-do-not-depend-on-tags"))
+            || (is_unknown && self.has("EXT-5/unknown-extensions-are-ignored"))
             || (is_compact && self.has("SV-11/capabilities-do-not-depend-on-variants"))
         {
             capabilities["logging"] = json!({});
@@ -53,7 +74,8 @@ impl Peer {
             "SV-2/no-empty-list" => variants.clear(),
             _ => {}
         }
-        let mut settings = json!({"availableVariants": variants, "moreVariantsAvailable": true});
+        let mut settings =
+            json!({"availableVariants": variants, "moreVariantsAvailable": !asked.is_guest});
         match self.fault {
             "SV-2/list-is-an-array" => settings["availableVariants"] = json!({}),
             "SV-2/more-variants-is-boolean" => settings["moreVariantsAvailable"] = json!("yes"),
@@ -94,10 +116,14 @@ impl Peer {
             ("SV-4/unknown-hints-are-ignored", _) if nobody.is_some() => 1,
             ("SV-5/hints-rank", _) => 0,
             (_, Some("compact")) => 1,
+            (COHORTS, None) => cohort(asked.number),
             _ => 0,
         };
         let first = variants.remove(first);
         variants.insert(0, first);
+        if asked.is_guest {
+            variants.retain(|variant| variant["id"] != "old");
+        }
         variants
     }
 

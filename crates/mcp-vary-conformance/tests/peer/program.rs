@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             }
             _ => {}
         }
-        let Some((answer, opened)) = peer.answer(&message, session.as_deref()) else {
+        let Some((answer, opened)) = peer.answer(&message, session.as_deref(), false) else {
             return ExitCode::FAILURE;
         };
         session = opened.or(session);

@@ -1,0 +1,122 @@
+//! Server variants: what another principal sees, and this one must not.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require};
+use crate::client::{Answer, Client, TOOLS, VARIANTS, selecting};
+use crate::json::{array_at, at, brief, text_at};
+use crate::probe::Probe;
+use crate::source;
+
+use super::offers::{ids, offered};
+use super::selection::any_kind;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "SV-20/variants-of-another-are-refused",
+        level: Level::Must,
+        source: source::AUTHORIZATION,
+        sentence: "In all cases, servers MUST NOT expose variant metadata a principal is not allowed to see.",
+        does: "With `--other-header`: selects a variant that the other principal is offered and this one is not. The answer is the error of an unknown variant, and does not name it among those on offer.",
+        scope: Scope::Variants,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(variants_of_another_are_refused(probe))),
+    },
+    Check {
+        id: "SV-20/variants-open-no-tools",
+        level: Level::Must,
+        source: source::AUTHORIZATION,
+        sentence: "A client selecting a variant MUST NOT gain access to tools/resources the principal is not authorized to use",
+        does: "With `--other-header`: calls a tool that changes nothing, and that the other principal is listed and this one is not, in each variant of this one: the answers are errors.",
+        scope: Scope::Variants,
+        eras: BOTH,
+        test: Test::Server(|probe| Box::pin(variants_open_no_tools(probe))),
+    },
+];
+
+async fn variants_of_another_are_refused(probe: &Probe<'_>) -> Verdict {
+    let (client, other) = both(probe).await?;
+    let own = ids(offered(&client));
+    let theirs = ids(offered(&other));
+    let Some(foreign) = theirs.into_iter().find(|id| !own.contains(id)) else {
+        return not_applicable("both principals are offered the same variants");
+    };
+    let more = ["extensions", VARIANTS, "moreVariantsAvailable"];
+    if at(&client.capabilities, &more) == Some(&json!(true)) {
+        return not_applicable("the server says that it has more variants than it offers");
+    }
+    let kind = any_kind(&client)?;
+    let answer = client.ask(kind.method, selecting(json!({}), Some(foreign)));
+    let error = answer
+        .await?
+        .into_error(&format!("{foreign:?}, of another principal,"))?;
+    let names_it = array_at(&error.data, &["availableVariants"]).contains(&foreign.into());
+    require(
+        error.message == "Invalid server variant" && !names_it,
+        || {
+            format!(
+                "{foreign:?}, of another principal, was answered with {}",
+                error.describe()
+            )
+        },
+    )
+}
+
+async fn variants_open_no_tools(probe: &Probe<'_>) -> Verdict {
+    let (client, other) = both(probe).await?;
+    let own: BTreeSet<String> = tools(&client).await?.iter().filter_map(name).collect();
+    let theirs = tools(&other).await?;
+    let foreign = theirs
+        .iter()
+        .filter(|tool| name(tool).is_some_and(|name| !own.contains(&name)));
+    let Some(params) = foreign
+        .filter_map(|tool| probe.survey().params_of(tool))
+        .next()
+    else {
+        return not_applicable(
+            "both principals are listed the same tools, as far as a check may call them",
+        );
+    };
+    for variant in ids(offered(&client)) {
+        let selecting = selecting(params.clone(), Some(variant));
+        let answer = client.ask(TOOLS.one, selecting).await?;
+        let is_refused = match &answer {
+            Answer::Error(_) => true,
+            Answer::Result(result) => result.get("isError") == Some(&json!(true)),
+        };
+        require(is_refused, || {
+            let name = brief(&json!(params.get("name")));
+            format!(
+                "{name} of another principal was answered with {}",
+                answer.describe()
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// A client of the run's principal, and one of the other.
+async fn both<'a>(probe: &'a Probe<'_>) -> Result<(Client<'a>, Client<'a>), Objection> {
+    let client = probe.connect_with_variants().await?;
+    Ok((client, probe.connect_other(json!({ VARIANTS: {} })).await?))
+}
+
+fn name(tool: &Value) -> Option<String> {
+    text_at(tool, &["name"]).map(str::to_owned)
+}
+
+/// The tools of all variants that `client` is offered.
+async fn tools(client: &Client<'_>) -> Result<Vec<Value>, Objection> {
+    let mut tools = Vec::new();
+    for variant in ids(offered(client)) {
+        match client.list(&TOOLS, Some(variant)).await {
+            Ok(list) => tools.extend(list),
+            // `SV-8` objects to that.
+            Err(Objection::Violation(_)) => {}
+            Err(objection) => return Err(objection),
+        }
+    }
+    Ok(tools)
+}
