@@ -41,7 +41,7 @@ impl<'a> Probe<'a> {
 
     /// A client that declares these extensions and nothing else.
     pub(crate) async fn connect(&self, extensions: Value) -> Result<Client<'_>, Objection> {
-        Client::connect(self, self.survey.declaring(extensions)).await
+        Client::connect(self, self.survey.declaring(&extensions)).await
     }
 
     /// A client of the other principal.
@@ -51,7 +51,7 @@ impl<'a> Probe<'a> {
                 "no second principal is known; `--other-header` has its credentials",
             );
         };
-        let capabilities = self.survey.declaring(extensions);
+        let capabilities = self.survey.declaring(&extensions);
         let client = Client::connect_over(self, connection, capabilities).await?;
         client.or_else(|error| {
             violation(format!(
@@ -126,7 +126,8 @@ impl<'a> Probe<'a> {
 
     /// Ends the connections that the check opened, and lets no other check use them.
     pub(crate) async fn discard(&self) {
-        for connection in std::mem::take(&mut *self.lock()) {
+        let connections = std::mem::take(&mut *self.lock());
+        for connection in connections {
             self.transport.discard(connection).await;
         }
     }

@@ -90,7 +90,7 @@ impl Survey {
         }
         for features in [json!(["agent", "format=json"]), json!(["format=json"])] {
             let settings = json!({NEGOTIATION: {"version": "1.0", "features": features}});
-            let Ok(client) = Client::connect(probe, self.declaring(settings)).await else {
+            let Ok(client) = Client::connect(probe, self.declaring(&settings)).await else {
                 continue;
             };
             for tool in &mut self.tools {
@@ -101,7 +101,7 @@ impl Survey {
     }
 
     /// Client capabilities with `extensions`, also where the server declares its own.
-    pub(crate) fn declaring(&self, extensions: Value) -> Value {
+    pub(crate) fn declaring(&self, extensions: &Value) -> Value {
         match self.is_experimental() {
             true => json!({"extensions": extensions, EXPERIMENTAL: extensions}),
             false => json!({ "extensions": extensions }),

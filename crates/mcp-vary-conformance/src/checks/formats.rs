@@ -285,7 +285,7 @@ async fn no_null_structure(probe: &Probe<'_>) -> Verdict {
 async fn explicit_format_wins(probe: &Probe<'_>) -> Verdict {
     probe.survey().data_tool()?;
     let settings = json!({"version": "1.0", "features": ["human", "sampling", "format=json"]});
-    let mut capabilities = probe.survey().declaring(json!({ NEGOTIATION: settings }));
+    let mut capabilities = probe.survey().declaring(&json!({ NEGOTIATION: settings }));
     capabilities["sampling"] = json!({});
     let client = Client::connect(probe, capabilities).await?;
     let result = call(&client, probe).await?;
