@@ -51,6 +51,7 @@ impl SessionIds {
             revision: Revision::LATEST_LEGACY,
             features: None,
             order: vec!["standard".to_owned()],
+            declares_variants: false,
             class: BASE_CLASS.into(),
             client: ClientName {
                 name: name.to_owned(),

@@ -31,6 +31,7 @@ mod variants {
     mod server_names;
     mod several_servers;
     mod unadvertised;
+    mod undeclared_extension;
     mod upstream_variants;
     mod uris;
     mod views;

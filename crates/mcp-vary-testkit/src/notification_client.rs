@@ -11,6 +11,11 @@ use crate::message::{SUBSCRIPTION, VARIANT, modern, request};
 use crate::stdio_pipe::StdioPipe;
 use crate::wait::soon;
 
+/// The capabilities of a client that declares server variants and nothing else.
+pub fn declaring_variants() -> Value {
+    json!({"extensions": {"io.modelcontextprotocol/server-variants": {}}})
+}
+
 /// A client that receives notifications.
 #[derive(Debug)]
 pub struct NotificationClient {
@@ -26,14 +31,14 @@ pub struct NotificationClient {
 }
 
 impl NotificationClient {
-    /// A session with a stream, or a modern client that subscribes to `filter` in `variant`.
+    /// A session with a stream, or a modern client that subscribes to `filter` in `variant`. It declares server variants.
     pub async fn open(
         endpoint: &impl Endpoint,
         kind: ClientKind,
         filter: Value,
         variant: Option<&str>,
     ) -> Self {
-        Self::open_as(endpoint, kind, (filter, variant), &json!({})).await
+        Self::open_as(endpoint, kind, (filter, variant), &declaring_variants()).await
     }
 
     /// The same for a client of these capabilities.
@@ -90,7 +95,7 @@ impl NotificationClient {
         filter: Value,
         variant: Option<&str>,
     ) -> Self {
-        Self::listening_as(endpoint, kind, (filter, variant), &json!({})).await
+        Self::listening_as(endpoint, kind, (filter, variant), &declaring_variants()).await
     }
 
     /// The same for a client of these capabilities.

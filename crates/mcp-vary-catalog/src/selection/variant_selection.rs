@@ -68,6 +68,11 @@ impl VariantRequest {
         })
     }
 
+    /// Whether the path or a header names a variant.
+    pub fn names_variant(&self) -> bool {
+        self.path.is_some() || self.header.is_some()
+    }
+
     /// Whether the headers match `rule`.
     pub fn matches_headers(&self, rule: &ClientRule) -> bool {
         rule.headers.iter().all(|(name, pattern)| {

@@ -111,6 +111,8 @@ pub(crate) struct Client {
     pub(crate) features: Option<Arc<Features>>,
     /// The variants that it can select.
     pub(crate) offers: Offers,
+    /// Whether it declared server variants, or selects one by the address or the header.
+    pub(crate) knows_variants: bool,
     /// The presentation of its variants that rules choose.
     pub(crate) presentation: Presentation,
     /// The features that rules presume it to have.

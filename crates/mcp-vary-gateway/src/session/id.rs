@@ -106,6 +106,9 @@ struct SealedNegotiation {
     /// The id of the principal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     p: Option<String>,
+    /// Whether it declared server variants.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    v: Option<bool>,
     /// Why the first variant is its default, unless the client's hints ranked it first.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     w: Option<String>,
@@ -139,6 +142,7 @@ impl SharedNegotiation {
                 .f
                 .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: beginning.o,
+            declares_variants: beginning.v == Some(true),
             reason: beginning
                 .w
                 .as_deref()
@@ -270,6 +274,7 @@ fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
         c: (*fixed.class != *BASE_CLASS).then(|| fixed.class.to_string()),
         i: (!client.is_empty()).then(|| [client.name.clone(), client.version.clone()]),
         p: fixed.principal.map(|id| id.to_string()),
+        v: fixed.declares_variants.then_some(true),
         w: (fixed.reason != VariantReason::default()).then(|| fixed.reason.seal()),
     };
     loop {
@@ -342,6 +347,7 @@ pub(super) mod tests {
             revision: Revision::V2025_06_18,
             features: Some(Arc::new(Features::from_tags(tags).0)),
             order: vec!["compact".to_owned(), "standard".to_owned()],
+            declares_variants: false,
             class: BASE_CLASS.into(),
             client: ClientName::default(),
             principal: None,
@@ -470,6 +476,18 @@ pub(super) mod tests {
         assert!(!sealed.contains("ann"), "{sealed}");
         let (shared, _) = open(&keys(), &id).unwrap();
         assert_eq!(shared.negotiated.principal, Some(ann.id()));
+    }
+
+    #[test]
+    fn whether_a_client_declares_variants_is_sealed() {
+        let fixed = Negotiated {
+            declares_variants: true,
+            ..fixed(&[])
+        };
+        let (id, _, _) = seal(fixed);
+        assert!(json(&id).contains(r#","v":true,"#));
+        let (shared, _) = open(&keys(), &id).unwrap();
+        assert!(shared.negotiated.declares_variants);
     }
 
     /// SV-22: also if the declarations of the client leave little room.

@@ -59,6 +59,8 @@ pub(crate) struct Negotiated {
     pub(crate) features: Option<Arc<Features>>,
     /// The ids of the variants offered, best first; empty when variants are off.
     pub(crate) order: Vec<String>,
+    /// Whether the client declared server variants.
+    pub(crate) declares_variants: bool,
     /// The capability class: the canonical JSON text of the forwardable capabilities, at most 512 bytes;
     /// [`BASE_CLASS`] if there are none.
     pub(crate) class: Arc<str>,

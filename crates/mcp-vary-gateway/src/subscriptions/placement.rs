@@ -157,11 +157,25 @@ impl Placements {
         self.variant_set.index_of(id)
     }
 
+    /// Whether a session is notified of the lists of a variant that it did not select: of all that it was offered, if it
+    /// declared server variants; else of its default alone, so that one change is one notification (SV-16).
+    pub(crate) fn is_offered_to(&self, session: &Session, variant: VariantIndex) -> bool {
+        let order = self.order_of(session).unwrap_or_default();
+        match session.negotiated.declares_variants {
+            true => order.contains(&variant),
+            false => order.first() == Some(&variant),
+        }
+    }
+
     /// The variants whose lists a session is notified of: those that it was offered, best first, then the others that
     /// it has selected; without those that access rules no longer let its principal use. `None` as for
     /// [`order_of`](Self::order_of).
     pub(super) fn visible_to(&self, session: &Session) -> Option<Arc<[VariantIndex]>> {
         let order = self.order_of(session)?;
+        let offered = order.iter().copied();
+        let order: Arc<[_]> = offered
+            .filter(|it| self.is_offered_to(session, *it))
+            .collect();
         let selected = session.selected();
         let principal = session.latest_principal();
         if selected.is_empty() {

@@ -164,8 +164,8 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
             ('=', r#"-32602 "Unknown prompt: nobody" {"activeVariant":"standard"}"#),
         ]},
         Row { about: "an unknown resource",                      cells: "==== ==== mmmm mmmm", look: look!(contents::no_resource), sees: &[
-            ('=', r#"-32002 "resource not found: test://nowhere" {"uri":"test://nowhere","activeVariant":"standard"}"#),
-            ('m', r#"-32602 "resource not found: test://nowhere" {"uri":"test://nowhere","activeVariant":"standard"}"#),
+            ('=', r#"-32002 "resource not found: test://nowhere" {"uri":"test://nowhere"}"#),
+            ('m', r#"-32602 "resource not found: test://nowhere" {"uri":"test://nowhere"}"#),
         ]},
         Row { about: "an unknown method",                        cells: "==== ==== ==== ====", look: look!(errors::unknown_method), sees: &[
             ('=', r#"-32601 "Method not found: no/such""#),

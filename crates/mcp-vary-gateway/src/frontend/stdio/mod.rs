@@ -109,6 +109,7 @@ impl StdioConnection {
             revision: Revision::LATEST_MODERN,
             features: None,
             order: Vec::new(),
+            declares_variants: false,
             class: BASE_CLASS.into(),
             client: ClientName::default(),
             principal: principal.map(|principal| principal.id()),

@@ -83,14 +83,17 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Notifies a session of the lists of a variant that it selected although it was not offered (SV-16).
+    /// Notifies a session of the lists of a variant that it selected although it is not notified of them yet (SV-16).
     fn record_selection(&self, index: VariantIndex) {
         let session = self.client.session.as_ref();
-        let Some(session) = session.filter(|_| !self.client.offers.order.contains(&index)) else {
+        let Some(session) = session.filter(|_| self.snapshot.config.variants) else {
             return;
         };
+        if self.snapshot.placements.is_offered_to(session, index) {
+            return;
+        }
         let variant = self.snapshot.variant_id(index.declared_view());
-        if self.snapshot.config.variants && session.note_selected(variant) {
+        if session.note_selected(variant) {
             let audience = &self.snapshot.services.hub;
             audience.add_variant(session.client, variant);
         }
@@ -174,6 +177,14 @@ impl RequestContext<'_> {
         } else {
             RpcError::new(failure.code(), failure.message())
         }
+    }
+
+    /// The id of the active variant, for the errors of servers: a client that neither declared server variants nor selected
+    /// one gets them as they are.
+    pub(crate) fn variant_for_errors(&self, view: ViewIndex) -> Option<VariantId> {
+        let is_selected = self.request.params.meta.contains(SERVER_VARIANT_META);
+        let knows_variants = self.client.knows_variants || is_selected;
+        self.active_variant(view).filter(|_| knows_variants)
     }
 
     /// The id of the active variant, unless variants are off.

@@ -273,7 +273,7 @@ impl RequestContext<'_> {
         Ok(Box::new(ResponseContext {
             id: self.request.id.to_owned(),
             client,
-            active_variant: self.active_variant(view),
+            active_variant: self.variant_for_errors(view),
             action: self.action,
             server: self.server_name(forwarding.server),
             source: self.source_name(forwarding.server),

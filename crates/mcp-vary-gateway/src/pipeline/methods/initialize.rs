@@ -68,6 +68,7 @@ pub(crate) async fn initialize(
     let negotiated = Negotiated {
         revision,
         features: declared.features.clone(),
+        declares_variants: declared.declared.variants.is_some(),
         order: order.collect(),
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),

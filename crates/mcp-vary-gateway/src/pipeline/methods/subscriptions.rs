@@ -290,7 +290,7 @@ impl RequestContext<'_> {
                 failure
             }
         };
-        match self.active_variant(bound.view) {
+        match self.variant_for_errors(bound.view) {
             Some(id) if failure.code() == INVALID_PARAMS => {
                 let data = with_active_variant(failure.data(), &id);
                 failure.with_data(data)

@@ -1,0 +1,158 @@
+//! A client that never heard of server variants: it gets what it would get without them.
+
+use mcp_vary_testkit::changing_server::ChangingServer;
+use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{initialize, modern, request, under};
+use mcp_vary_testkit::notification_client::{
+    NotificationClient, changed, declaring_variants, everything,
+};
+use mcp_vary_testkit::places_server;
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];
+
+/// Changes the tools, and then the prompts; returns the variants that the client is notified of about the tools.
+async fn notified_of(stage: &ChangingServer, client: &mut NotificationClient) -> Vec<String> {
+    stage.set_tools(&["first", "second"]);
+    stage.notify_list_changed("tools");
+    let mut variants = Vec::new();
+    let (_, first, _) = soon(client.change()).await;
+    variants.extend(first);
+    // Whatever else concerns the tools comes before this.
+    stage.set_prompts(&["greet", "part"]);
+    stage.notify_list_changed("prompts");
+    loop {
+        let (list, variant, _) = soon(client.change()).await;
+        match &*list {
+            "tools/list_changed" => variants.extend(variant),
+            _ => return variants,
+        }
+    }
+}
+
+fn with_prompts() -> ChangingServer {
+    let stage = ChangingServer::new(Era::Legacy);
+    let changes = json!({"listChanged": true});
+    stage.declare(json!({"tools": changes, "prompts": changes}));
+    stage
+}
+
+/// SV-16: one change of a list is one notification, as without a gateway.
+#[tokio::test]
+async fn one_change_is_one_notification() {
+    for way in LEGACY {
+        let stage = with_prompts();
+        let harness = Harness::changing(&stage).await;
+        let what = (everything(&[]), None);
+        let mut client = NotificationClient::listening_as(&harness, way, what, &json!({})).await;
+        assert_eq!(
+            notified_of(&stage, &mut client).await,
+            ["standard"],
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-16: also of a variant that the client selects by the way.
+#[tokio::test]
+async fn a_variant_that_it_selects_counts() {
+    for way in LEGACY {
+        let stage = with_prompts();
+        let harness = Harness::changing(&stage).await;
+        let what = (everything(&[]), None);
+        let mut client = NotificationClient::listening_as(&harness, way, what, &json!({})).await;
+        let listed = under("compact", json!({}));
+        soon(client.ask("tools/list", listed)).await;
+        let mut expected = vec!["standard", "compact"];
+        let mut found = Vec::new();
+        stage.set_tools(&["first", "second"]);
+        stage.notify_list_changed("tools");
+        for _ in 0..2 {
+            found.push(soon(client.change()).await);
+        }
+        expected.retain(|variant| !found.contains(&changed("tools", variant)));
+        assert!(expected.is_empty(), "{way:?}: {found:?}");
+    }
+}
+
+/// The address of a variant makes it the only one that the client is notified of.
+#[tokio::test]
+async fn at_the_address_of_a_variant_one_change_is_one_notification() {
+    let stage = with_prompts();
+    let harness = Harness::changing(&stage).await;
+    let line = |verb: &str| format!("{verb} /mcp/v/compact HTTP/1.1");
+    let mut http = RawHttp::connect(harness.address()).await;
+    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let opened = http.ask(&open.line(&line("POST"))).await;
+    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let get = HttpRequest::of(&id, "").line(&line("GET"));
+    http.send(&get.bytes()).await;
+    assert_eq!(http.head().await.status, 200);
+    stage.set_tools(&["first", "second"]);
+    stage.notify_list_changed("tools");
+    let first = soon(http.event()).await.unwrap();
+    stage.set_prompts(&["greet", "part"]);
+    stage.notify_list_changed("prompts");
+    let second = soon(http.event()).await.unwrap();
+    let name = |message: &Value| {
+        message["params"]["_meta"]["io.modelcontextprotocol/server-variant"].clone()
+    };
+    assert_eq!(first["method"], "notifications/tools/list_changed");
+    assert_eq!(second["method"], "notifications/prompts/list_changed");
+    assert_eq!([name(&first), name(&second)], ["compact", "compact"]);
+}
+
+/// SV-12: an error of the server names the active variant to clients that know of variants, and is as the server wrote
+/// it for others.
+#[tokio::test]
+async fn an_error_of_the_server_stays_as_it_is() {
+    let refusing = ScriptedServer::start(|seen| {
+        let is_read = matches!(seen.method(), "resources/read" | "resources/subscribe");
+        match is_read {
+            true => Some(seen.refuse(200, -32602, "no")),
+            false => places_server::answer(Era::Legacy, seen),
+        }
+    });
+    let harness = Harness::behind_one(refusing.await, |config| config).await;
+    let read = json!({"uri": "place:none"});
+    let no = |data: Value| match data.is_null() {
+        true => json!({"code": -32602, "message": "no"}),
+        false => json!({"code": -32602, "message": "no", "data": data}),
+    };
+    let named = |id: &str| no(json!({"activeVariant": id}));
+    for way in ClientKind::ALL {
+        for (capabilities, params, expected) in [
+            (json!({}), read.clone(), no(Value::Null)),
+            (json!({}), under("compact", read.clone()), named("compact")),
+            (declaring_variants(), read.clone(), named("standard")),
+        ] {
+            let answer = way
+                .ask(&harness, &capabilities, "resources/read", params)
+                .await;
+            assert_eq!(answer["error"], expected, "{way:?} {capabilities}");
+        }
+    }
+    let message = modern(json!(1), "resources/read", read.clone(), &json!({}));
+    let at_address = HttpRequest::modern(&message).line("POST /mcp/v/compact HTTP/1.1");
+    let mut http = RawHttp::connect(harness.address()).await;
+    assert_eq!(
+        http.ask(&at_address).await.json()["error"],
+        named("compact")
+    );
+    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let id = http
+        .ask(&open)
+        .await
+        .header("mcp-session-id")
+        .unwrap()
+        .to_owned();
+    let subscribe = request(json!(1), "resources/subscribe", read).to_string();
+    let answer = http.ask(&HttpRequest::of(&id, subscribe)).await.json();
+    assert_eq!(answer["error"], no(Value::Null));
+}
