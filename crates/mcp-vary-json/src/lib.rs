@@ -6,6 +6,7 @@
 
 mod compact;
 pub mod edit;
+mod error;
 mod fold;
 mod minify;
 mod read;
@@ -22,6 +23,7 @@ use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use self::compact::{compact, compacted};
+pub use self::error::{JsonError, fault, quoted};
 pub use self::fold::{folded, is_lookalike};
 pub use self::minify::minified;
 pub use self::skip::{Invalid, ObjectReader, count_values, skip};
@@ -31,45 +33,6 @@ pub use self::value::{to_map, to_value};
 
 /// The maximum nesting depth of containers.
 pub const MAX_DEPTH: usize = 128;
-
-/// Why a text is not the expected JSON.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct JsonError {
-    message: String,
-    duplicate: Option<String>,
-}
-
-impl JsonError {
-    fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            duplicate: None,
-        }
-    }
-
-    /// The error for a repeated `key`.
-    #[must_use]
-    pub fn duplicate_key_error(key: &str) -> Self {
-        let key: String = key.chars().take(64).collect();
-        Self {
-            message: format!("the key {key:?} is given twice"),
-            duplicate: Some(key),
-        }
-    }
-
-    /// The repeated key, its first 64 characters, if that is the error.
-    #[must_use]
-    pub fn duplicate_key(&self) -> Option<&str> {
-        self.duplicate.as_deref()
-    }
-}
-
-impl From<serde_json::Error> for JsonError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::new(error.to_string())
-    }
-}
 
 /// The members of a JSON object, in order, each value as its own text.
 ///

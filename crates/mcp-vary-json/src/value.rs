@@ -49,7 +49,7 @@ pub fn to_value(text: &str) -> Result<Value, JsonError> {
 pub fn to_map(text: &str) -> Result<Map<String, Value>, JsonError> {
     match to_value(text)? {
         Value::Object(members) => Ok(members),
-        _ => Err(JsonError::new("expected an object")),
+        _ => Err(JsonError::new("it must be an object")),
     }
 }
 

@@ -212,7 +212,10 @@ fn a_value_is_read_with_its_numbers_and_the_last_of_equal_keys() {
 #[test]
 fn the_members_of_an_object_are_a_map() {
     assert_eq!(to_map(r#"{"a": 1}"#).unwrap()["a"], 1);
-    assert_eq!(to_map("[]").unwrap_err().to_string(), "expected an object");
+    assert_eq!(
+        to_map("[]").unwrap_err().to_string(),
+        "it must be an object"
+    );
 }
 
 /// Text that is often JSON and often nearly.
@@ -413,10 +416,19 @@ fn what_is_no_object_has_no_members() {
 
 #[test]
 fn an_error_says_what_was_expected() {
-    let said = Members::parse("[]").unwrap_err().to_string();
-    assert!(said.contains("expected an object"), "{said}");
-    let said = elements("{}").unwrap_err().to_string();
-    assert!(said.contains("expected an array"), "{said}");
+    for (text, expected) in [
+        ("[]", "it must be an object"),
+        ("5", "it must be an object"),
+        ("{", "it is not JSON: it ends too early"),
+        (
+            "{\n5}",
+            "it is not JSON: the mistake is at line 2, column 1",
+        ),
+    ] {
+        assert_eq!(Members::parse(text).unwrap_err().to_string(), expected);
+    }
+    let array = elements("{}").unwrap_err().to_string();
+    assert_eq!(array, "it must be an array");
 }
 
 #[test]

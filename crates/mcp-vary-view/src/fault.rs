@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mcp_vary::json::quoted;
+
 /// One error in the arguments of a call.
 ///
 /// # Properties
@@ -85,10 +87,12 @@ impl fmt::Display for ArgumentError {
             } => write!(f, "there is no argument `{name}`; did you mean `{meant}`?"),
             Self::Lookalike { name, known: imitated } => write!(
                 f,
-                "there is no argument {name:?}, which some servers read as {imitated:?}; leave it out"
+                "there is no argument {}, which some servers read as {}; leave it out",
+                quoted(name),
+                quoted(imitated)
             ),
             Self::DuplicateKey { key } => {
-                write!(f, "the key {key:?} is given twice; give it once")
+                write!(f, "the key {} is given twice; give it once", quoted(key))
             }
             Self::MissingArgument { name } => write!(f, "the argument `{name}` is missing"),
             Self::InvalidValue {

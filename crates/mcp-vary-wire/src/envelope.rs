@@ -4,9 +4,11 @@
 //! section 4; MCP 2026-07-28, basic/index, "Messages".
 
 use std::borrow::Cow;
+use std::str::Utf8Error;
 
 use bytes::Bytes;
-use mcp_vary::json::{self, Members};
+use mcp_vary::json::{self, Members, fault};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::params::Params;
@@ -163,8 +165,12 @@ impl<'a> Message<'a> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
-    std::str::from_utf8(bytes)
-        .map_err(|error| WireError::parse(format!("the message is not UTF-8: {error}")))
+    std::str::from_utf8(bytes).map_err(|error| not_utf8("the message", error))
+}
+
+fn not_utf8(what: &str, error: Utf8Error) -> WireError {
+    let at = error.valid_up_to();
+    WireError::parse(format!("{what} is not UTF-8 from byte {at} on"))
 }
 
 /// `part` as a slice of `whole`, without a copy; `None` if it is not a part of it.
@@ -215,8 +221,8 @@ impl WireError {
 
     fn from_json(error: &serde_json::Error, text: &str) -> Self {
         match error.classify() {
-            serde_json::error::Category::Data => Self::invalid(error.to_string()).with_id_of(text),
-            _ => Self::parse(format!("the message is not JSON: {error}")),
+            Category::Data => Self::invalid(fault(error)).with_id_of(text),
+            _ => Self::parse(format!("the message is not JSON: {}", fault(error))),
         }
     }
 
@@ -295,14 +301,13 @@ pub fn batch(bytes: &[u8]) -> Option<Result<Vec<&str>, WireError>> {
 }
 
 fn read_batch(bytes: &[u8]) -> Result<Vec<&str>, WireError> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|e| WireError::parse(format!("the batch is not UTF-8: {e}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8("the batch", error))?;
     if depth_exceeds(bytes, json::MAX_DEPTH) {
         let reason = format!("the batch nests deeper than {} levels", json::MAX_DEPTH);
         return Err(WireError::parse(reason));
     }
     let messages = json::elements(text)
-        .map_err(|e| WireError::parse(format!("the batch is not JSON: {e}")))?;
+        .map_err(|error| WireError::parse(format!("the batch cannot be read: {error}")))?;
     if messages.is_empty() {
         return Err(WireError::invalid("the batch is empty"));
     }

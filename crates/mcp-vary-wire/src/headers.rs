@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary::json::Json;
 use mcp_vary::json::Members;
+use mcp_vary::json::quoted;
 
 use crate::response::RpcError;
 
@@ -263,7 +264,8 @@ fn check_value(shown: &str, given: &str, wanted: &str) -> Result<(), RpcError> {
     }
     let cut: String = given.chars().take(128).collect();
     Err(RpcError::header_mismatch(format_args!(
-        "{shown} header value {cut:?} does not match the body"
+        "{shown} header value {} does not match the body",
+        quoted(&cut)
     )))
 }
 

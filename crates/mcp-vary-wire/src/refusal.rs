@@ -1,6 +1,6 @@
 //! Why the params of a request are rejected.
 
-use mcp_vary::json::JsonError;
+use mcp_vary::json::{JsonError, quoted};
 use mcp_vary_view::ArgumentError;
 
 use crate::counters::{Counter, Counters};
@@ -29,7 +29,9 @@ impl ParamsError {
         Self {
             counter: Some(Counter::RefusedLookalikeMembers),
             reason: format!(
-                "`{place}` has a member {key:?}, which some servers read as {known:?}; leave it out"
+                "`{place}` has a member {}, which some servers read as {}; leave it out",
+                quoted(&key),
+                quoted(known)
             ),
         }
     }
@@ -40,7 +42,8 @@ impl ParamsError {
         Self {
             counter: Some(Counter::RefusedDuplicateMembers),
             reason: format!(
-                "`arguments`: the key {key:?} is given twice; with a `requestState` each is given once, in one spelling"
+                "`arguments`: the key {} is given twice; with a `requestState` each is given once, in one spelling",
+                quoted(&key)
             ),
         }
     }

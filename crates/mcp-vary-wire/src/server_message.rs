@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
-use mcp_vary::json::{MAX_DEPTH, skip, span};
+use mcp_vary::json::{MAX_DEPTH, fault, skip, span};
 
 use crate::raw_envelope::RawEnvelope;
 
@@ -68,8 +68,8 @@ impl<'a> ServerMessage<'a> {
         if let Some(envelope) = RawEnvelope::read_plain(text) {
             return Self::classify(&envelope, text);
         }
-        let envelope =
-            RawEnvelope::read(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        let envelope = RawEnvelope::read(text)
+            .map_err(|error| format!("it is not JSON: {}", fault(&error)))?;
         let message = Self::classify(&envelope, text)?;
         match (skip(text, 0, MAX_DEPTH), message) {
             (Some(_), message) => Ok(message),

@@ -111,9 +111,11 @@ fn an_address_that_others_can_reach_is_refused_with_the_reason() {
 fn arguments_that_are_no_json_are_named_with_their_position() {
     let url = "http://127.0.0.1:1/mcp";
     run(&["call", "x", r#"{"a": }"#, url])
-        .refuses(&["the arguments are not a JSON object", "line 1 column 7"]);
-    run(&["call", "x", "[1]", url])
-        .refuses(&["the arguments are not a JSON object", "expected an object"]);
+        .refuses(&["the arguments are not a JSON object", "line 1, column 7"]);
+    run(&["call", "x", "[1]", url]).refuses(&[
+        "the arguments are not a JSON object",
+        "it must be an object",
+    ]);
     run(&["call", "x", r#"{"a":1,"a":2}"#, url]).refuses(&[
         "the arguments are not a JSON object",
         "\"a\" is given twice",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ALLOW, HeaderValue};
+use http::header::{ALLOW, CONNECTION, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
@@ -72,6 +72,7 @@ async fn route(
     };
     let caller = caller(&snapshot, head, authenticated.as_ref(), requested);
     let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
+    let is_temporary = lifetime.is_some();
     // Few requests are streams that need it.
     let stream_end = || authentication::stream_end(scope.stopping.clone(), lifetime);
     match head.method {
@@ -92,7 +93,15 @@ async fn route(
             let service = service.as_ref();
             Ok(authentication::challenge(service, head, response))
         }
-        Method::GET => open_stream(&snapshot, head, &caller, stream_end()).await,
+        Method::GET => {
+            let mut response = open_stream(&snapshot, head, &caller, stream_end()).await?;
+            if is_temporary {
+                // The connection ends with the stream: a peer that only waits for that sees the end of its credential.
+                let closes = HeaderValue::from_static("close");
+                response.headers_mut().insert(CONNECTION, closes);
+            }
+            Ok(response)
+        }
         Method::DELETE => Ok(end_session(&snapshot, head, &caller)),
         _ => Ok(not_allowed(head)),
     }

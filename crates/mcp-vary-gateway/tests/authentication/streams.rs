@@ -16,8 +16,9 @@ use serde_json::json;
 use super::clients::{NOW, Session, bearer, claims, key, keys, tokens};
 use crate::support::{Harness, config};
 
-/// With short pauses between the checks of streams.
+/// With short pauses between the checks of streams, and with patience for connections without a request.
 fn watched(mut config: Config) -> Config {
+    config.limits.read_timeout = Duration::from_secs(3_600);
     if let Some(authentication) = &mut config.authentication {
         authentication.stream_check = Duration::from_millis(20);
     }
@@ -49,6 +50,7 @@ async fn streams(harness: &Harness, token: &str) -> [RawHttp; 2] {
 
 async fn have_ended([mut of_session, mut listening]: [RawHttp; 2]) {
     assert_eq!(soon(of_session.event()).await, None);
+    assert!(of_session.is_closed().await, "and its connection with it");
     let last = soon(listening.events()).await;
     let methods: Vec<_> = last.iter().map(|it| it["method"].as_str()).collect();
     assert_eq!(methods, [Some("notifications/cancelled"), None], "{last:?}");

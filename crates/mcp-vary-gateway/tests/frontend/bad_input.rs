@@ -628,3 +628,56 @@ async fn a_session_has_so_many_requests_in_flight_and_no_more() {
     assert_eq!(answer.refusal(), (400, -32600, json!(2)));
     harness.is_unharmed(&mut second, "too many requests").await;
 }
+
+/// Errors are in words for whoever wrote the message, without those of the parser or of a programming language.
+#[tokio::test]
+async fn an_error_about_a_message_has_no_word_of_a_parser() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    let call = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#)
+    };
+    for (body, expected) in [
+        (
+            call(r#"{"_meta":5}"#),
+            "`params._meta`: it must be an object",
+        ),
+        (
+            call(r#"{"name\u0000":1,"name":2}"#),
+            r#"`params` has a member "name\u0000", which some servers read as "name"; leave it out"#,
+        ),
+        (
+            call("{\"'\u{200b}\":1,\"'\u{200b}\":2}"),
+            r#"`params`: the key "'\u200b" is given twice"#,
+        ),
+        (
+            "{\n 5}".to_owned(),
+            "the message is not JSON: the mistake is at line 2, column 2",
+        ),
+        ("{".to_owned(), "the message is not JSON: it ends too early"),
+        (
+            "5".to_owned(),
+            "it must be a JSON-RPC message, which is an object",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned(),
+            "`id` is given twice",
+        ),
+        (
+            "[5,".to_owned(),
+            "the batch cannot be read: it is not JSON: it ends too early",
+        ),
+    ] {
+        let session = LegacyClient::open(&harness, "2025-03-26", &json!({})).await;
+        let answer = http
+            .ask(&HttpRequest::of(&session.session, body.clone()))
+            .await;
+        assert_eq!(answer.json()["error"]["message"], expected, "{body:?}");
+    }
+    let mut not_utf8 = call(r#"{"a":"?"}"#).into_bytes();
+    let at = not_utf8.iter().position(|byte| *byte == b'?').unwrap();
+    not_utf8[at] = 0xff;
+    let answer = http.ask(&HttpRequest::new(not_utf8)).await.json();
+    let expected = format!("the message is not UTF-8 from byte {at} on");
+    assert_eq!(answer["error"]["message"], expected);
+}

@@ -240,7 +240,7 @@ const IMITATIONS: [(&str, &str, &str, &str); 19] = [
     (
         "tools/call",
         r#""name":"search","name\u0000":"delete_all""#,
-        r#""name\0""#,
+        r#""name\u0000""#,
         "\"name\"",
     ),
     (
@@ -294,7 +294,7 @@ const IMITATIONS: [(&str, &str, &str, &str); 19] = [
     (
         "resources/read",
         r#""uri":"doc:a","uri\u0000\u0000":"log:1""#,
-        r#""uri\0\0""#,
+        r#""uri\u0000\u0000""#,
         "\"uri\"",
     ),
     ("tools/list", r#""Cursor":"x""#, "\"Cursor\"", "\"cursor\""),

@@ -156,7 +156,7 @@ async fn a_cursor_of_one_list_opens_no_other() {
             assert_eq!(answer["error"]["message"], why, "{method}");
         }
     }
-    for cursor in [json!(7), json!(null), json!({}), json!(["x"])] {
+    for cursor in [json!(7), json!({}), json!(["x"]), json!("null")] {
         let answer = ask("standard", "tools/list", json!({"cursor": cursor})).await;
         assert_eq!(answer["error"]["code"], -32602, "{cursor}: {answer}");
     }
@@ -174,6 +174,20 @@ async fn a_cursor_that_is_not_text_is_refused_with_the_active_variant() {
                 "code": -32602, "message": "`cursor` must be a string", "data": {"activeVariant": "compact"},
             });
             assert_eq!(refused["error"], expected, "{kind:?} {method}");
+        }
+    }
+}
+
+/// Clients exist that write `null` for a member that they do not have.
+#[tokio::test]
+async fn a_cursor_that_is_null_begins_the_list() {
+    let harness = Harness::start().await;
+    for way in ClientKind::ALL {
+        for method in ["tools/list", "resources/list", "prompts/list"] {
+            let ask = async |params: Value| way.ask(&harness, &json!({}), method, params).await;
+            let first = ask(json!({})).await;
+            assert!(first["result"].is_object(), "{first}");
+            assert_eq!(ask(json!({"cursor": null})).await, first, "{way:?}");
         }
     }
 }

@@ -131,13 +131,19 @@ impl RequestContext<'_> {
         }
     }
 
+    /// The cursor of the request, JSON text. Some clients write `null` for none.
+    pub(super) fn cursor(&self) -> Option<&str> {
+        let cursor = self.request.params.members.get("cursor");
+        cursor.filter(|cursor| *cursor != "null")
+    }
+
     /// The position in the list where the client continues; `None` at the beginning.
     pub(crate) fn list_cursor(
         &self,
         view: ViewIndex,
         kind: ListKind,
     ) -> Result<Option<String>, RpcError> {
-        let Some(cursor) = self.request.params.members.get("cursor") else {
+        let Some(cursor) = self.cursor() else {
             return Ok(None);
         };
         let cursor: String = serde_json::from_str(cursor).map_err(|_| {

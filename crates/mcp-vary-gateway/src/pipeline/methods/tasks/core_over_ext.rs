@@ -101,7 +101,7 @@ impl RequestContext<'_> {
 
     /// The number of the last task on the previous page; 0 for the first page.
     pub(super) fn task_cursor(&self) -> Result<u64, RpcError> {
-        let Some(cursor) = self.request.params.members.get("cursor") else {
+        let Some(cursor) = self.cursor() else {
             return Ok(0);
         };
         let cursor: Option<String> = serde_json::from_str(cursor).ok();
