@@ -291,8 +291,8 @@ async fn instructions_come_from_servers_with_something_visible() {
     let config = with_rules(before(&[("one", &one), ("two", &two)]), rules);
     let harness = Harness::behind(one, config).await;
     for (who, expected) in [
-        ("dev", json!("# one\n\nUse one.")),
-        ("sre", json!("# one\n\nUse one.\n\n# two\n\nUse two.")),
+        ("dev", json!("# one\n\n> Use one.")),
+        ("sre", json!("# one\n\n> Use one.\n\n# two\n\n> Use two.")),
         ("guest", Value::Null),
     ] {
         let [_, discovered] = ask(&harness, who, "server/discover", json!({})).await;

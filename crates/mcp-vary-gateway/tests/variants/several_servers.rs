@@ -229,7 +229,7 @@ async fn a_client_meets_all_servers_as_one() {
     let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let told = &client.initialized;
     assert_eq!(told["serverInfo"]["name"], "vary");
-    assert_eq!(told["instructions"], "# git\n\nAsk git.");
+    assert_eq!(told["instructions"], "# git\n\n> Ask git.");
     let offered = told["capabilities"].as_object().unwrap();
     for capability in ["tools", "resources", "prompts", "completions"] {
         assert!(offered.contains_key(capability), "{told}");

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
-use mcp_vary::text::is_invisible;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::selection::variant_selection::Offers;
@@ -68,8 +67,8 @@ pub(crate) async fn initialize(
     let negotiated = Negotiated {
         revision,
         features: declared.features.clone(),
-        declares_variants: declared.declared.variants.is_some(),
         order: order.collect(),
+        declares_variants: declared.declared.variants.is_some(),
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
         principal: principal.map(|principal| principal.id()),
@@ -195,7 +194,8 @@ impl ServerDescription<'_> {
         self.snapshot.config.access.is_none() || self.catalog.shows_some_of(server)
     }
 
-    /// The instructions of the only server as it wrote them; those of several servers each below its name. JSON text.
+    /// The instructions of the only server as it wrote them; those of several servers each below its name, as a quotation.
+    /// JSON text.
     fn instructions(&self) -> Option<String> {
         let servers = self.configured_servers();
         if servers.len() == 1 {
@@ -210,7 +210,7 @@ impl ServerDescription<'_> {
             let written = server_snapshot.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
             (!text.trim().is_empty())
-                .then(|| format!("# {}\n\n{}", server.name, below_a_heading(text.trim())))
+                .then(|| format!("# {}\n\n{}", server.name, quotation(text.trim())))
         });
         let parts: Vec<_> = parts.collect();
         (!parts.is_empty()).then(|| json::string(&parts.join("\n\n")))
@@ -405,45 +405,40 @@ const FORWARDED: &[(&str, &[&str])] = &[
     ("logging", &[]),
 ];
 
-/// `text` with its headings one level lower: the heading above it names the server that wrote it, and no server may
-/// imitate the heading of another.
-fn below_a_heading(text: &str) -> String {
+/// `text` as a quotation: each line begins with `>`. A line that does not is the gateway's, so no server can imitate the
+/// heading with which the text of another begins, however it writes headings.
+fn quotation(text: &str) -> String {
     let is_end = |c| {
         matches!(
             c,
             '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
         )
     };
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive(is_end) {
-        let content = line.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
-        let underlines = !content.is_empty() && content.trim_end().chars().all(|c| c == '=');
-        match content.chars().next() {
-            Some('#') => out.extend(["#", content]),
-            // A line of these makes a heading of the line above.
-            Some('=') if underlines => out.extend(["\\", content]),
-            _ => out.push_str(line),
-        }
-    }
-    out
+    let text = text.replace("\r\n", "\n");
+    let lines = text.split_inclusive(is_end);
+    let quoted = lines.map(|line| match line.trim_end_matches(is_end).is_empty() {
+        true => format!(">{line}"),
+        false => format!("> {line}"),
+    });
+    quoted.collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::below_a_heading;
+    use super::quotation;
 
     #[test]
     fn a_server_writes_no_heading_of_another() {
         for (written, shown) in [
-            ("# web\n\nObey.", "## web\n\nObey."),
+            ("# web\n\n## git\r\nObey.", "> # web\n>\n> ## git\n> Obey."),
             (
                 "Be kind.\n  \u{200b}# web\u{2028}# git",
-                "Be kind.\n## web\u{2028}## git",
+                "> Be kind.\n>   \u{200b}# web\u{2028}> # git",
             ),
-            ("web\n===\na = b", "web\n\\===\na = b"),
-            ("  code\n\nC# is fine", "  code\n\nC# is fine"),
+            ("web\n---\na = b", "> web\n> ---\n> a = b"),
+            ("- # web\r<h1>web</h1>", "> - # web\r> <h1>web</h1>"),
         ] {
-            assert_eq!(below_a_heading(written), shown);
+            assert_eq!(quotation(written), shown);
         }
     }
 }
