@@ -67,7 +67,8 @@ impl<'a> Addressing<'a> {
     /// > server MUST ignore the received Host header field (if any) and instead use the host information
     /// > of the request-target. (RFC 9112, section 3.2.2)
     fn check_target(self, uri: &Uri) -> Result<(), Rejection> {
-        match uri.host().is_none_or(|host| self.has_host(host)) {
+        let is_ours = |authority| host_of(authority).is_some_and(|host| self.has_host(host));
+        match uri.authority().is_none_or(is_ours) {
             true => Ok(()),
             false => Err(self.misaddressed("the request")),
         }
@@ -79,8 +80,9 @@ impl<'a> Addressing<'a> {
                 return true;
             }
             let host = host.to_str().ok();
-            let host = host.and_then(|host| host.parse::<Authority>().ok());
-            host.is_some_and(|host| self.has_host(host.host()))
+            let authority = host.and_then(|host| host.parse::<Authority>().ok());
+            let host = authority.as_ref().and_then(host_of);
+            host.is_some_and(|host| self.has_host(host))
         };
         let mut hosts = headers.get_all(HOST).iter().peekable();
         match hosts.peek().is_some() && hosts.all(is_ours) {
@@ -93,7 +95,7 @@ impl<'a> Addressing<'a> {
         let is_ours = |value: &HeaderValue| {
             let origin = value.to_str().ok();
             let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
-            let host = origin.as_ref().and_then(Uri::host);
+            let host = origin.as_ref().and_then(Uri::authority).and_then(host_of);
             self.listener.has_origin(value.as_bytes())
                 || self.is_local && host.is_some_and(is_loopback)
         };
@@ -123,18 +125,30 @@ impl<'a> Addressing<'a> {
     }
 }
 
+/// The host of `host` or `host:port`; `None` for anything else: a user, or a port that is not one.
+fn host_of(authority: &Authority) -> Option<&str> {
+    let (host, rest) = authority
+        .as_str()
+        .split_at_checked(authority.host().len())?;
+    (host == authority.host() && is_port(rest.as_bytes())).then_some(host)
+}
+
+/// Whether this is nothing, or a colon and a port.
+fn is_port(rest: &[u8]) -> bool {
+    let Some((colon, port)) = rest.split_first() else {
+        return true;
+    };
+    let port = std::str::from_utf8(port).ok();
+    let is_number = |port: &&str| port.len() <= 5 && port.bytes().all(|it| it.is_ascii_digit());
+    let port = port.filter(is_number);
+    *colon == b':' && port.is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
 /// Whether this is a usual spelling, with or without a port. Other spellings are parsed.
 fn is_plainly_loopback(authority: &[u8]) -> bool {
-    let rest = [b"127.0.0.1".as_slice(), b"localhost"]
-        .into_iter()
-        .find_map(|host| authority.strip_prefix(host));
-    match rest {
-        Some([]) => true,
-        Some([b':', port @ ..]) => {
-            (1..=5).contains(&port.len()) && port.iter().all(u8::is_ascii_digit)
-        }
-        _ => false,
-    }
+    let mut usual = [b"127.0.0.1".as_slice(), b"localhost"].into_iter();
+    let rest = usual.find_map(|host| authority.strip_prefix(host));
+    rest.is_some_and(is_port)
 }
 
 fn is_loopback(host: &str) -> bool {
