@@ -1,5 +1,6 @@
-//! Clock, randomness, bounded stores and texts of system errors, independent of the protocol.
+//! Clock, randomness, bounded stores, blocking work and texts of system errors, independent of the protocol.
 
+pub mod blocking_work;
 pub mod environment;
 pub mod expiring_store;
 pub mod histogram;

@@ -13,6 +13,7 @@ use jaq_core::load::{Arena, File, Loader, lex, parse};
 use jaq_core::{Compiler, Ctx, DataT, Filter, Lut, Vars, compile, load, unwrap_valr};
 use jaq_json::{Val, read};
 use mcp_vary::json::Json;
+use mcp_vary_base::blocking_work::run_blocking;
 
 use self::library::{Effort, NAME};
 use crate::limits::LARGEST;
@@ -81,12 +82,16 @@ impl Projection {
         })
     }
 
-    /// Applies the filter to `value`, which is JSON.
+    /// Applies the filter to `value`, which is JSON. The tasks of others go on meanwhile.
     ///
     /// # Errors
     ///
     /// If the filter fails. The error may contain a part of the value, so only the operator may see it.
     pub fn apply(&self, value: &str) -> Result<String, String> {
+        run_blocking(|| self.run(value))
+    }
+
+    fn run(&self, value: &str) -> Result<String, String> {
         let input = read::parse_single(value.as_bytes()).map_err(|error| error.to_string())?;
         let effort = Effort::new(TIME);
         let run = Run {
