@@ -119,21 +119,6 @@ impl AccessPolicy {
         }
     }
 
-    /// Whether `class` may be allowed an item of `server`, whatever it lists. `prefix` is that of the names of its tools
-    /// and prompts.
-    #[must_use]
-    pub fn may_allow(&self, class: &AccessClass, server: &str, prefix: &str) -> bool {
-        let denies_all = |rule: &AccessRule| {
-            rule.condition().is_none() && rule.deny().iter().any(|it| it.matches_all_of(server))
-        };
-        let is_denied = self.rules_of(class).any(|(_, rule)| denies_all(rule));
-        let may_match = |rule: &AccessRule| {
-            let mut allow = rule.allow().iter();
-            allow.any(|pattern| pattern.may_match(server, prefix))
-        };
-        !is_denied && self.rules_of(class).any(|(_, rule)| may_match(rule))
-    }
-
     /// Whether a call is allowed, by the decision on its item for the class of the principal.
     ///
     /// # Properties

@@ -4,6 +4,8 @@ use std::fmt;
 
 use mcp_vary_view::{Candidate, Rule, Selection, ToolHints};
 
+use crate::server::{may_be_uri, may_begin_with};
+
 /// An item as access rules see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
@@ -247,25 +249,36 @@ impl ItemPattern {
         !self.rule.hints.is_empty()
     }
 
-    /// Whether it matches all items of `server`.
-    pub(crate) fn matches_all_of(&self, server: &str) -> bool {
-        let (name, of) = (&self.rule.name, &self.rule.server);
-        self.kinds == Kinds::All
-            && !self.uses_annotations()
-            && name.as_ref().is_none_or(|it| it.as_str() == "*")
-            && of.as_ref().is_none_or(|it| it.matches(server))
+    /// Whether it may match items of this server.
+    pub(crate) fn may_match_server(&self, server: &str) -> bool {
+        let pattern = self.rule.server.as_ref();
+        pattern.is_none_or(|pattern| pattern.matches(server))
     }
 
-    /// Whether it may match an item of `server`, whose tools and prompts have names that begin with `prefix`.
-    pub(crate) fn may_match(&self, server: &str, prefix: &str) -> bool {
-        if let Some(of) = &self.rule.server {
-            return of.matches(server);
+    /// Whether it matches all items of its servers.
+    pub(crate) fn matches_every_name(&self) -> bool {
+        let name = self.rule.name.as_ref();
+        self.kinds == Kinds::All
+            && !self.uses_annotations()
+            && name.is_none_or(|name| matches!(name.as_str(), "*" | "**"))
+    }
+
+    /// Whether it may match tools or prompts of its servers, whose names begin with `prefix`. Under a condition on the
+    /// server, their names on the server match as well.
+    pub(crate) fn may_match_names(&self, prefix: &str) -> bool {
+        let name = self.rule.name.as_ref();
+        self.kinds != Kinds::Resources
+            && (self.rule.server.is_some() || name.is_none_or(|name| may_begin_with(name, prefix)))
+    }
+
+    /// Whether it may match resources. Unless it is for resources only, these have URIs with a scheme.
+    pub(crate) fn may_match_uris(&self) -> bool {
+        let is_uri = || self.rule.name.as_ref().is_none_or(may_be_uri);
+        match self.kinds {
+            Kinds::All => !self.uses_annotations() && is_uri(),
+            Kinds::Resources => !self.uses_annotations(),
+            Kinds::Tools | Kinds::Prompts => false,
         }
-        let name = self.rule.name.as_ref().map_or("", |name| name.as_str());
-        let literal = name.split(['*', '?', '[', '{', '\\']).next();
-        let literal = literal.unwrap_or_default();
-        let is_uri = self.kinds == Kinds::Resources || literal.contains(':');
-        is_uri || literal.starts_with(prefix) || prefix.starts_with(literal)
     }
 
     /// Whether the item is allowed by this entry of `allow`.

@@ -7,6 +7,7 @@
 //! | to whom does a rule apply, and what does it do? | [`AccessRule`], [`When`], [`ItemPattern`], [`Expression`] |
 //! | which rules apply to a principal, and which variants are they offered? | [`AccessPolicy::class_of`], [`AccessClass`] |
 //! | what may a class do with an item, and a principal with a call? | [`AccessPolicy::decide`], [`AccessPolicy::check`] |
+//! | may a class use anything of a server? | [`AccessPolicy::server_access`] |
 //! | why? | [`AccessPolicy::explain`] |
 //!
 //! Everything is a value: no IO, no clock, no randomness. What a token or a call contains is not trusted: reading it is
@@ -23,6 +24,7 @@ mod mapping;
 mod policy;
 mod principal;
 mod rule;
+mod server;
 mod when;
 
 pub use call::Call;
@@ -44,4 +46,5 @@ pub use principal::{
     MAX_IDENTITY, Principal, PrincipalError, PrincipalId, PrincipalIdError, PrincipalKind,
 };
 pub use rule::{AccessRule, MAX_ITEM_PATTERNS, MAX_RULE_SCOPES, RuleError};
+pub use server::{Server, ServerAccess};
 pub use when::{MAX_WHEN_PATTERNS, Presence, When, WhenError};

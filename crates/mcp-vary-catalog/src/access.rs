@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mcp_vary_access::{AccessClass, AccessPolicy, Decision, Item as AccessItem};
+use mcp_vary_access::{
+    AccessClass, AccessPolicy, Decision, Item as AccessItem, Server, ServerAccess,
+};
 
 use crate::item::Item;
 use crate::listing::ListKind;
@@ -64,11 +66,17 @@ impl AccessView {
         self.decide(&item).is_visible()
     }
 
-    /// Whether the class may be allowed something of a server, whatever it lists. `prefix` is that of the names of its
-    /// tools and prompts.
+    /// What the class may be allowed of a server, whatever it lists. `prefix` is that of the names of its tools and
+    /// prompts.
     #[must_use]
-    pub fn may_use(&self, server: &str, prefix: &str) -> bool {
-        self.policy.may_allow(&self.class, server, prefix)
+    pub fn server_access(&self, name: &str, prefix: &str) -> ServerAccess {
+        let trusts_annotations = self.trusted.contains(name);
+        let server = Server {
+            name,
+            prefix,
+            trusts_annotations,
+        };
+        self.policy.server_access(&self.class, server)
     }
 
     /// What the class may do with an item.

@@ -28,7 +28,7 @@ pub struct Catalog {
     pub snapshots: Vec<Arc<ServerSnapshot>>,
     /// The names of the available capabilities.
     pub capabilities: BTreeSet<String>,
-    /// The methods that each server supports without declaring them.
+    /// The methods that each server that is not hidden supports without declaring them.
     pub undeclared: Vec<Arc<UndeclaredMethods>>,
     /// The list of each kind, if some server offers it.
     pub lists: BTreeMap<ListKind, Arc<Lists>>,
@@ -188,7 +188,8 @@ impl Catalog {
     pub fn supports_subscriptions(&self) -> bool {
         let offers = |snapshot: &Arc<ServerSnapshot>| {
             let hello = snapshot.handshake.as_ref();
-            hello.is_none_or(|hello| hello.has_capability_flag("resources", "subscribe"))
+            let declares = hello.map(|hello| hello.has_capability_flag("resources", "subscribe"));
+            declares.unwrap_or(snapshot.is_unknown())
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(SUBSCRIBE) == Some(true);
         let is_declared =
@@ -275,10 +276,7 @@ pub fn offered_capabilities(snapshots: &[Arc<ServerSnapshot>]) -> BTreeSet<Strin
         .iter()
         .flat_map(|snapshots| snapshots.capabilities())
         .collect();
-    if snapshots
-        .iter()
-        .any(|snapshots| snapshots.handshake.is_none())
-    {
+    if snapshots.iter().any(|snapshot| snapshot.is_unknown()) {
         offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
     }
     offered

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary_results::ResultRule;
 use mcp_vary_wire::era::Caching;
 
-use crate::merge::{Naming, prefixed};
+use crate::merge::{Naming, name_prefix};
 use crate::variant_set::VariantSet;
 
 /// How lists are named, shown, paged and cached.
@@ -25,15 +25,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// How the names of the tools and prompts of `server` begin beside so many `servers`; empty if that is not known.
-    pub fn name_prefix(&self, server: &str, servers: usize) -> String {
+    /// How the names of a server's tools and prompts begin in `standard`, beside so many `lists` of servers and of their
+    /// variants; empty if that is not known.
+    pub fn name_prefix(&self, server: &str, lists: usize) -> String {
         let is_prefixed = match self.naming {
-            Naming::AsNeeded => servers > 1,
+            Naming::AsNeeded => lists > 1,
             Naming::Always => true,
             Naming::Never | Naming::OnCollision => false,
         };
         match is_prefixed {
-            true => prefixed(server, ""),
+            true => name_prefix(server),
             false => String::new(),
         }
     }

@@ -11,6 +11,7 @@ pub mod access;
 pub mod apps;
 pub mod built_in;
 pub mod catalog;
+pub mod hidden_servers;
 pub mod index;
 pub mod item;
 pub mod layout;

@@ -443,16 +443,25 @@ const DIGEST_SUFFIX_BYTES: usize = 7;
 /// Names without a prefix are not changed, even if they are longer.
 pub fn prefixed(server: &str, name: &str) -> String {
     let whole = format!("{server}_{name}");
-    let takes = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let mut plain: String = whole
-        .chars()
-        .map(|c| if takes(c) { c } else { '_' })
-        .collect();
+    let mut plain = with_plain_characters(&whole);
     // A name that was changed must stay distinct from a name that is spelled like this.
     if plain.len() > MAX_NAME_BYTES || plain != whole {
         plain = with_digest_suffix(plain, &whole);
     }
     plain
+}
+
+fn with_plain_characters(name: &str) -> String {
+    let takes = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let plain = name.chars().map(|c| if takes(c) { c } else { '_' });
+    plain.collect()
+}
+
+/// How the [`prefixed`] names of a server begin.
+pub fn name_prefix(server: &str) -> String {
+    let mut prefix = with_plain_characters(&format!("{server}_"));
+    prefix.truncate(MAX_NAME_BYTES - DIGEST_SUFFIX_BYTES);
+    prefix
 }
 
 /// Adds a digest of the name to make it unique.

@@ -17,6 +17,8 @@ use super::listing::{ListKind, Listing};
 /// A consistent snapshot of a server's handshake and lists.
 #[derive(Clone, Debug, Default)]
 pub struct ServerSnapshot {
+    /// Whether access rules hide the whole server: for its clients it is as if it did not exist.
+    pub is_hidden: bool,
     /// `None` before the first connection.
     pub handshake: Option<Arc<Handshake>>,
     /// The lists that it offers and that were read, or the errors.
@@ -30,6 +32,20 @@ pub struct ServerSnapshot {
 }
 
 impl ServerSnapshot {
+    /// The snapshot of a server that does not exist for its clients.
+    #[must_use]
+    pub fn hidden() -> Self {
+        Self {
+            is_hidden: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing is known of the server yet, and so anything is possible.
+    pub fn is_unknown(&self) -> bool {
+        self.handshake.is_none() && !self.is_hidden
+    }
+
     /// The lists that the server declares, and undeclared lists that were found.
     pub fn offered(&self) -> BTreeSet<ListKind> {
         let declared = self.declared();

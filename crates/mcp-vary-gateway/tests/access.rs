@@ -11,6 +11,7 @@ mod support;
 mod access {
     mod calls;
     mod groups;
+    mod hidden_servers;
     mod links;
     mod logs;
     mod non_interference;

@@ -8,7 +8,6 @@ use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::SupervisedConnection;
-use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use super::connections::{ClassConnections, ListFollower, PoolContext};
@@ -127,11 +126,6 @@ impl CapabilityClass {
     /// The source of a server of the same configuration.
     pub(crate) fn source(&self, server: ServerIndex) -> &Arc<ServerSource> {
         server.entry(self.sources())
-    }
-
-    /// Why a server is not connected to for the clients of this class, if there is one.
-    pub(crate) fn refusal(&self) -> Option<RpcError> {
-        self.sources().iter().find_map(|source| source.refusal())
     }
 
     /// Waits until each server's lists were read or its connection failed, or for `limit`.

@@ -1,6 +1,6 @@
 //! The merged catalog of all servers, and its views.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -9,12 +9,15 @@ use futures_util::future::join_all;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::catalog::ChangedLists;
+use mcp_vary_catalog::catalog::Lists;
 use mcp_vary_catalog::catalog::POSSIBLE_CAPABILITIES;
 use mcp_vary_catalog::catalog::changed_lists;
 use mcp_vary_catalog::catalog::log_new_collisions;
 use mcp_vary_catalog::catalog::offered_capabilities;
+use mcp_vary_catalog::hidden_servers::hide_servers;
 use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::Event;
 use mcp_vary_wire::list_kind::Kind;
@@ -91,7 +94,7 @@ impl LiveCatalog {
         if current
             .snapshots
             .iter()
-            .any(|snapshot| snapshot.handshake.is_none())
+            .any(|snapshot| snapshot.is_unknown())
         {
             self.has_promised.store(true, Ordering::Release);
         }
@@ -164,10 +167,20 @@ impl LiveCatalog {
 
     /// Requests the list from servers that do not declare it, once from each.
     async fn request_undeclared(&self, kind: ListKind) {
-        if self.sources.iter().any(|source| source.is_undecided(kind)) {
-            let requests = self.sources.iter().map(|it| it.request_undeclared(kind));
+        let is_asked = |it: &&Arc<ServerSource>| it.is_undecided(kind) && self.may_show_some_of(it);
+        let asked: Vec<_> = self.sources.iter().filter(is_asked).collect();
+        if !asked.is_empty() {
+            let requests = asked.into_iter().map(|it| it.request_undeclared(kind));
             Box::pin(join_all(requests)).await;
         }
+    }
+
+    /// Whether access rules could show something of a server, whatever it lists.
+    pub(crate) fn may_show_some_of(&self, source: &ServerSource) -> bool {
+        let (server, layout) = (&source.server_name, &self.layout);
+        let prefix = layout.name_prefix(server, self.sources.len());
+        let access = layout.variants.access();
+        access.is_none_or(|access| access.server_access(server, &prefix).something)
     }
 
     /// Merges a list again if it has changed since the last merge.
@@ -197,9 +210,9 @@ impl LiveCatalog {
             .iter()
             .map(|source| source.snapshot())
             .collect();
-        let mut offered = offered_capabilities(&snapshots);
-        if self.has_promised.load(Ordering::Acquire) {
-            offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
+        let mut offered = self.offered_by(&snapshots);
+        if self.layout.variants.access().is_some() {
+            offered.insert(EMPTY_LIST.capability().to_owned());
         }
         let before = self.current();
         let mut lists = before.lists.clone();
@@ -226,18 +239,46 @@ impl LiveCatalog {
                 }
             }
         }
-        let changed = changed_lists(&before.lists, &lists);
-        let undeclared = self.sources.iter();
-        let undeclared = undeclared
-            .map(|source| Arc::clone(source.connection.server_facts().undeclared_methods()));
-        self.current.store(Arc::new(Catalog {
-            snapshots,
-            capabilities: offered,
-            undeclared: undeclared.collect(),
-            lists,
-        }));
+        let catalog = self.without_hidden_servers(snapshots, lists);
+        let mut changed = changed_lists(&before.lists, &catalog.lists);
+        changed.retain(|(_, kind)| before.has_list(*kind) || catalog.has_list(*kind));
+        self.current.store(Arc::new(catalog));
         self.publish_changes(&changed);
         changed
+    }
+
+    /// The capabilities of these servers, and those that were promised.
+    fn offered_by(&self, snapshots: &[Arc<ServerSnapshot>]) -> BTreeSet<String> {
+        let mut offered = offered_capabilities(snapshots);
+        if self.has_promised.load(Ordering::Acquire) {
+            offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
+        }
+        offered
+    }
+
+    /// The catalog of these lists, without the servers that access rules hide.
+    fn without_hidden_servers(
+        &self,
+        mut snapshots: Vec<Arc<ServerSnapshot>>,
+        lists: BTreeMap<ListKind, Arc<Lists>>,
+    ) -> Catalog {
+        let servers: Vec<&str> = self.sources.iter().map(|it| &*it.server_name).collect();
+        hide_servers(&mut snapshots, &servers, &self.layout, &lists);
+        let mut capabilities = self.offered_by(&snapshots);
+        if capabilities.is_empty() && snapshots.iter().all(|snapshot| snapshot.is_hidden) {
+            // A client that may use nothing gets an empty list rather than an error.
+            capabilities.insert(EMPTY_LIST.capability().to_owned());
+        }
+        let visible = std::iter::zip(&self.sources, &snapshots);
+        let visible = visible.filter(|(_, snapshot)| !snapshot.is_hidden);
+        let undeclared = visible
+            .map(|(source, _)| Arc::clone(source.connection.server_facts().undeclared_methods()));
+        Catalog {
+            undeclared: undeclared.collect(),
+            snapshots,
+            capabilities,
+            lists,
+        }
     }
 
     /// The lists of these kinds, in all variants.
@@ -275,6 +316,9 @@ impl LiveCatalog {
         }
     }
 }
+
+/// The list that clients have who may use nothing.
+const EMPTY_LIST: ListKind = ListKind::Tools;
 
 /// The catalogs that show a source.
 pub(crate) type Catalogs = Arc<Lock<Vec<Weak<LiveCatalog>>>>;

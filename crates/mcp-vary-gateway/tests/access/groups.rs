@@ -35,18 +35,25 @@ pub(super) fn key(who: &str) -> String {
     ApiKey::from_random(random).expose().to_owned()
 }
 
-fn entry(who: &str) -> KeyEntry {
+fn entry(who: &str, claims: Claims) -> KeyEntry {
     KeyEntry {
         name: who.to_owned(),
         digest: ApiKey::parse(&key(who)).unwrap().digest(),
-        claims: Claims::from_json(&json!({"groups": [who]}).to_string()).unwrap(),
+        claims,
         expires_at: None,
     }
 }
 
+/// One key, of a person with these claims.
+pub(super) fn key_with(who: &str, claims: Claims) -> Authentication {
+    let entries = vec![entry(who, claims)];
+    Authentication::new(KeyTable::new(entries).unwrap(), None, false).unwrap()
+}
+
 /// Keys for all people.
 pub(super) fn everybody() -> Authentication {
-    let entries = PEOPLE.map(entry).into();
+    let groups = |who| Claims::from_json(&json!({"groups": [who]}).to_string()).unwrap();
+    let entries = PEOPLE.map(|who| entry(who, groups(who))).into();
     Authentication::new(KeyTable::new(entries).unwrap(), None, false).unwrap()
 }
 

@@ -2,7 +2,8 @@
 //!
 //! For generated catalogues, rules, principals and changes, two gateways with the same keys, clock and randomness stand
 //! before the same servers: one sees all items and has the rules, the other sees only what they show, and allows
-//! everything. All responses and notifications are compared byte for byte, in both eras.
+//! everything. A server of which the rules allow nothing declares and has nothing there. All responses and notifications
+//! are compared byte for byte, in both eras, and with their statuses over HTTP.
 
 mod case;
 mod servers;
@@ -13,11 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcp_vary_access::{AccessPolicy, AccessRule, When};
+use mcp_vary_access::AccessPolicy;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::message::{modern, request, under};
-use mcp_vary_testkit::notification_client::everything;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{initialize, modern, request, under};
+use mcp_vary_testkit::notification_client::{declaring_variants, everything};
 use mcp_vary_testkit::scripted_server::ScriptedServer;
 use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use proptest::prelude::ProptestConfig;
@@ -28,14 +30,18 @@ use tokio::task::{JoinError, JoinSet};
 
 use self::case::{Case, Item, Items, Kind, SERVERS, Step, mark, possible};
 use self::servers::{GATEWAY, SERVER, Servers, State};
-use super::groups::named;
-use crate::support::{limits, open_pipe};
+use super::groups::{bearer, key_with};
+use crate::support::{limits, open_pipe, serve};
+
+/// The name of the key of the client over HTTP.
+const KEY: &str = "ann";
 
 /// The gateway that sees all items and has the rules, and the one whose servers never had what they hide.
 const GATEWAYS: [&str; 2] = ["restricted", "unrestricted"];
 
 /// The cases of one seed. If the gateway forwards announcements of changes that no list shows, at least 8 of the first 60
-/// cases of each seed have a difference.
+/// cases of each seed have a difference; if it describes servers of which the rules allow nothing, 16 of the first 60 of
+/// this seed.
 const CASES: usize = 400;
 
 /// The seed of the cases in every run.
@@ -74,6 +80,7 @@ async fn gateway(
     let mut config = config.with_page_size(NonZeroUsize::new(case.page).unwrap());
     config.servers = servers;
     config.stdio_principal = Some(Arc::new(case.principal()));
+    config.authentication = Some(key_with(KEY, case.claims()));
     config.access = Some(AccessSettings {
         policy: Arc::new(policy),
         trusted_annotations: Arc::default(),
@@ -138,7 +145,7 @@ struct Client {
 impl Client {
     async fn legacy(gateway: &Arc<Gateway>) -> Self {
         let pipe = open_pipe(gateway)
-            .initialize("2025-11-25", &json!({}))
+            .initialize("2025-11-25", &declaring_variants())
             .await;
         Self {
             pipe,
@@ -351,21 +358,54 @@ async fn change_all(
     Ok(())
 }
 
-fn allowing_all() -> AccessPolicy {
-    AccessPolicy::new([AccessRule::new(When::anyone()).with_allow([named("*")])]).unwrap()
+/// What a client over HTTP gets that tries every method: the status, and the body.
+async fn statuses(gateway: &Arc<Gateway>) -> Vec<String> {
+    const METHODS: [&str; 14] = [
+        "server/discover",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+        "resources/read",
+        "resources/subscribe",
+        "prompts/get",
+        "completion/complete",
+        "logging/setLevel",
+        "tasks/list",
+        "tasks/get",
+        "com.example/one",
+        "x/y",
+    ];
+    let (address, stop) = serve(gateway).await;
+    let mut http = RawHttp::connect(address).await;
+    let key = bearer(KEY);
+    let opening = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let opened = http.ask(&opening.with("Authorization", &*key)).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let mut all = vec![format!("initialize: {} {}", opened.status, opened.text())];
+    for method in METHODS {
+        let params = json!({
+            "uri": "nix:1", "name": "nix", "level": "debug", "taskId": "t",
+            "ref": {"type": "ref/prompt", "name": "nix"}, "argument": {"name": "x", "value": ""},
+        });
+        let legacy = request(json!(1), method, params.clone()).to_string();
+        let modern = HttpRequest::modern(&modern(json!(1), method, params, &json!({})));
+        for post in [HttpRequest::of(&session, legacy), modern] {
+            let answer = http.ask(&post.with("Authorization", &*key)).await;
+            all.push(format!("{method}: {} {}", answer.status, answer.text()));
+        }
+    }
+    stop.cancel();
+    all
 }
 
 /// The first message that differs. An error says which mark did not arrive.
 async fn difference(case: &Case) -> Result<Option<String>, String> {
-    let items = [case.items.clone(), case.visible(&case.items)];
-    let of_gateways = [
-        (GATEWAYS[0], items[0].clone()),
-        (GATEWAYS[1], items[1].clone()),
-    ];
-    let servers = Servers::new((case.server_era, case.servers), of_gateways);
+    let servers = Servers::new(case, GATEWAYS);
     let server = servers.start().await;
     let restricted = gateway(&server, GATEWAYS[0], case, case.policy()).await;
-    let unrestricted = gateway(&server, GATEWAYS[1], case, allowing_all()).await;
+    let unrestricted = case.policy_without_hidden();
+    let unrestricted = gateway(&server, GATEWAYS[1], case, unrestricted).await;
     let mut clients = [
         ask_all(&restricted, case).await,
         ask_all(&unrestricted, case).await,
@@ -374,7 +414,11 @@ async fn difference(case: &Case) -> Result<Option<String>, String> {
         change_all(&servers, case, &mut clients).await?;
     }
     let [one, other] = clients;
-    let (mut with_rules, mut without) = (Vec::new(), Vec::new());
+    let (mut with_rules, mut without) = match case.steps.is_empty() {
+        true => (statuses(&restricted).await, statuses(&unrestricted).await),
+        // Each server shows, by its mark.
+        false => (Vec::new(), Vec::new()),
+    };
     for (one, other) in one.into_iter().zip(other) {
         with_rules.extend(one.received);
         without.extend(other.received);

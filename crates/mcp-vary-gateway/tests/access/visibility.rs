@@ -46,16 +46,17 @@ async fn lists_have_what_a_rule_allows_and_none_denies() {
         for list in ask(&harness, "guest", "tools/list", json!({})).await {
             assert_eq!(list["result"]["tools"], json!([]), "{list}");
         }
-        for (who, expected) in [("dev", 1), ("guest", 0)] {
-            for (method, key) in [
-                ("resources/list", "resources"),
-                ("resources/templates/list", "resourceTemplates"),
-                ("prompts/list", "prompts"),
-            ] {
-                for list in ask(&harness, who, method, json!({})).await {
-                    let items = list["result"][key].as_array().unwrap();
-                    assert_eq!(items.len(), expected, "{who} {method} {list}");
-                }
+        for (method, key) in [
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+            ("prompts/list", "prompts"),
+        ] {
+            for list in ask(&harness, "dev", method, json!({})).await {
+                let items = list["result"][key].as_array().unwrap();
+                assert_eq!(items.len(), 1, "{method} {list}");
+            }
+            for list in ask(&harness, "guest", method, json!({})).await {
+                assert_eq!(list["error"]["code"], -32601, "{method} {list}");
             }
         }
     }
@@ -291,7 +292,7 @@ async fn instructions_come_from_servers_with_something_visible() {
     let config = with_rules(before(&[("one", &one), ("two", &two)]), rules);
     let harness = Harness::behind(one, config).await;
     for (who, expected) in [
-        ("dev", json!("# one\n\n> Use one.")),
+        ("dev", json!("Use one.")),
         ("sre", json!("# one\n\n> Use one.\n\n# two\n\n> Use two.")),
         ("guest", Value::Null),
     ] {

@@ -10,7 +10,7 @@ use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::method_names::is_of_the_protocol;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
-use tracing::debug;
+use tracing::{debug, info};
 
 use super::RequestContext;
 use super::forward::ForwardRequest;
@@ -62,6 +62,17 @@ impl RequestContext<'_> {
         let counters = &self.snapshot.services.counters;
         counters.increment(Counter::RefusedExtensionMethods);
         let cut: String = self.request.method.chars().take(128).collect();
+        if self.variant_set().access().is_some() {
+            // The client would learn that something is hidden from it.
+            let server = &*self.server_name(server);
+            let method = cut.as_str();
+            info!(
+                server,
+                method,
+                "method of an extension refused: it could reach what access rules hide; list it in `allow-methods` to let it pass"
+            );
+            return Err(method_not_found(method));
+        }
         let why = format!(
             "Method not found: {cut}: it could reach what the active view hides; the operator can let it pass \
              with `allow-methods`"

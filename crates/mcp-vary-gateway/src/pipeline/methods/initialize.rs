@@ -157,12 +157,15 @@ impl ServerDescription<'_> {
         era::cacheable(&result.to_json(), Caching::Never)
     }
 
-    /// The servers of the configuration, without the variants that they offer themselves.
+    /// The servers that exist for the client, without the variants that they offer themselves.
     fn configured_servers(&self) -> Vec<(&UpstreamConfig, ServerIndex, &Arc<ServerSnapshot>)> {
         let servers = &self.snapshot.config.servers;
         let servers = std::iter::zip(servers, self.catalog.servers());
-        let servers = servers.filter(|(server, _)| server.variant_of.is_none());
+        let is_shown = |(server, (_, snapshot)): &(&UpstreamConfig, (_, &Arc<ServerSnapshot>))| {
+            server.variant_of.is_none() && !snapshot.is_hidden
+        };
         servers
+            .filter(is_shown)
             .map(|(server, (at, server_snapshot))| (server, at, server_snapshot))
             .collect()
     }
@@ -198,10 +201,9 @@ impl ServerDescription<'_> {
     /// JSON text.
     fn instructions(&self) -> Option<String> {
         let servers = self.configured_servers();
-        if servers.len() == 1 {
-            let handshake = self
-                .only_handshake()
-                .filter(|_| self.shows_some_of(ServerIndex::FIRST));
+        if let [(_, only, _)] = servers.as_slice() {
+            let handshake = self.only_handshake();
+            let handshake = handshake.filter(|_| self.shows_some_of(*only));
             return handshake?.instructions.clone();
         }
         let named = servers.into_iter();

@@ -16,15 +16,20 @@ impl RequestContext<'_> {
         let level = level_from_name(&name).ok_or_else(|| {
             RpcError::invalid_params("`level` is not a log level; use one of debug to emergency")
         })?;
-        let asked = self.class.sources().iter();
-        join_all(asked.map(|it| it.connection.try_set_log_level(level))).await;
+        let sources: Vec<_> = self.visible_sources().collect();
+        join_all(
+            sources
+                .iter()
+                .map(|it| it.connection.try_set_log_level(level)),
+        )
+        .await;
         if !self.catalog.has_capability("logging") {
             return Err(method_not_found(self.request.method));
         }
         if let Some(session) = &self.client.session {
             session.set_log_level(level);
         }
-        match self.class.sources() {
+        match sources.as_slice() {
             [only] if !only.is_starting() => only.set_log_level(level).await?,
             // A server that is starting or down gets the level with its next call.
             several => drop(

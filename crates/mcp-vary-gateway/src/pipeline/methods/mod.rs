@@ -114,7 +114,7 @@ impl RequestContext<'_> {
             return Ok(found);
         }
         // The item may be one of a server that is not connected to for this client. The name does not matter here.
-        let not_found = || self.class.refusal().unwrap_or_else(not_found);
+        let not_found = || self.connection_refusal().unwrap_or_else(not_found);
         let has_access_rules = self.variant_set().access().is_some();
         if has_access_rules {
             self.record_hidden(kind, name);
@@ -134,6 +134,19 @@ impl RequestContext<'_> {
         let again = classes.read_again(&self.class, client, kind).await;
         let found = again.and_then(|class| find(&class.catalog.current()));
         found.ok_or_else(|| failure.unwrap_or_else(not_found))
+    }
+
+    /// The sources of the servers that exist for the client.
+    fn visible_sources(&self) -> impl Iterator<Item = &Arc<ServerSource>> {
+        let sources = std::iter::zip(self.class.sources(), &self.catalog.snapshots);
+        let visible = sources.filter(|(_, snapshot)| !snapshot.is_hidden);
+        visible.map(|(source, _)| source)
+    }
+
+    /// Why a server is not connected to for the clients of this class, if there is one.
+    fn connection_refusal(&self) -> Option<RpcError> {
+        let mut sources = self.visible_sources();
+        sources.find_map(|source| source.refusal())
     }
 
     /// The error for an item that the variant does not have. The request is counted as refused.

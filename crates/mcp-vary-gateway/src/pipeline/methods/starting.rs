@@ -51,18 +51,10 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The servers whose first attempt to connect is running, and of which the client may use something.
+    /// The servers whose first attempt to connect is running, and that exist for the client.
     fn starting_servers(&self) -> Vec<&Arc<ServerSource>> {
-        let (layout, sources) = (&self.class.catalog.layout, self.class.sources());
-        let access = self.variant_set().access();
-        let may_use = |source: &ServerSource| {
-            let prefix = layout.name_prefix(&source.server_name, sources.len());
-            access.is_none_or(|access| access.may_use(&source.server_name, &prefix))
-        };
-        let starting = sources
-            .iter()
-            .filter(|it| it.is_starting() && !it.is_upstream_variant());
-        starting.filter(|source| may_use(source)).collect()
+        let starting = |it: &&Arc<ServerSource>| it.is_starting() && !it.is_upstream_variant();
+        self.visible_sources().filter(starting).collect()
     }
 }
 

@@ -149,9 +149,8 @@ impl RequestContext<'_> {
 
     fn offers_subscriptions(&self) -> Result<(), RpcError> {
         // A legacy server may have the method without declaring it.
-        let mut sources = self.class.sources().iter();
-        let mut may_have = || {
-            sources.any(|source| {
+        let may_have = || {
+            self.visible_sources().any(|source| {
                 let hello = source.snapshot().handshake.clone();
                 hello.is_some_and(|hello| hello.era() == Era::Legacy)
                     && source

@@ -17,9 +17,8 @@ const READ_RESOURCE: &str = "resources/read";
 impl RequestContext<'_> {
     /// Refuses `completion/complete` if no server declares it and all are known not to have it.
     pub(super) fn may_complete(&self) -> Result<(), RpcError> {
-        let mut sources = self.class.sources().iter();
-        let mut may_have = || {
-            sources.any(|it| {
+        let may_have = || {
+            self.visible_sources().any(|it| {
                 it.connection
                     .server_facts()
                     .undeclared_methods()
@@ -51,7 +50,8 @@ impl RequestContext<'_> {
         &mut self,
     ) -> Result<Option<Box<UndeclaredMethod>>, RpcError> {
         let is_offered = self.catalog.has_list(ListKind::Resources);
-        if !is_offered && self.class.sources().len() == 1 {
+        let is_only = self.class.sources().len() == 1 && self.visible_sources().next().is_some();
+        if !is_offered && is_only {
             return self.undeclared(ServerIndex::FIRST, "resources", READ_RESOURCE);
         }
         if self.require_list(ListKind::Resources).await.is_err() {

@@ -184,11 +184,21 @@ impl Step {
     }
 }
 
+/// What a server declares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Declares {
+    /// Resources; without, it has tools and prompts only.
+    pub(super) resources: bool,
+    /// Completions, a log, tasks, and an extension of its own.
+    pub(super) others: bool,
+}
+
 /// One case.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     /// The number of servers.
     pub(super) servers: usize,
+    pub(super) declares: [Declares; 2],
     pub(super) items: Items,
     rules: Vec<GroupRule>,
     /// The groups of the principal.
@@ -225,6 +235,23 @@ impl Case {
         items.map(|(item, described)| (*item, *described)).collect()
     }
 
+    /// Whether the principal may use something of a server: an item that it has; a resource that it need not list, where a
+    /// pattern may be one of URIs; or whatever it will ever have.
+    pub(super) fn shows_server(&self, server: usize) -> bool {
+        let mut items = self.items.keys().filter(|item| item.server == server);
+        let is_of_it = |named: &&Named| named.server.is_none_or(|it| it == server);
+        let allowing = || {
+            let allow = self.applying().flat_map(|rule| &rule.allow);
+            allow.filter(is_of_it)
+        };
+        let is_all = |named: &Named| named.name.is_none_or(|name| name == "*");
+        let is_uri = |named: &Named| named.name.is_some_and(|name| name.contains([':', '+']));
+        let mut denying = self.applying().flat_map(|rule| &rule.deny);
+        items.any(|item| self.shows(item))
+            || self.declares[server].resources && allowing().any(|it| is_all(it) || is_uri(it))
+            || allowing().any(is_all) && !denying.any(|named| is_of_it(&named))
+    }
+
     pub(super) fn policy(&self) -> AccessPolicy {
         let patterns = |all: &[Named]| all.iter().map(|named| named.pattern()).collect::<Vec<_>>();
         let rules = self.rules.iter().map(|rule| {
@@ -243,12 +270,30 @@ impl Case {
             server: None,
         };
         let marks = AccessRule::new(When::anyone()).with_allow([marks.pattern()]);
-        AccessPolicy::new(rules.chain([marks])).unwrap()
+        let marks = Some(marks).filter(|_| !self.steps.is_empty());
+        AccessPolicy::new(rules.chain(marks)).unwrap()
+    }
+
+    /// The rules of the gateway whose servers never had what is hidden: they allow everything of the others.
+    pub(super) fn policy_without_hidden(&self) -> AccessPolicy {
+        let shown = (0..self.servers).filter(|at| self.shows_server(*at));
+        let allowed = shown.map(|at| {
+            let all = Named {
+                name: None,
+                server: Some(at),
+            };
+            AccessRule::new(When::anyone()).with_allow([all.pattern()])
+        });
+        AccessPolicy::new(allowed).unwrap()
+    }
+
+    pub(super) fn claims(&self) -> Claims {
+        let claims = json!({"groups": self.groups}).to_string();
+        Claims::from_json(&claims).unwrap()
     }
 
     pub(super) fn principal(&self) -> Principal {
-        let claims = json!({"groups": self.groups}).to_string();
-        Principal::stdio("ann", Claims::from_json(&claims).unwrap()).unwrap()
+        Principal::stdio("ann", self.claims()).unwrap()
     }
 
     /// Its size: the smallest case that fails is the easiest one to read.
@@ -296,16 +341,30 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn declares() -> impl Strategy<Value = Declares> {
+    let both = (any::<bool>(), any::<bool>());
+    both.prop_map(|(resources, others)| Declares { resources, others })
+}
+
 /// Cases, half of which have changes.
 pub(super) fn case() -> impl Strategy<Value = Case> {
     let items = btree_set(item(), 0..18);
     let groups = btree_set(select(&GROUPS[..]), 0..=GROUPS.len());
     let steps = prop_oneof![Just(Vec::new()), vec(step(), 1..5)];
-    let servers = (1..=SERVERS.len(), select(&[Era::Legacy, Era::Modern][..]));
+    let era = select(&[Era::Legacy, Era::Modern][..]);
+    let servers = (1..=SERVERS.len(), era, [declares(), declares()]);
     let client = (groups, 2_usize..6, any::<bool>(), select(&VARIANTS[..]));
     let case = (items, vec(rule(), 1..4), client, servers, steps);
-    case.prop_map(|(items, rules, client, (servers, server_era), mut steps)| {
-        let items = items.into_iter().filter(|item| item.server < servers);
+    case.prop_map(|(items, rules, client, servers, mut steps)| {
+        let (servers, server_era, mut declares) = servers;
+        for server in &mut declares {
+            // The marks of steps are resources.
+            server.resources |= !steps.is_empty();
+        }
+        let has = |item: &Item| item.kind.list() != "resources" || declares[item.server].resources;
+        let items = items
+            .into_iter()
+            .filter(|item| item.server < servers && has(item));
         let mut items: Items = items.map(|item| (item, 0)).collect();
         let marked = 0..if steps.is_empty() { 0 } else { servers };
         items.extend(marked.map(|server| {
@@ -318,6 +377,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
         let (groups, page, is_even_legacy, variant) = client;
         Case {
             servers,
+            declares,
             items,
             rules,
             groups: groups.into_iter().collect(),

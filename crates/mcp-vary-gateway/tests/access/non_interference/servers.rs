@@ -12,7 +12,7 @@ use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::case::{Item, Items, Kind, SERVERS, mark};
+use super::case::{Case, Declares, Item, Items, Kind, SERVERS, mark};
 
 /// The header that says for which gateway a server is asked.
 pub(super) const GATEWAY: &str = "x-gateway";
@@ -26,6 +26,7 @@ pub(super) struct Servers {
     era: Era,
     /// The number of servers.
     count: usize,
+    declares: [Declares; 2],
     /// By gateway.
     state: Arc<Mutex<BTreeMap<&'static str, State>>>,
 }
@@ -34,6 +35,8 @@ pub(super) struct Servers {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) items: Items,
+    /// The servers that declare nothing and have nothing.
+    absent: BTreeSet<usize>,
     streams: Vec<Stream>,
     subscribed: Vec<String>,
     /// The lists that were announced as changed and not read since then.
@@ -49,17 +52,23 @@ struct Stream {
 }
 
 impl Servers {
-    pub(super) fn new((era, count): (Era, usize), gateways: [(&'static str, Items); 2]) -> Self {
-        let state = gateways.map(|(gateway, items)| {
-            let state = State {
-                items,
-                ..State::default()
-            };
-            (gateway, state)
-        });
+    pub(super) fn new(case: &Case, [restricted, unrestricted]: [&'static str; 2]) -> Self {
+        let with_rules = State {
+            items: case.items.clone(),
+            ..State::default()
+        };
+        let without_hidden = State {
+            items: case.visible(&case.items),
+            absent: (0..case.servers)
+                .filter(|at| !case.shows_server(*at))
+                .collect(),
+            ..State::default()
+        };
+        let state = [(restricted, with_rules), (unrestricted, without_hidden)];
         Self {
-            era,
-            count,
+            era: case.server_era,
+            count: case.servers,
+            declares: case.declares,
             state: Arc::new(Mutex::new(state.into())),
         }
     }
@@ -120,17 +129,30 @@ impl Servers {
         let mut gateways = self.lock();
         let state = gateways.get_mut(seen.header(GATEWAY)?)?;
         let params = &seen.body["params"];
+        let is_absent = state.absent.contains(&server);
+        let instructions = if is_absent { "" } else { SERVERS[server] };
+        let capabilities = || match is_absent {
+            true => json!({}),
+            false => self.declares[server].capabilities(SERVERS[server]),
+        };
         let result = match (seen.method(), self.era) {
             ("initialize", Era::Legacy) => {
                 let mut result = introduced(SERVERS[server], capabilities());
-                result["instructions"] = json!(format!("Use {}.", SERVERS[server]));
+                result["instructions"] = json!(instructions);
                 let reply = seen.answer(&result);
                 return Some(reply.with_header("mcp-session-id", SERVERS[server]));
             }
             ("server/discover", Era::Modern) => json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": capabilities(), "instructions": format!("Use {}.", SERVERS[server]),
+                "capabilities": capabilities(), "instructions": instructions,
             }),
+            (method, _)
+                if !seen.id().is_null()
+                    && (is_absent
+                        || is_of_resources(method) && !self.declares[server].resources) =>
+            {
+                return Some(seen.refuse(200, -32601, "the server does not have the method"));
+            }
             ("GET", Era::Legacy) => return Some(state.listen(server, &Value::Null, &json!({}))),
             ("subscriptions/listen", Era::Modern) => {
                 return Some(state.listen(server, seen.id(), &params["notifications"]));
@@ -153,11 +175,25 @@ impl Servers {
     }
 }
 
-fn capabilities() -> Value {
-    json!({
-        "tools": {"listChanged": true}, "prompts": {"listChanged": true},
-        "resources": {"listChanged": true, "subscribe": true}, "completions": {}, "logging": {},
-    })
+fn is_of_resources(method: &str) -> bool {
+    method.starts_with("resources/")
+}
+
+impl Declares {
+    fn capabilities(self, server: &str) -> Value {
+        let mut all = json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}});
+        if self.resources {
+            all["resources"] = json!({"listChanged": true, "subscribe": true});
+        }
+        if self.others {
+            all["completions"] = json!({});
+            all["logging"] = json!({});
+            all["tasks"] = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+            all["extensions"] = json!({format!("com.example/{server}"): {"x": 1}});
+            all["experimental"] = json!({format!("com.example/{server}-too"): {}});
+        }
+        all
+    }
 }
 
 impl State {
