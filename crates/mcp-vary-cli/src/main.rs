@@ -29,6 +29,7 @@ mod key;
 mod lint;
 mod log;
 mod man;
+mod open_files;
 mod print;
 mod reload;
 mod review;

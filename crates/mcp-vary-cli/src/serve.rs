@@ -22,6 +22,7 @@ use crate::args::Serve;
 use crate::environment::{environment, now_in_microseconds};
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
+use crate::open_files;
 use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::terminal::has_cursor;
@@ -42,6 +43,7 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
             Failure::command(format!("--directory: {shown} cannot be entered: {why}"))
         })?;
     }
+    open_files::raise_limit();
     let ServeConfig {
         config,
         listen,
