@@ -209,6 +209,43 @@ impl DedicatedPool {
         }
     }
 
+    /// Whether there is room for another connection, after idle ones were closed if necessary.
+    fn make_room(&self, entries: &mut Entries, spec: &ConnectSpec<'_>) -> bool {
+        let is_its = |key: &DedicatedKey| key.0 == spec.server;
+        let is_crowded = |entries: &Entries| {
+            let its = entries
+                .iter()
+                .filter(|(key, connection)| is_its(key) && !connection.is_adopted);
+            its.count() >= spec.config.limits.dedicated_connections.max(1)
+        };
+        let is_full = |entries: &Entries| {
+            let counted = entries.values().filter(|connection| !connection.is_adopted);
+            counted.count() >= self.limit.max(1)
+        };
+        // No principal takes all.
+        let share = (spec.config.limits.dedicated_connections / 4).max(MIN_SHARE);
+        let is_own = |key: &DedicatedKey, connection: &DedicatedConnection| {
+            let is_of_principal = connection.principal == spec.principal;
+            is_its(key) && is_of_principal && spec.principal.is_some()
+        };
+        let has_share = |entries: &Entries| {
+            let own = entries
+                .iter()
+                .filter(|(key, connection)| is_own(key, connection));
+            own.count() >= share
+        };
+        if has_share(entries) {
+            evict_idle(entries, is_own);
+        }
+        if is_crowded(entries) {
+            evict_idle(entries, |key, _| is_its(key));
+        }
+        if is_full(entries) {
+            evict_idle(entries, |_, _| true);
+        }
+        !(has_share(entries) || is_crowded(entries) || is_full(entries))
+    }
+
     fn open(
         self: &Arc<Self>,
         entries: &mut Entries,
@@ -217,24 +254,7 @@ impl DedicatedPool {
     ) -> Result<Arc<DedicatedConnection>, RpcError> {
         let config = spec.config;
         entries.remove(&key);
-        let is_its = |key: &DedicatedKey| key.0 == spec.server;
-        let is_crowded = |entries: &Entries| {
-            let its = entries
-                .iter()
-                .filter(|(key, connection)| is_its(key) && !connection.is_adopted);
-            its.count() >= config.limits.dedicated_connections.max(1)
-        };
-        let is_full = |entries: &Entries| {
-            let counted = entries.values().filter(|connection| !connection.is_adopted);
-            counted.count() >= self.limit.max(1)
-        };
-        if is_crowded(entries) {
-            evict_idle(entries, is_its);
-        }
-        if is_full(entries) {
-            evict_idle(entries, |_| true);
-        }
-        if is_crowded(entries) || is_full(entries) {
+        if !self.make_room(entries, spec) {
             warn!(server = config.name, "no dedicated connection is left");
             return Err(RpcError::internal(format!(
                 "server `{}` needs a dedicated connection for each client that accepts server requests, and all are in use; \
@@ -400,12 +420,12 @@ impl DedicatedPool {
 }
 
 /// Closes the connection that has been idle longest, of those for which `may` returns true.
-fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey) -> bool) {
+fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey, &DedicatedConnection) -> bool) {
     let is_idle =
         |connection: &DedicatedConnection| !connection.is_used() && !connection.is_adopted;
     let idle = entries
         .iter()
-        .filter(|(key, connection)| may(key) && is_idle(connection));
+        .filter(|(key, connection)| may(key, connection) && is_idle(connection));
     let oldest = idle.min_by_key(|(key, connection)| {
         // Connections without a session are closed first.
         (
@@ -417,3 +437,6 @@ fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey) -> bool) {
         entries.remove(&key);
     }
 }
+
+/// The least share of a principal.
+const MIN_SHARE: usize = 2;
