@@ -308,6 +308,8 @@ fn servers(servers: &[Value], width: usize) -> String {
             "for",
             "revisions",
             "tools",
+            "connections",
+            "evicted",
             "calls",
             "errors",
             "p50",
@@ -326,6 +328,8 @@ fn servers(servers: &[Value], width: usize) -> String {
             duration(&server["since"]),
             revisions.join(", "),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
+            connections(&server["connections"]),
+            number(&server["connections"]["evicted"]),
             number(&calls["count"]),
             number(&calls["errors"]),
             milliseconds(&calls["p50"]),
@@ -362,6 +366,18 @@ fn not_up(server: &Value) -> Option<String> {
         format!("; next attempt in {seconds} s")
     });
     Some(format!("{reason}{again}"))
+}
+
+/// The open connections of all that may be.
+fn connections(connections: &Value) -> String {
+    match connections.is_object() {
+        true => format!(
+            "{}/{}",
+            number(&connections["open"]),
+            number(&connections["limit"])
+        ),
+        false => "-".to_owned(),
+    }
 }
 
 fn number(value: &Value) -> String {
@@ -482,6 +498,7 @@ mod tests {
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "revisions": ["2025-11-25", "2026-07-28"],
+                    "connections": {"open": 31, "limit": 256, "evicted": 4},
                     "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
                     "undeclared": {"prompts/list": false, "tools/list": true}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached", "nextAttempt": 12},
@@ -542,11 +559,11 @@ mod tests {
         insta::assert_snapshot!(to_text(&full_status(), usize::MAX), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
-        server  state  for  revisions               tools  calls  errors      p50      p95
-        git     up     59s  2025-11-25, 2026-07-28      7   1204       7  3.25 ms  48.1 ms
-        far     down   1h                               -      -       -        -        -
+        server  state  for  revisions               tools  connections  evicted  calls  errors      p50      p95
+        git     up     59s  2025-11-25, 2026-07-28      7       31/256        4   1204       7  3.25 ms  48.1 ms
+        far     down   1h                               -            -        -      -       -        -        -
           server `far` cannot be reached; next attempt in 12 s
-        half    up     5s                               0      3       0   120 ms   12.3 s
+        half    up     5s                               0            -        -      3       0   120 ms   12.3 s
 
         server `git` also answers `tools/list`, which it does not declare
         half: too long

@@ -97,6 +97,7 @@ pub use mcp_vary_upstream::{ConnectError, Target, UpstreamConfig};
 pub use mcp_vary_wire::client_name::ClientName;
 pub use mcp_vary_wire::headers::call_headers;
 pub use pipeline::model_ranking::ModelRankingStatus;
+pub use pool::ConnectionStatus;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};
 pub use status::{AuditStatus, CallStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};

@@ -17,6 +17,7 @@ use crate::pipeline::call_counters::CallCounters;
 use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pool::ConnectionStatus;
 use crate::session::client_uses::ClientUse;
 use crate::session::deprecation::DeprecatedUse;
 use crate::session::directory_uses::DirectoryUse;
@@ -165,6 +166,9 @@ pub struct ServerStatus {
     /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
+    /// The connections that clients share; absent for an entry that cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<ConnectionStatus>,
     /// The calls that clients sent it through the gateway; absent for an entry that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallStatus>,
@@ -317,11 +321,13 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         undeclared: BTreeMap::new(),
         upstream_variants: Vec::new(),
         tools: None,
+        connections: None,
         calls: None,
         failed_lists: BTreeMap::new(),
     });
     sources
-        .map(|source| {
+        .zip(snapshot.pool.connection_statuses())
+        .map(|(source, connections)| {
             let server_snapshot = source.snapshot();
             let listed = server_snapshot.listings.get(&ListKind::Tools).cloned();
             let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
@@ -348,6 +354,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: source.upstream_variants(),
                 tools,
+                connections: Some(connections),
                 calls: snapshot
                     .calls
                     .of(source.name())

@@ -10,6 +10,7 @@ mod support;
 
 mod access {
     mod calls;
+    mod connections;
     mod groups;
     mod hidden_servers;
     mod links;

@@ -8,10 +8,12 @@ mod authentication {
     mod binding;
     mod clients;
     mod credentials;
+    mod full_servers;
     mod isolation;
     mod keys_of_issuers;
     mod questions;
     mod secrecy;
     mod streams;
     mod table;
+    mod team;
 }

@@ -398,7 +398,7 @@ impl Default for Limits {
             resumes: 5,
             concurrency: 256,
             ready_timeout: Duration::from_secs(10),
-            connections: 8,
+            connections: 256,
             dedicated_connections: 64,
             idle_timeout: Duration::from_secs(300),
             list_ttl: Duration::from_secs(60),

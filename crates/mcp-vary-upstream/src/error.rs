@@ -274,6 +274,16 @@ pub enum UpstreamError {
         /// Which claim, and what is wrong with it; not its value.
         why: Arc<str>,
     },
+    /// All connections to the server are in use by others.
+    #[error(
+        "server `{server}` serves each session or user on a connection of its own, and all {limit} are in use; try again later"
+    )]
+    NoConnectionLeft {
+        /// The server's name.
+        server: Arc<str>,
+        /// The limit of connections.
+        limit: usize,
+    },
     /// The server has reached its concurrency limit; this call was not sent.
     #[error("server `{server}` has reached its concurrency limit ({limit}), {}", queue_note(*.waited))]
     Overloaded {
@@ -446,6 +456,7 @@ impl UpstreamError {
             | Self::Timeout { .. }
             | Self::Busy { .. }
             | Self::UnusableClaims { .. }
+            | Self::NoConnectionLeft { .. }
             | Self::Finished { .. } => self.to_string(),
         }
     }

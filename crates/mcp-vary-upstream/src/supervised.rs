@@ -210,6 +210,10 @@ impl SupervisedConnection {
                 why: Arc::clone(why),
             }),
             Ok(Ok(ConnectionState::Disconnected {
+                error: ConnectError::Failed(error @ UpstreamError::NoConnectionLeft { .. }),
+                ..
+            })) => Err(error.clone()),
+            Ok(Ok(ConnectionState::Disconnected {
                 error, retry_at, ..
             })) => {
                 let pause = retry_at.saturating_duration_since(Instant::now());

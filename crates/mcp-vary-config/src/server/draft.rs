@@ -73,9 +73,6 @@ impl PartialServer {
         }
         if config.needs_claims() {
             check_isolation(reader, field, config.isolation);
-            if !field.keys().contains(&"connections") {
-                config.limits.connections = CONNECTIONS_OF_USERS;
-            }
         }
         config.ca = self.ca;
         config.retry = self.retry;
@@ -151,6 +148,3 @@ fn check_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isol
         reader.report(&field.deepest(&["isolation"]), what, fix);
     }
 }
-
-/// Connections at most to a server whose headers have claims: one for each of its users of the last minutes.
-const CONNECTIONS_OF_USERS: usize = 256;

@@ -243,8 +243,8 @@ pass only under variants that hide nothing",
     },
     KeySpec {
         key: "connections",
-        about: "connections at most, for clients with different capabilities or without shared connections; 256 if `headers` have claims; with `isolation: session` one of them is for clients without sessions",
-        default: "8",
+        about: "connections at most, for clients with different capabilities or without shared connections; one user has at most a quarter of them. If all are in use, an idle one is closed for another user, except with `isolation: principal` and `session`; with `session` one of them is for clients without sessions",
+        default: "256",
         takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.connections),
     },
     KeySpec {

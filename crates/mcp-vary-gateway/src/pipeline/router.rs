@@ -12,6 +12,7 @@ use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found}
 use crate::pipeline::methods::{Dispatch, RequestContext};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pool::ConnectionUse;
 use crate::session::client::Client;
 
 /// The eras in which a method exists.
@@ -132,6 +133,7 @@ async fn handle(
     let call = RequestContext {
         snapshot: gateway,
         catalog: class.catalog.current(),
+        _connections: ConnectionUse::new(&class),
         class,
         client,
         request: asked,

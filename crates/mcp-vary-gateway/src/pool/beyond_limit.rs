@@ -30,7 +30,7 @@ impl UpstreamPool {
         let nearest = fitting.max_by_key(|class| class.capabilities.len());
         let nearest = match nearest {
             Some(class) => class,
-            None => self.without_capabilities(key.era).await?,
+            None => self.without_capabilities(key.era).await,
         };
         nearest.connections.note_use();
         let class = nearest.share_with(&key.capabilities);
@@ -41,10 +41,10 @@ impl UpstreamPool {
     }
 
     /// The class of clients of `era` without special capabilities. It exists even beyond the limit, once for each era.
-    async fn without_capabilities(&self, era: Era) -> Result<Arc<CapabilityClass>, RpcError> {
+    async fn without_capabilities(&self, era: Era) -> Arc<CapabilityClass> {
         if self.era_of_base(era) == era {
             self.settle_base().await;
-            return Ok(Arc::clone(&self.base));
+            return Arc::clone(&self.base);
         }
         let key = PoolKey {
             capabilities: BASE_CLASS.into(),
@@ -55,6 +55,6 @@ impl UpstreamPool {
             era,
         };
         let place = self.classes.unlimited_entry(&key);
-        self.open_in(&key, place).await
+        self.open_in(&key, place, None).await
     }
 }

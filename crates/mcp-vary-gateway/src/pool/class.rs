@@ -1,6 +1,7 @@
 //! One class of clients with the same capabilities: its connections and its catalog.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use super::connections::{ClassConnections, ListFollower, PoolContext};
 use super::live_catalog::LiveCatalog;
+use super::server;
 use super::source::{self, ServerSource};
+use super::usage::ClassUsage;
 
 /// A class: a connection to each server, and the merged catalog.
 #[derive(Debug)]
@@ -29,6 +32,10 @@ pub(crate) struct CapabilityClass {
     shared: Option<Arc<Self>>,
     /// Whether it uses the lists and connections of another class, since there are too many.
     pub(super) is_beyond_limit: bool,
+    /// The positions of the servers that had no connection left for it.
+    pub(super) left_out: Box<[usize]>,
+    /// Whether its next request opens it again: a connection was evicted, or a server has room by now.
+    is_outdated: AtomicBool,
 }
 
 impl CapabilityClass {
@@ -37,15 +44,19 @@ impl CapabilityClass {
         capabilities: Arc<str>,
         connections: Vec<Arc<SupervisedConnection>>,
         known: &[Arc<ListFollower>],
-        layout: Layout,
-        context: &PoolContext,
+        usage: Arc<ClassUsage>,
+        (layout, context): (Layout, &PoolContext),
     ) -> Arc<Self> {
         let followers = connections.into_iter().map(|connection| {
             let mut known = known.iter();
             let found = known.find(|known| Arc::ptr_eq(&known.source.connection, &connection));
             found.map_or_else(|| ListFollower::begin(connection, context), Arc::clone)
         });
-        let connections = ClassConnections::new(followers.collect());
+        let connections = ClassConnections::new(followers.collect(), usage);
+        let servers = connections.followers.iter().enumerate();
+        let is_left_out = |it: &ListFollower| server::is_left_out(it.source.connection.config());
+        let left_out = servers.filter_map(|(at, it)| is_left_out(it).then_some(at));
+        let left_out = left_out.collect();
         let catalog = Arc::new(LiveCatalog::new(connections.sources(), layout, context));
         // The catalog is notified of changes from here on. Earlier changes are in it from the start.
         connections.notify(&catalog);
@@ -59,6 +70,8 @@ impl CapabilityClass {
             connections: Arc::new(connections),
             shared: None,
             is_beyond_limit: false,
+            left_out,
+            is_outdated: AtomicBool::new(false),
         })
     }
 
@@ -73,6 +86,8 @@ impl CapabilityClass {
             connections: Arc::clone(&self.connections),
             shared: None,
             is_beyond_limit: true,
+            left_out: Box::default(),
+            is_outdated: AtomicBool::new(false),
         })
     }
 
@@ -87,7 +102,8 @@ impl CapabilityClass {
             let found = dedicated.find(|it| it.source.connection.has_same_server(connection));
             Arc::clone(found.unwrap_or(shared))
         });
-        let connections = ClassConnections::new(followers.collect());
+        let usage = Arc::clone(&self.connections.usage);
+        let connections = ClassConnections::new(followers.collect(), usage);
         let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
         connections.notify(&catalog);
         catalog.rebuild(&ListKind::ALL.into()).await;
@@ -99,6 +115,8 @@ impl CapabilityClass {
             connections: Arc::new(connections),
             shared: Some(Arc::clone(self)),
             is_beyond_limit: self.is_beyond_limit,
+            left_out: Box::default(),
+            is_outdated: AtomicBool::new(false),
         })
     }
 
@@ -126,6 +144,16 @@ impl CapabilityClass {
     /// The source of a server of the same configuration.
     pub(crate) fn source(&self, server: ServerIndex) -> &Arc<ServerSource> {
         server.entry(self.sources())
+    }
+
+    /// Whether its next request opens it again.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.is_outdated.load(Ordering::SeqCst)
+    }
+
+    /// Has the next request open it again, or not. Returns the previous value.
+    pub(super) fn set_outdated(&self, is_outdated: bool) -> bool {
+        self.is_outdated.swap(is_outdated, Ordering::SeqCst)
     }
 
     /// Waits until each server's lists were read or its connection failed, or for `limit`.

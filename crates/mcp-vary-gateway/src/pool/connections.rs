@@ -10,34 +10,37 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::class::CapabilityClass;
-use super::last_use::LastUse;
 use super::live_catalog::{self, Catalogs, LiveCatalog};
 use super::observer::ConnectionObserver;
 use super::source::ServerSource;
 use super::task_events;
+use super::usage::ClassUsage;
 
 /// The connections of a class, in the order of configuration. They can outlive the class: after a reload, the next
 /// class takes over the connections to unchanged servers.
 #[derive(Debug)]
 pub(super) struct ClassConnections {
     pub(super) followers: Vec<Arc<ListFollower>>,
-    used: LastUse,
+    pub(super) usage: Arc<ClassUsage>,
 }
 
 impl ClassConnections {
-    pub(super) fn new(followers: Vec<Arc<ListFollower>>) -> Self {
-        Self {
-            followers,
-            used: LastUse::now(),
-        }
+    pub(super) fn new(followers: Vec<Arc<ListFollower>>, usage: Arc<ClassUsage>) -> Self {
+        Self { followers, usage }
     }
 
-    /// The ones that `are_wanted`, with the same time of last use; none if there are none.
+    /// The ones that `are_wanted`, with the same usage; none if there are none.
     pub(super) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
         let followers = self.followers.iter().filter(|it| are_wanted(it));
         let followers: Vec<_> = followers.cloned().collect();
-        let used = self.used.clone();
-        (!followers.is_empty()).then_some(Self { followers, used })
+        let usage = Arc::clone(&self.usage);
+        (!followers.is_empty()).then_some(Self { followers, usage })
+    }
+
+    /// Whether `connection` is one of them.
+    pub(super) fn has(&self, connection: &Arc<SupervisedConnection>) -> bool {
+        let mut followers = self.followers.iter();
+        followers.any(|it| Arc::ptr_eq(&it.source.connection, connection))
     }
 
     pub(super) fn sources(&self) -> Vec<Arc<ServerSource>> {
@@ -60,26 +63,27 @@ impl ClassConnections {
 
     /// Counts them as used for this long from now on.
     fn keep_for(&self, time: Duration) {
-        self.used.extend(time);
+        self.usage.extend(time);
     }
 
     /// The time since their last use.
     pub(super) fn idle(&self) -> Duration {
-        self.used.elapsed()
+        self.usage.idle()
     }
 
     /// Whether they are in use, or were within `unused`.
     pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
-        Arc::strong_count(self) > 1 || self.used.elapsed() < unused
+        Arc::strong_count(self) > 1 || self.usage.idle() < unused
     }
 }
 
-/// A class in use: its connections stay open until this is dropped.
+/// A class in use: its connections stay open, and are not evicted, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionUse(Arc<ClassConnections>);
 
 impl ConnectionUse {
     pub(crate) fn new(class: &CapabilityClass) -> Self {
+        class.connections.usage.begin();
         Self(Arc::clone(&class.connections))
     }
 
@@ -91,7 +95,7 @@ impl ConnectionUse {
 
 impl Drop for ConnectionUse {
     fn drop(&mut self) {
-        self.0.note_use();
+        self.0.usage.end();
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod client_lists;
 pub(crate) mod connection_id;
 mod connections;
 pub(crate) mod dedicated;
+mod eviction;
 mod last_use;
 pub(crate) mod list_reading;
 pub(crate) mod live_catalog;
@@ -23,16 +24,19 @@ pub(crate) mod source;
 mod table;
 mod task_events;
 pub(crate) mod upstream_variants;
+mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 pub(crate) use self::class::CapabilityClass;
 pub(crate) use self::connections::{ConnectionUse, ListFollower, PoolContext};
+pub use self::eviction::ConnectionStatus;
 use self::server::PooledServer;
 use self::table::ClassMap;
+use self::usage::ClassUsage;
 use crate::pool::access::AccessControl;
 use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
 use crate::pool::client_declarations::ClientDeclarations;
@@ -45,7 +49,6 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::layout::Layout;
-use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{ConcurrencyLimit, Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counters;
@@ -122,8 +125,8 @@ impl UpstreamPool {
             BASE_CLASS.into(),
             connections,
             known.unwrap_or_default(),
-            layout.clone(),
-            &services.context,
+            Arc::new(ClassUsage::now()),
+            (layout.clone(), &services.context),
         );
         Self {
             base: base.await,
@@ -310,85 +313,6 @@ impl UpstreamPool {
         })
     }
 
-    /// Waits until the connections of [`base`](Self::base) are of the era of its clients, or until the timeout.
-    async fn settle_base(&self) {
-        if self.base_era.is_settled.load(Ordering::Acquire) {
-            return;
-        }
-        let settling = self.base.sources().iter().map(|it| it.in_preferred_era());
-        let limit = self.ready_timeout().min(self.start_wait);
-        let settled = tokio::time::timeout(limit, join_all(settling)).await;
-        if settled.is_ok() {
-            self.base_era.is_settled.store(true, Ordering::Release);
-        }
-    }
-
-    /// The class of `key`, opened on first use.
-    ///
-    /// # Errors
-    ///
-    /// When a server that is not shared has no connection left.
-    pub(crate) async fn of(&self, key: Option<&PoolKey>) -> Result<Arc<CapabilityClass>, RpcError> {
-        let Some(key) = key else {
-            self.settle_base().await;
-            return Ok(Arc::clone(&self.base));
-        };
-        if self.services.context.shutdown.is_cancelled() {
-            return Err(RpcError::internal("the gateway stops"));
-        }
-        if let Some(class) = self.classes.find(key) {
-            class.connections.note_use();
-            return Ok(class);
-        }
-        let Some(place) = self.classes.entry(key, self.limit) else {
-            return match key.is_isolated() {
-                false => self.shared_beyond_limit(key).await,
-                true => Err(RpcError::internal(TOO_MANY_DEDICATED)),
-            };
-        };
-        self.open_in(key, place).await
-    }
-
-    /// The class of a client, with the lists of its dedicated connections.
-    ///
-    /// # Errors
-    ///
-    /// As for [`of`](Self::of).
-    pub(crate) async fn of_client(
-        &self,
-        key: Option<&PoolKey>,
-        client: Option<ClientId>,
-    ) -> Result<Arc<CapabilityClass>, RpcError> {
-        let class = self.of(key).await?;
-        Ok(self
-            .services
-            .dedicated
-            .lists()
-            .class_of(class, client)
-            .await)
-    }
-
-    /// `class` after a list was read again on the client's dedicated connections; none if it has none, or if they were
-    /// read a moment ago.
-    pub(crate) async fn read_again(
-        &self,
-        class: &Arc<CapabilityClass>,
-        client: Option<ClientId>,
-        kind: ListKind,
-    ) -> Option<Arc<CapabilityClass>> {
-        let client = client.filter(|client| {
-            class.accepts_server_requests && self.services.dedicated.suspect(*client, kind)
-        });
-        client?;
-        Some(
-            self.services
-                .dedicated
-                .lists()
-                .class_of(Arc::clone(class), client)
-                .await,
-        )
-    }
-
     /// The longest time that a request waits for one of these servers.
     pub(crate) fn ready_timeout(&self) -> Duration {
         let patience = self
@@ -434,9 +358,7 @@ impl UpstreamPool {
     /// Closes the class of a session that has ended.
     pub(crate) fn close_session(&self, session: ClientId) {
         self.services.dedicated.close_session(session);
-        if self.is_isolated {
-            self.classes.close_session(session);
-        }
+        self.classes.close_session(session);
     }
 
     /// Closes unused classes. Returns the time until the next sweep.
@@ -494,6 +416,3 @@ fn pooled_servers(
 
 /// Bytes for the capabilities that servers receive, in each of two generations.
 const CAPABILITIES_MEMORY: usize = 1 << 20;
-
-const TOO_MANY_DEDICATED: &str =
-    "too many sessions or users use servers that are not shared; end a session, or try again later";

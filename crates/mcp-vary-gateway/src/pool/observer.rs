@@ -8,6 +8,7 @@ use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 
+use super::class::CapabilityClass;
 use super::client_lists::ClientLists;
 use super::connection_id::ConnectionId;
 use super::live_catalog::LiveCatalog;
@@ -28,6 +29,14 @@ pub(crate) trait ConnectionObserver: fmt::Debug + Send + Sync {
     fn client_lists_changed<'a>(
         &'a self,
         client: ClientId,
+        lists: &'a ClientLists,
+    ) -> BoxFuture<'a, ()>;
+
+    /// The clients of `before` now have the connections and lists of `after`.
+    fn class_replaced<'a>(
+        &'a self,
+        before: &'a Arc<CapabilityClass>,
+        after: &'a Arc<CapabilityClass>,
         lists: &'a ClientLists,
     ) -> BoxFuture<'a, ()>;
 

@@ -10,16 +10,19 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
 use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
-    ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, Target, UpstreamConfig,
+    ConcurrencyLimit, ConnectError, ConnectionState, Isolation, ServerFacts, SupervisedConnection,
+    Target, UpstreamConfig, UpstreamError,
 };
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
+use tracing::warn;
 
-use crate::pool::capabilities::capabilities_for_server;
+use crate::pool::ConnectionStatus;
+use crate::pool::capabilities::{capabilities_for_server, is_part_of};
 use crate::pool::client_declarations::without_extension;
 use crate::pool::dedicated::DedicatedPool;
+use crate::pool::eviction::Evictions;
 use crate::session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
@@ -35,6 +38,7 @@ pub(super) struct PooledServer {
     /// How long the first connection waits for the era of the first client.
     era_wait: Duration,
     connections: Lock<ConnectionMap>,
+    evictions: Lock<Evictions<ConnectionKey>>,
 }
 
 /// Identifies a connection: clients of the same key share it.
@@ -57,6 +61,13 @@ enum ConnectionOwner {
     Principal(PrincipalId),
 }
 
+/// There is no room for another connection to a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoRoom {
+    /// The only owner whose connection can make room, if the owner has its share.
+    of: Option<ConnectionOwner>,
+}
+
 type ConnectionMap = BTreeMap<ConnectionKey, Weak<SupervisedConnection>>;
 
 impl PooledServer {
@@ -73,6 +84,7 @@ impl PooledServer {
             learned: Arc::default(),
             config,
             connections: Lock::default(),
+            evictions: Lock::default(),
         }
     }
 
@@ -179,7 +191,7 @@ impl PooledServer {
         &self,
         key: &PoolKey,
         dedicated: &Arc<DedicatedPool>,
-    ) -> Result<Arc<SupervisedConnection>, RpcError> {
+    ) -> Result<Arc<SupervisedConnection>, NoRoom> {
         let config = self.config_for(key.claims.as_ref());
         if config.refusal.is_some() {
             // It is never opened, so it takes no place.
@@ -199,21 +211,33 @@ impl PooledServer {
         // are.
         if config.isolation == Isolation::Session && owner.is_none() {
             let first = self.first(&connections, key.era);
-            return first.ok_or_else(|| no_connection_left(&config));
+            return first.ok_or(NoRoom { of: None });
         }
-        let unopened = usize::from(config.needs_claims());
         let reserved = self.reserved(&connections, &wanted);
-        if connections.len() + reserved >= config.limits.connections.max(1) + unopened {
-            let shared = self
-                .first(&connections, key.era)
-                .filter(|_| owner.is_none());
-            return shared.ok_or_else(|| no_connection_left(&config));
+        let has_share = self.can_evict() && self.count_of(&connections, owner) >= self.share();
+        if has_share || connections.len() + reserved >= self.limit() {
+            let first = || self.first(&connections, key.era);
+            let shared = owner.is_none().then(first).flatten();
+            let of = owner.filter(|_| has_share);
+            return shared.ok_or(NoRoom { of });
         }
-        let mut config = config
-            .into_owned()
-            .with_capabilities(wanted.capabilities.clone());
+        let config = config.into_owned();
+        let connection = self.open_for(key, config, &wanted, dedicated);
+        self.evictions.lock().note_opened(&wanted, &self.config);
+        connections.insert(wanted, Arc::downgrade(&connection));
+        Ok(connection)
+    }
+
+    fn open_for(
+        &self,
+        key: &PoolKey,
+        config: UpstreamConfig,
+        wanted: &ConnectionKey,
+        dedicated: &Arc<DedicatedPool>,
+    ) -> Arc<SupervisedConnection> {
+        let mut config = config.with_capabilities(wanted.capabilities.clone());
         // With isolated sessions, this is the client's dedicated connection.
-        let dedicated_to = match owner {
+        let dedicated_to = match wanted.owner {
             Some(ConnectionOwner::Session(session)) => Some(session),
             Some(ConnectionOwner::Principal(_)) | None => None,
         };
@@ -225,19 +249,127 @@ impl PooledServer {
         if let Some(session) = dedicated_to {
             dedicated.adopt(self.index, session, &connection);
         }
-        connections.insert(wanted, Arc::downgrade(&connection));
-        Ok(connection)
+        connection
+    }
+
+    /// The most connections.
+    fn limit(&self) -> usize {
+        let unopened = usize::from(self.config.needs_claims());
+        self.config.limits.connections.max(1) + unopened
+    }
+
+    /// The most connections of one principal, so that no principal takes all.
+    fn share(&self) -> usize {
+        (self.config.limits.connections / 4).max(MIN_SHARE)
+    }
+
+    fn count_of(&self, connections: &ConnectionMap, owner: Option<ConnectionOwner>) -> usize {
+        let owners = connections.keys().filter_map(|key| key.owner);
+        owners.filter(|it| Some(*it) == owner).count()
+    }
+
+    /// Whether an idle connection may be closed for another client. A configured isolation keeps the connection, and the
+    /// data that the server keeps on it, for its owner.
+    pub(super) fn can_evict(&self) -> bool {
+        match self.config.isolation {
+            Isolation::Automatic | Isolation::Shared => true,
+            Isolation::Principal | Isolation::Session => false,
+        }
+    }
+
+    /// The connections that can make room. One that is being opened cannot: it would be opened in a circle.
+    pub(super) fn evictable(&self, room: NoRoom) -> Vec<Arc<SupervisedConnection>> {
+        if !self.can_evict() {
+            return Vec::new();
+        }
+        let connections = self.connections.lock();
+        let owned = connections.iter().filter(|(key, _)| key.owner.is_some());
+        let owned = owned.filter(|(key, _)| room.of.is_none() || key.owner == room.of);
+        let open = owned.filter_map(|(_, connection)| connection.upgrade());
+        let is_starting = |it: &Arc<SupervisedConnection>| {
+            matches!(*it.state().borrow(), ConnectionState::Connecting)
+        };
+        open.filter(|it| !is_starting(it)).collect()
+    }
+
+    /// Removes a connection that was evicted.
+    pub(super) fn remove_evicted(&self, connection: &Arc<SupervisedConnection>) {
+        let mut connections = self.connections.lock();
+        let is_it = |it: &Weak<SupervisedConnection>| it.as_ptr() == Arc::as_ptr(connection);
+        let mut found = connections.iter().filter(|(_, it)| is_it(it));
+        let Some(key) = found.next().map(|(key, _)| key.clone()) else {
+            return;
+        };
+        connections.remove(&key);
+        self.evictions.lock().note_evicted(key);
+    }
+
+    /// How long a connection must be idle before it is evicted.
+    pub(super) fn eviction_idle_time(&self) -> Duration {
+        self.evictions.lock().idle_time()
+    }
+
+    /// Another connection of the same principal, which has its share: the one with the most of the client's capabilities
+    /// and no others.
+    pub(super) fn shared(&self, key: &PoolKey, room: NoRoom) -> Option<Arc<SupervisedConnection>> {
+        let (owner, wanted) = (room.of?, self.connection_key(key));
+        let connections = self.connections.lock();
+        let era = self.learned.only_era();
+        let is_fitting = |it: &ConnectionKey| {
+            it.owner == Some(owner)
+                && it.claims == wanted.claims
+                && (it.era == wanted.era || era.is_some())
+                && is_part_of(&it.capabilities, &wanted.capabilities)
+        };
+        let fitting = connections.iter().filter(|(key, _)| is_fitting(key));
+        let nearest = fitting.max_by_key(|(key, _)| key.capabilities.len());
+        nearest.and_then(|(_, connection)| connection.upgrade())
+    }
+
+    /// In place of a connection that there is no room for: clients see the lists of the first connection, and calls fail.
+    pub(super) fn left_out(&self) -> Arc<SupervisedConnection> {
+        let limit = self.config.limits.connections;
+        let left_out = self.evictions.lock().note_left_out();
+        if left_out.is_power_of_two() {
+            let server = self.config.name.as_str();
+            warn!(
+                server,
+                connections = limit,
+                left_out,
+                "all connections are in use; the server is left out for a client; raise its `connections`"
+            );
+        }
+        let mut config = self.config.clone();
+        config.refusal = Some(ConnectError::Failed(UpstreamError::NoConnectionLeft {
+            server: self.config.name.as_str().into(),
+            limit,
+        }));
+        self.open(config)
+    }
+
+    /// How many connections are open, how many may be, and how many were evicted.
+    pub(super) fn connection_counts(&self) -> ConnectionStatus {
+        let connections = self.connections.lock();
+        let open = connections.values().filter(|it| it.strong_count() > 0);
+        ConnectionStatus {
+            open: open.count(),
+            limit: self.limit(),
+            evicted: self.evictions.lock().total(),
+        }
     }
 
     /// The open connection for the same clients without hints, or for a user without feature tags, if half of the
-    /// connections are in use: ever new hints, and one user with ever new tags, leave the other half to others. What is
-    /// left out is removed from `wanted`.
+    /// connections are in use, or half of the user's share: ever new hints, and one user with ever new tags, leave the
+    /// other half to others. What is left out is removed from `wanted`.
     fn found_with_less(
         &self,
         connections: &ConnectionMap,
         wanted: &mut ConnectionKey,
     ) -> Option<Arc<SupervisedConnection>> {
-        if connections.len() < self.config.limits.connections / 2 {
+        let (limit, share) = (self.config.limits.connections, self.share());
+        let is_half_used = connections.len() >= limit / 2
+            || self.can_evict() && self.count_of(connections, wanted.owner) >= share.div_ceil(2);
+        if !is_half_used {
             return None;
         }
         let extensions = match wanted.owner {
@@ -282,6 +414,11 @@ impl PooledServer {
         }
     }
 
+    /// The first connection, for clients to whom access rules allow nothing of the server.
+    pub(super) fn connection_of_all(&self, era: Era) -> Option<Arc<SupervisedConnection>> {
+        self.first(&self.connections.lock(), era)
+    }
+
     /// The open connection for clients without special capabilities: of `era`, or of another.
     fn first(&self, connections: &ConnectionMap, era: Era) -> Option<Arc<SupervisedConnection>> {
         let of = |era| {
@@ -302,10 +439,14 @@ impl PooledServer {
     }
 }
 
-fn no_connection_left(config: &UpstreamConfig) -> RpcError {
-    RpcError::internal(format!(
-        "server `{}` serves each session or user on a connection of its own, and all {} are in use; \
-         end a session, or try again later",
-        config.name, config.limits.connections
-    ))
+/// Whether the connection of this configuration stands for one that there was no room for.
+pub(super) fn is_left_out(config: &UpstreamConfig) -> bool {
+    let refusal = config.refusal.as_ref();
+    refusal.is_some_and(|refusal| {
+        let full = |error: &UpstreamError| matches!(error, UpstreamError::NoConnectionLeft { .. });
+        matches!(refusal, ConnectError::Failed(error) if full(error))
+    })
 }
+
+/// The least share of a principal: the client of today, and another one.
+const MIN_SHARE: usize = 2;

@@ -107,6 +107,39 @@ impl SubscriptionHub {
         }
     }
 
+    /// Moves the subscribers of `before` to `after`, and notifies them of the lists that differ.
+    pub(super) async fn replace_class(
+        &self,
+        before: &Arc<CapabilityClass>,
+        after: &Arc<CapabilityClass>,
+        lists: &ClientLists,
+    ) {
+        let is_its =
+            |subscriber: &Subscriber| Arc::ptr_eq(subscriber.placement.class.shared(), before);
+        let clients: Vec<_> = {
+            let subscribers = self.lock();
+            let its = subscribers.entries.iter().filter(|(_, it)| is_its(it));
+            its.map(|(number, it)| (*number, it.placement.client))
+                .collect()
+        };
+        let mut known = CatalogViews::default();
+        for (number, client) in clients {
+            let class = lists.class_of(Arc::clone(after), client).await;
+            let mut subscribers = self.lock();
+            let subscriber = subscribers.entries.get(&number);
+            let Some(subscriber) = subscriber.filter(|it| is_its(it)) else {
+                continue;
+            };
+            let placement = Placement {
+                class,
+                ..subscriber.placement.clone()
+            };
+            let left = subscribers.move_to(number, placement, &mut known);
+            drop(subscribers);
+            drop(left);
+        }
+    }
+
     async fn migrate(&self, number: u64, after: &Arc<Placements>, known: &mut CatalogViews) {
         let is_old =
             |subscriber: &&Subscriber| subscriber.placement.generation < after.generation();
@@ -123,7 +156,7 @@ impl SubscriptionHub {
         };
         // Another configuration has other access rules.
         let key = after.pool().renewed_key(key.as_ref(), principal.as_ref());
-        let class = after.pool().of_client(key.as_ref(), client).await;
+        let class = after.pool().of_subscriber(key.as_ref(), client).await;
         let mut subscribers = self.lock();
         let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
             return;
@@ -137,7 +170,7 @@ impl SubscriptionHub {
             drop(subscribers);
             return drop(removed);
         };
-        let left = subscribers.move_to(number, placement, after, known);
+        let left = subscribers.move_to(number, placement, known);
         drop(subscribers);
         drop(left);
     }
@@ -162,7 +195,7 @@ impl SubscriptionHub {
             return;
         }
         let known = &mut CatalogViews::default();
-        let left = subscribers.move_to(number, placement, placements, known);
+        let left = subscribers.move_to(number, placement, known);
         drop(subscribers);
         drop(left);
     }
@@ -179,13 +212,7 @@ type Left = (
 impl Subscribers {
     /// Moves a subscriber to `placement`: its resources and tasks are looked for there, and it is notified of the lists
     /// that differ.
-    fn move_to(
-        &mut self,
-        number: u64,
-        placement: Placement,
-        after: &Placements,
-        known: &mut CatalogViews,
-    ) -> Left {
+    fn move_to(&mut self, number: u64, placement: Placement, known: &mut CatalogViews) -> Left {
         let Some(subscriber) = self.entries.get(&number) else {
             return Left::default();
         };
@@ -197,7 +224,7 @@ impl Subscribers {
             let Some(previous) = self.unbind(number, &uri) else {
                 continue;
             };
-            match rebind(&uri, &previous, &placement, after) {
+            match rebind(&uri, &previous, &placement) {
                 Some(resource) => self.bind(number, uri, resource),
                 None => missed.extend(previous.id(&self.entries[&number].placement).cloned()),
             }
@@ -262,11 +289,10 @@ fn rebind(
     uri: &Arc<str>,
     previous: &ResourceSubscription,
     placement: &Placement,
-    after: &Placements,
 ) -> Option<ResourceSubscription> {
     let catalog = placement.class.catalog.current();
     let variant = match previous.id(placement) {
-        Some(id) if placement.names_variants => after.variant_index(id.as_str())?,
+        Some(id) if placement.names_variants => placement.variants().index_of(id.as_str())?,
         _ => previous.variant,
     };
     let view = placement

@@ -229,7 +229,7 @@ impl Placements {
         let client = Some(session.client);
         Ok(Placement {
             generation: self.generation,
-            class: self.pool.of_client(key.as_ref(), client).await?,
+            class: self.pool.of_subscriber(key.as_ref(), client).await?,
             key,
             principal,
             client,

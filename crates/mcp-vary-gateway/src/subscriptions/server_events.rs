@@ -9,6 +9,7 @@ use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::SubscriptionHub;
+use crate::pool::CapabilityClass;
 use crate::pool::client_lists::ClientLists;
 use crate::pool::connection_id::ConnectionId;
 use crate::pool::live_catalog::LiveCatalog;
@@ -38,6 +39,15 @@ impl ConnectionObserver for ServerEvents {
         lists: &'a ClientLists,
     ) -> BoxFuture<'a, ()> {
         self.hub.relocate(client, lists).boxed()
+    }
+
+    fn class_replaced<'a>(
+        &'a self,
+        before: &'a Arc<CapabilityClass>,
+        after: &'a Arc<CapabilityClass>,
+        lists: &'a ClientLists,
+    ) -> BoxFuture<'a, ()> {
+        self.hub.replace_class(before, after, lists).boxed()
     }
 
     fn task_changed(

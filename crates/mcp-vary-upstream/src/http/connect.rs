@@ -410,6 +410,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
         | UpstreamError::Unavailable { .. }
         | UpstreamError::Overloaded { .. }
         | UpstreamError::UnusableClaims { .. }
+        | UpstreamError::NoConnectionLeft { .. }
         | UpstreamError::Finished { .. } => true,
     }
 }

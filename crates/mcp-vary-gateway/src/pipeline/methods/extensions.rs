@@ -20,6 +20,7 @@ use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::initialize;
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::session::client::Client;
 
@@ -157,6 +158,7 @@ pub(crate) async fn forward_notification(
         let mut call = RequestContext {
             snapshot: gateway,
             catalog: class.catalog.current(),
+            _connections: ConnectionUse::new(&class),
             class,
             client,
             request: IncomingRequest {

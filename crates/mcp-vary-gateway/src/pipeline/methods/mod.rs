@@ -39,8 +39,8 @@ use crate::pipeline::method_action::{MethodAction, method_not_found};
 pub(crate) use crate::pipeline::methods::extensions::{forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::CapabilityClass;
 use crate::pool::source::ServerSource;
+use crate::pool::{CapabilityClass, ConnectionUse};
 use crate::session::client::Client;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
@@ -59,6 +59,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) client: &'a Client,
     /// The class whose connections and lists the request uses.
     pub(crate) class: Arc<CapabilityClass>,
+    /// Keeps its connections open meanwhile.
+    pub(crate) _connections: ConnectionUse,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) request: IncomingRequest<'a>,
     pub(crate) action: MethodAction,
@@ -145,7 +147,8 @@ impl RequestContext<'_> {
 
     /// Why a server is not connected to for the clients of this class, if there is one.
     fn connection_refusal(&self) -> Option<RpcError> {
-        let mut sources = self.visible_sources();
+        let is_unknown = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
+        let mut sources = self.visible_sources().filter(is_unknown);
         sources.find_map(|source| source.refusal())
     }
 

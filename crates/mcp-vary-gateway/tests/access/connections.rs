@@ -1,0 +1,48 @@
+//! Clients that may use nothing of a server have no connection to it.
+
+use mcp_vary_access::ItemPattern;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::tool;
+use mcp_vary_view::Rule;
+use serde_json::json;
+
+use super::groups::{ask, for_group, named, with_rules};
+use crate::support::Harness;
+
+fn of_server(server: &str) -> ItemPattern {
+    let server = server.parse().unwrap();
+    ItemPattern::any(Rule {
+        server: Some(server),
+        ..Rule::default()
+    })
+}
+
+/// SV-20
+#[tokio::test]
+async fn a_person_who_may_use_nothing_of_a_server_opens_no_connection_to_it() {
+    let rules = [
+        for_group("dev").with_allow([of_server("peer")]),
+        for_group("sre").with_allow([named("*")]),
+        for_group("sre").with_deny([of_server("p*")]),
+    ];
+    let harness = Harness::before(Era::Legacy, |mut config| {
+        config.servers[0].limits.connections = 2;
+        with_rules(config, rules)
+    })
+    .await;
+    let opened = || harness.peer.of("initialize").len();
+    assert_eq!(opened(), 1, "the gateway's own");
+    for who in ["guest", "sre"] {
+        for answer in ask(&harness, who, "tools/list", json!({})).await {
+            assert_eq!(answer["result"]["tools"], json!([]), "{answer}");
+        }
+        for answer in ask(&harness, who, "tools/call", tool("odd")).await {
+            assert_eq!(answer["error"]["message"], "Unknown tool: odd", "{answer}");
+        }
+    }
+    assert_eq!(opened(), 1);
+    for answer in ask(&harness, "dev", "tools/call", tool("odd")).await {
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    assert_eq!(opened(), 2, "the room was not used up");
+}
