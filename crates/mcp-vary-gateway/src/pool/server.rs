@@ -214,7 +214,7 @@ impl PooledServer {
             return first.ok_or(NoRoom { of: None });
         }
         let reserved = self.reserved(&connections, &wanted);
-        let has_share = self.can_evict() && self.count_of(&connections, owner) >= self.share();
+        let has_share = count_of(&connections, owner) >= self.share();
         if has_share || connections.len() + reserved >= self.limit() {
             let first = || self.first(&connections, key.era);
             let shared = owner.is_none().then(first).flatten();
@@ -261,11 +261,6 @@ impl PooledServer {
     /// The most connections of one principal, so that no principal takes all.
     fn share(&self) -> usize {
         (self.config.limits.connections / 4).max(MIN_SHARE)
-    }
-
-    fn count_of(&self, connections: &ConnectionMap, owner: Option<ConnectionOwner>) -> usize {
-        let owners = connections.keys().filter_map(|key| key.owner);
-        owners.filter(|it| Some(*it) == owner).count()
     }
 
     /// Whether an idle connection may be closed for another client. A configured isolation keeps the connection, and the
@@ -368,7 +363,7 @@ impl PooledServer {
     ) -> Option<Arc<SupervisedConnection>> {
         let (limit, share) = (self.config.limits.connections, self.share());
         let is_half_used = connections.len() >= limit / 2
-            || self.can_evict() && self.count_of(connections, wanted.owner) >= share.div_ceil(2);
+            || count_of(connections, wanted.owner) >= share.div_ceil(2).max(MIN_SHARE);
         if !is_half_used {
             return None;
         }
@@ -437,6 +432,14 @@ impl PooledServer {
             .filter_map(Weak::upgrade)
             .collect()
     }
+}
+
+/// How many connections a principal has.
+fn count_of(connections: &ConnectionMap, owner: Option<ConnectionOwner>) -> usize {
+    let is_principal = |it: &ConnectionOwner| matches!(it, ConnectionOwner::Principal(_));
+    let owners = connections.keys().filter_map(|key| key.owner);
+    let owned = owners.filter(|it| is_principal(it) && Some(*it) == owner);
+    owned.count()
 }
 
 /// Whether the connection of this configuration stands for one that there was no room for.
