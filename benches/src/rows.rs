@@ -88,6 +88,33 @@ pub(crate) fn all() -> Vec<Row> {
     rows
 }
 
+/// The rows in which two builds of Vary are compared.
+pub(crate) fn of_two_builds() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        rows.push(Row::call(
+            era,
+            Transport::Http,
+            kind_of(era, Transport::Http),
+        ));
+        rows.push(Row::list(era, Transport::Http));
+    }
+    rows.push(Row::in_form(Era::Legacy, &FORMS[0].0, 10));
+    let arguments = Arguments {
+        padding: 25 << 10,
+        ..Arguments::default()
+    };
+    rows.push(
+        Row::call(Era::Legacy, Transport::Http, Kind::Sessions).with("25 KB argument", arguments),
+    );
+    for row in &mut rows {
+        row.subjects = vec![Subject::Before, Subject::Vary];
+        row.bar = None;
+        row.pairs = PAIRS;
+    }
+    rows
+}
+
 fn calls() -> Vec<Row> {
     let mut rows = Vec::new();
     for transport in [Transport::Http, Transport::Stdio] {

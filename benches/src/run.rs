@@ -31,6 +31,9 @@ pub(crate) struct Options {
     /// `mcp-proxy` of crates.io, if it is to be measured
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
+    /// Another build of `vary`: only compare the two, and fail if this one is slower
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
     /// Only rows whose name contains this; several are alternatives
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
@@ -85,8 +88,11 @@ impl Pace {
 /// Runs everything. The exit code is 0 if all answers were right and every bar was met.
 pub(crate) fn run(options: &Options) -> ExitCode {
     if options.rows {
-        for row in rows::all() {
+        for row in options.all_rows() {
             println!("{}", row.name);
+        }
+        if options.against.is_some() {
+            return ExitCode::SUCCESS;
         }
         let others = [MEMORY, CHANGES].into_iter();
         for name in others.chain(reload::NAMES).chain(fanout::NAMES) {
@@ -113,28 +119,13 @@ async fn measure(options: &Options) -> io::Result<bool> {
     let pace = options.pace();
     let mut report = Report::new(programs.cores, !options.check);
     println!("{}", report.head());
-    for row in rows::all()
-        .into_iter()
-        .filter(|row| options.wants(&row.name))
-    {
+    let rows = options.all_rows().into_iter();
+    for row in rows.filter(|row| options.wants(&row.name)) {
         let cells = one_row(&programs, &row, pace).await?;
         println!("{}", report.add(row, cells));
     }
-    if options.wants(CHANGES) {
-        let changes = changes::measure(&programs, options.times()).await?;
-        println!("{}", report.add_changes(changes));
-    }
-    if options.wants(MEMORY) && !options.check {
-        let memory = sessions::measure(&programs).await?;
-        println!("{}", report.add_memory(memory));
-    }
-    if reload::NAMES.iter().any(|name| options.wants(name)) {
-        let moments = reload::measure(&programs, pace.rounds)?;
-        println!("{}", report.add_moments(moments));
-    }
-    let told = fanout::measure(&programs, options.times(), |name| options.wants(name)).await?;
-    if !told.is_empty() {
-        println!("{}", report.add_fans(told));
+    if options.against.is_none() {
+        other_rows(options, &programs, &mut report).await?;
     }
     let (verdict, holds) = report.verdict();
     println!("{verdict}");
@@ -144,6 +135,28 @@ async fn measure(options: &Options) -> io::Result<bool> {
     Ok(holds)
 }
 
+/// Measures what is not a request of one kind.
+async fn other_rows(options: &Options, programs: &Programs, report: &mut Report) -> io::Result<()> {
+    let pace = options.pace();
+    if options.wants(CHANGES) {
+        let changes = changes::measure(programs, options.times()).await?;
+        println!("{}", report.add_changes(changes));
+    }
+    if options.wants(MEMORY) && !options.check {
+        let memory = sessions::measure(programs).await?;
+        println!("{}", report.add_memory(memory));
+    }
+    if reload::NAMES.iter().any(|name| options.wants(name)) {
+        let moments = reload::measure(programs, pace.rounds)?;
+        println!("{}", report.add_moments(moments));
+    }
+    let told = fanout::measure(programs, options.times(), |name| options.wants(name)).await?;
+    if !told.is_empty() {
+        println!("{}", report.add_fans(told));
+    }
+    Ok(())
+}
+
 fn programs(options: &Options) -> io::Result<Programs> {
     let cores = Cores::find()?;
     pin(cores.rest)?;
@@ -151,6 +164,7 @@ fn programs(options: &Options) -> io::Result<Programs> {
     Ok(Programs {
         bench: std::env::current_exe()?,
         vary: options.vary.clone(),
+        before: options.against.clone(),
         mcp_proxy: options.mcp_proxy.clone(),
         scratch: options.scratch.clone(),
         cores,
@@ -160,6 +174,13 @@ fn programs(options: &Options) -> io::Result<Programs> {
 impl Options {
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| name.contains(text.as_str()))
+    }
+
+    fn all_rows(&self) -> Vec<Row> {
+        match self.against {
+            Some(_) => rows::of_two_builds(),
+            None => rows::all(),
+        }
     }
 
     /// The number of changes of a list.

@@ -35,6 +35,8 @@ pub(crate) enum Subject {
     Unshaped,
     /// Vary without the section of a configuration that the row measures.
     Without,
+    /// Another build of Vary, with which this one is compared.
+    Before,
     Vary,
     /// A proxy made of rmcp's server and client.
     Rmcp,
@@ -67,7 +69,7 @@ impl Subject {
     pub(crate) const fn is_vary(self) -> bool {
         matches!(
             self,
-            Self::Alone | Self::Unshaped | Self::Without | Self::Vary
+            Self::Alone | Self::Unshaped | Self::Without | Self::Before | Self::Vary
         )
     }
 
@@ -84,6 +86,7 @@ impl Subject {
             Self::Alone => "vary, 1 variant",
             Self::Unshaped => "vary, unshaped",
             Self::Without => "vary, without it",
+            Self::Before => "vary, before",
             Self::Vary => "vary",
             Self::Rmcp => "rmcp proxy",
             Self::McpProxy => "mcp-proxy",
@@ -120,10 +123,12 @@ pub(crate) struct UpstreamSpec {
 }
 
 /// The paths of the programs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Programs {
     pub(crate) bench: PathBuf,
     pub(crate) vary: PathBuf,
+    /// The other build of Vary, if two are compared.
+    pub(crate) before: Option<PathBuf>,
     pub(crate) mcp_proxy: Option<PathBuf>,
     /// The directory for the files that they read.
     pub(crate) scratch: PathBuf,
@@ -227,6 +232,12 @@ impl Programs {
                 self.vary_with_section(section, &ways)
             }
             Subject::Unshaped | Subject::Without | Subject::Vary => self.vary(&ways),
+            Subject::Before => {
+                let mut programs = self.clone();
+                let missing = || io::Error::other("no other build of Vary is given");
+                programs.vary = self.before.clone().ok_or_else(missing)?;
+                programs.proxy(Subject::Vary, upstream)
+            }
             Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }

@@ -33,6 +33,9 @@ pub(crate) struct Bench {
     /// Only the search over tools and the check of arguments; without options they run last
     #[arg(long, conflicts_with = "library")]
     directory: bool,
+    /// Only compare this build of `vary` with the shipped one, in ten pairs of six rows; fails if a row became slower
+    #[arg(long, value_name = "BINARY", conflicts_with_all = ["library", "directory"])]
+    against: Option<PathBuf>,
     /// Options of the measurement
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<String>,
@@ -51,6 +54,11 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     if bench.directory {
         return directory(workspace);
     }
+    let before = bench.against.as_ref().map(|binary| {
+        let found = binary.canonicalize();
+        found.map_err(|error| format!("--against {}: {error}", binary.display()))
+    });
+    let before = before.transpose()?;
     let [vary, programs] = [("mcp-vary-cli", "vary"), ("vary-bench", "vary-bench")]
         .map(|(package, binary)| build(workspace, package, binary));
     let mut command = process::command(programs?);
@@ -59,9 +67,12 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     if let Some(peer) = peer(workspace, bench) {
         command.arg("--mcp-proxy").arg(peer);
     }
+    if let Some(before) = &before {
+        command.arg("--against").arg(before);
+    }
     let gateway = measured(command.args(&bench.options));
     // The options apply only to the gateway's rows.
-    if !bench.options.is_empty() {
+    if before.is_some() || !bench.options.is_empty() {
         return gateway;
     }
     let others = [library(workspace), directory(workspace)];

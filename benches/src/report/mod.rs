@@ -115,10 +115,19 @@ impl Cell {
 
     /// The additional cost over `other`, round by round, in µs of CPU time: the mean, and half its 95 % confidence
     /// interval (Student's t).
-    #[expect(clippy::cast_precision_loss, reason = "a few rounds")]
     fn difference(&self, other: &Self) -> Option<(f64, f64)> {
+        self.paired(other, |one, two| one - two)
+    }
+
+    /// Like [`difference`](Self::difference), in percent of what `other` costs.
+    fn difference_in_percent(&self, other: &Self) -> Option<(f64, f64)> {
+        self.paired(other, |one, two| (one / two - 1.0) * 100.0)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few rounds")]
+    fn paired(&self, other: &Self, of: impl Fn(f64, f64) -> f64) -> Option<(f64, f64)> {
         let pairs = self.rounds.iter().zip(&other.rounds);
-        let all: Vec<f64> = pairs.map(|(one, two)| one.cpu - two.cpu).collect();
+        let all: Vec<f64> = pairs.map(|(one, two)| of(one.cpu, two.cpu)).collect();
         let count = all.len() as f64;
         let t = T_95.get(all.len().checked_sub(2)?).unwrap_or(&1.96);
         let mean = all.iter().sum::<f64>() / count;
@@ -368,7 +377,16 @@ fn differences(row: &Row, cells: &[Cell]) -> String {
         return text;
     };
     for cell in &cells[1..] {
-        if let Some((mean, off)) = cell.difference(bare) {
+        if bare.subject == Subject::Before
+            && let Some((mean, off)) = cell.difference_in_percent(bare)
+        {
+            let (from, to, rounds) = (mean - off, mean + off, cell.rounds.len());
+            let _ = writeln!(
+                text,
+                "  {:<18}{mean:+.1} % of CPU, {from:+.1} to {to:+.1} (95 %, {rounds} pairs)",
+                cell.subject
+            );
+        } else if let Some((mean, off)) = cell.difference(bare) {
             let rounds = cell.rounds.len();
             let _ = writeln!(
                 text,
@@ -382,6 +400,22 @@ fn differences(row: &Row, cells: &[Cell]) -> String {
 
 /// The allowed overhead of the library over the bare handler, in µs.
 const LIBRARY: f64 = 5.0;
+
+/// The additional CPU time of a build that counts as slower, in percent: the whole interval must be above.
+const SLOWER_BUILD: f64 = 2.0;
+
+/// Whether the row is slower than in the other build.
+fn slower(row: &Row, cells: &[Cell], vary: &Cell) -> Option<String> {
+    let before = cells.iter().find(|cell| cell.subject == Subject::Before)?;
+    let (mean, off) = vary.difference_in_percent(before)?;
+    (mean - off > SLOWER_BUILD).then(|| {
+        format!(
+            "{}: {mean:+.1} % of CPU, at least {:+.1} %; at most {SLOWER_BUILD:+} %",
+            row.name,
+            mean - off
+        )
+    })
+}
 
 /// The wrong answers of Vary or a limit. A peer with wrong answers is not a fault: it is only not compared.
 fn faults(row: &Row, cells: &[Cell]) -> Vec<String> {
@@ -417,6 +451,7 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
     let Some(vary) = find(|subject| subject == Subject::Vary).next() else {
         return missed;
     };
+    missed.extend(slower(row, cells, vary));
     if let (Some(bar), Some(limit)) = (row.bar, find(Subject::is_limit).next()) {
         let ratio = vary.ratio(limit, |round| round.cpu);
         if ratio > bar.most {
@@ -446,3 +481,73 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
 
 /// The part of a peer's requests per second below which Vary counts as slower: the rate depends on the machine's load.
 const SLOWER: f64 = 0.9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows;
+
+    fn cell(subject: Subject, costs: [f64; 4]) -> Cell {
+        let round = |cpu| Measured {
+            requests: 1,
+            per_second: 1.0,
+            median: 1.0,
+            p99: 1.0,
+            cpu,
+            resident: 1,
+            answer: 1.0,
+            wrong: 0,
+            complaint: None,
+        };
+        Cell {
+            rounds: costs.map(round).into(),
+            ..Cell::new(subject)
+        }
+    }
+
+    #[test]
+    fn a_row_is_slower_if_the_whole_interval_is_above_two_percent() {
+        let rows = rows::of_two_builds();
+        let row = &rows[0];
+        let before = cell(Subject::Before, [100.0, 200.0, 100.0, 200.0]);
+        let missed = |costs| {
+            let cells = [before.clone(), cell(Subject::Vary, costs)];
+            over_the_bar(row, &cells)
+        };
+        assert_eq!(missed([101.0, 202.0, 101.0, 202.0]), [""; 0]);
+        assert_eq!(missed([90.0, 230.0, 120.0, 220.0]), [""; 0]);
+        let name = &row.name;
+        assert_eq!(
+            missed([103.0, 208.0, 105.0, 208.0]),
+            [format!(
+                "{name}: +4.0 % of CPU, at least +2.7 %; at most +2 %"
+            )]
+        );
+        let cells = [
+            before.clone(),
+            cell(Subject::Vary, [103.0, 208.0, 105.0, 208.0]),
+        ];
+        assert_eq!(
+            differences(row, &cells),
+            "  vary              +4.0 % of CPU, +2.7 to +5.3 (95 %, 4 pairs)\n"
+        );
+    }
+
+    #[test]
+    fn two_builds_are_compared_in_six_rows_of_ten_pairs() {
+        let rows = rows::of_two_builds();
+        let names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "call, legacy client, HTTP upstream with sessions",
+                "list, legacy client, HTTP upstream with sessions",
+                "call, modern client, HTTP upstream modern",
+                "list, modern client, HTTP upstream modern",
+                "shaped as structuredContent only, 10 KB, legacy client",
+                "call, legacy client, HTTP upstream with sessions, 25 KB argument",
+            ]
+        );
+        assert!(rows.iter().all(|row| row.pairs == 10 && row.bar.is_none()));
+    }
+}
