@@ -74,7 +74,9 @@ fn server_effect(server: &Entry) -> Effect {
         match key.as_str() {
             "command" => command.insert(0, word(node)),
             "args" => command.extend(items(node).iter().map(word)),
-            "url" => lines.push(format!("connects to {}", address(&written(node)))),
+            "url" | "serverUrl" | "httpUrl" => {
+                lines.push(format!("connects to {}", address(&written(node))))
+            }
             "env" => others.extend(environment(node)),
             "headers" => others.extend(headers(node)),
             "cwd" => others.push(format!("in the directory {}", word(node))),
@@ -284,12 +286,12 @@ mod tests {
 
     #[test]
     fn what_leaves_the_machine_is_shown_with_where_it_comes_from() {
-        let text = "servers:\n  d: {url: 'https://h.example/mcp', headers: {X: '${AWS}', Y: '${file:/home/me/.netrc}', \
+        let text = "servers:\n  d: {url: 'https://h.example/mcp', headers: {X: '${AWS}', Y: '${file:/of/me/.netrc}', \
                     Authorization: 'Bearer abc', Z: a b}}\n  e: {url: 'https://h.example/${AWS}'}\n";
         let expected = [
             "d connects to https://h.example/mcp",
             "d sends X: ${AWS}",
-            "d sends Y: ${file:/home/me/.netrc}",
+            "d sends Y: ${file:/of/me/.netrc}",
             "d sends Authorization: (a secret that the file contains)",
             "d sends Z: a b",
             "e connects to https://h.example/${AWS}",
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn other_settings_that_reach_beyond_the_gateway_are_shown() {
-        let text = "servers: {a: {command: x, cwd: sub}}\nlisten: 0.0.0.0:8800\naudit: {to: file /home/me/.bashrc}\n\
+        let text = "servers: {a: {command: x, cwd: sub}}\nlisten: 0.0.0.0:8800\naudit: {to: file /of/me/.bashrc}\n\
                     ranking: {model: {url: 'https://m.example/v1', name: n, key: '${file:k}'}}\n\
                     variants: {v: {description: '${AWS}'}}\nauth: {issuers: [{issuer: 'https://i.example'}]}\n\
                     store: 'redis://u:p@r.example/0'\nadmin: 8801\nx-a: '${B}'\n";
@@ -315,7 +317,7 @@ mod tests {
             "a starts x",
             "a in the directory sub",
             "listen 0.0.0.0:8800",
-            "audit.to file /home/me/.bashrc",
+            "audit.to file /of/me/.bashrc",
             "ranking.model.url https://m.example/v1",
             "ranking.model.key ${file:k}",
             "variants.v.description ${AWS}",

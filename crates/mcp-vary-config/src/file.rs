@@ -22,7 +22,7 @@ use super::secret_files::SecretFiles;
 use super::server::LeftOut;
 use super::variables::Variables;
 use super::variants::VariantSpans;
-use super::{clients, experiments, import, mcp_json};
+use super::{clients, experiments, mcp_json};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use crate::key_spec::KeySpec;
@@ -192,7 +192,7 @@ impl<'a> Source<'a> {
         let mut reader = Reader::new(variables, self.only);
         reader.today = self.today;
         let file = match document::read(self.name, self.text) {
-            Ok(root) => match import::only_importable(self.name, &root) {
+            Ok(root) => match mcp_json::only_importable(self.name, &root) {
                 Some(diagnostic) => {
                     reader.diagnostics.push(diagnostic);
                     None

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use self::entry::Server;
-pub(super) use self::format::only_importable;
 pub use self::format::{Format, UnknownFormat};
 use super::reader::Located;
 use super::server::{NO_OTHER_CHARACTERS, plain_name};

@@ -143,7 +143,6 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("environment", "env"),
     ("httpUrl", "url"),
     ("mcp-servers", "servers"),
-    ("mcp_servers", "servers"),
     ("mime-type", "mimeType"),
     ("port", "listen"),
     ("serverUrl", "url"),

@@ -5,12 +5,52 @@
 use super::reader::{Located, Reader};
 use super::server::{self, Servers, TO_OURS};
 use crate::diagnostic::Diagnostic;
-use crate::document::Entry;
+use crate::document::{Entry, Node, Value};
 
 /// The entry with the servers, if this is the file of a client.
 pub(super) fn servers(entries: &[Entry]) -> Option<&Entry> {
     let find = |key: &str| entries.iter().find(|entry| entry.key == key);
     find("mcpServers").or_else(|| find("inputs").and_then(|_| find("servers")))
+}
+
+/// The error for a file of a program whose servers are read by an import only, or whose key for them is misspelled.
+pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
+    let all = entries(root);
+    let is_misspelled =
+        |entry: &&Entry| entry.key.eq_ignore_ascii_case("mcpServers") && entry.key != "mcpServers";
+    if let Some(entry) = all.iter().find(is_misspelled) {
+        let diagnostic = Diagnostic::new(entry.at, entry.key.as_str(), "is not a known key");
+        return Some(diagnostic.with_fix("did you mean `mcpServers`?"));
+    }
+    let entry = all
+        .iter()
+        .find(|entry| matches!(entry.key.as_str(), "mcp_servers" | "mcp"))?;
+    let inner = entries(&entry.node);
+    let nested = inner.iter().find(|entry| entry.key == "servers");
+    let servers = nested.map_or(inner, |nested| entries(&nested.node));
+    let is_opencode = |server: &Entry| {
+        entries(&server.node).iter().any(|setting| {
+            let kind = &setting.node.value;
+            setting.key == "type"
+                && matches!(kind, Value::Text(kind) if matches!(kind.as_str(), "local" | "remote"))
+        })
+    };
+    let program = match entry.key.as_str() {
+        "mcp_servers" => "Codex",
+        _ if servers.iter().any(is_opencode) => "opencode",
+        _ if nested.is_some() => "VS Code",
+        _ => return None,
+    };
+    let what = format!("has servers as {program} writes them, which are read by an import only");
+    let fix = format!("write `vary config import {file} > vary.yaml`, and use vary.yaml");
+    Some(Diagnostic::new(entry.at, entry.key.as_str(), what).with_fix(fix))
+}
+
+fn entries(node: &Node) -> &[Entry] {
+    match &node.value {
+        Value::Table(entries) => entries,
+        _ => &[],
+    }
 }
 
 /// The servers in the file of a client.

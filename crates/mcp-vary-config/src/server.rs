@@ -147,7 +147,12 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
             // Some programs also write settings without a value.
             continue;
         }
-        if let Some(setting) = COMMON.iter().find(|setting| setting.key == entry.key) {
+        let key = match entry.key.as_str() {
+            // As Windsurf and the Gemini CLI write it.
+            "serverUrl" | "httpUrl" => "url",
+            key => key,
+        };
+        if let Some(setting) = COMMON.iter().find(|setting| setting.key == key) {
             setting.takes.read(reader, &member, draft);
         } else if OURS.iter().any(|setting| setting.key == entry.key) {
             // Clients have a `timeout` as well, in seconds or in milliseconds.

@@ -118,10 +118,8 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     };
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-        let scheme = name.split_once(':').map_or(name, |(scheme, _)| scheme);
-        if let Some((_, what)) = OF_EDITORS.iter().find(|(key, _)| *key == scheme) {
-            let fix = "write `${VARIABLE}` and set it; `vary config import FILE > vary.yaml` does that for all of them";
-            return Err((format!("has `${{{name}}}`, {what}"), fix.to_owned()));
+        if let Some(fault) = of_editor(name) {
+            return Err(fault);
         }
         return Err((
             format!("has `${{{name}}}`, which cannot be replaced"),
@@ -139,12 +137,24 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     // As in a shell, `:-` also replaces a variable that is empty.
     let value =
         (variables.environment)(name).filter(|value| default.is_none() || !value.is_empty());
-    value.or_else(|| default.map(str::to_owned)).ok_or_else(|| {
-        (
-            format!("needs the variable `{name}`, which the environment does not have"),
-            format!("set it, or write `${{{name}:-default}}`"),
-        )
-    })
+    let missing = || {
+        of_editor(name).unwrap_or_else(|| {
+            (
+                format!("needs the variable `{name}`, which the environment does not have"),
+                format!("set it, or write `${{{name}:-default}}`"),
+            )
+        })
+    };
+    let value = value.or_else(|| default.map(str::to_owned));
+    value.ok_or_else(missing)
+}
+
+/// The error for a placeholder of editors.
+fn of_editor(name: &str) -> Option<Fault> {
+    let scheme = name.split_once(':').map_or(name, |(scheme, _)| scheme);
+    let (_, what) = OF_EDITORS.iter().find(|(key, _)| *key == scheme)?;
+    let fix = "write `${VARIABLE}` and set it; `vary config import FILE > vary.yaml` does that for all of them";
+    Some((format!("has `${{{name}}}`, {what}"), fix.to_owned()))
 }
 
 /// What editors replace in their files, and Vary cannot.
@@ -238,6 +248,11 @@ mod tests {
             "${input:key}",
             "has `${input:key}`, which VS Code asks its user for; write `${VARIABLE}` and set it; `vary config import FILE \
              > vary.yaml` does that for all of them",
+        );
+        refuses(
+            "${workspaceFolder}/x",
+            "has `${workspaceFolder}`, the directory that an editor has open; write `${VARIABLE}` and set it; `vary config \
+             import FILE > vary.yaml` does that for all of them",
         );
         refuses(
             "${a:b}",

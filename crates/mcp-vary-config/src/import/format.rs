@@ -8,7 +8,7 @@ use super::entry;
 use super::text::Inputs;
 use super::{Found, ImportSource, some};
 use crate::diagnostic::Diagnostic;
-use crate::document::{self, Entry, Node, Value};
+use crate::document::{self, Entry, Value};
 use crate::file::is_setting;
 use crate::reader::Located;
 
@@ -170,33 +170,6 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
         return Ok(Format::McpServers);
     }
     Err(unknown(root))
-}
-
-/// The error for a file of a program whose servers are read by an import only, or whose key for them is misspelled.
-pub(crate) fn only_importable(name: &str, root: &Node) -> Option<Diagnostic> {
-    let root = Located {
-        path: String::new(),
-        node: root,
-    };
-    let all = entries(&root);
-    let is_misspelled =
-        |entry: &&Entry| entry.key.eq_ignore_ascii_case("mcpServers") && entry.key != "mcpServers";
-    if let Some(entry) = all.iter().find(is_misspelled) {
-        let diagnostic = Diagnostic::new(entry.at, entry.key.as_str(), "is not a known key");
-        return Some(diagnostic.with_fix("did you mean `mcpServers`?"));
-    }
-    let entry = all
-        .iter()
-        .find(|entry| matches!(entry.key.as_str(), "mcp_servers" | "mcp"))?;
-    let program = match detect(&root) {
-        Ok(Format::Codex) => "Codex",
-        Ok(Format::Opencode) => "opencode",
-        Ok(Format::VsCode) => "VS Code",
-        _ => return None,
-    };
-    let what = format!("has servers as {program} writes them, which are read by an import only");
-    let fix = format!("write `vary config import {name} > vary.yaml`, and use vary.yaml");
-    Some(Diagnostic::new(entry.at, entry.key.as_str(), what).with_fix(fix))
 }
 
 fn unknown(root: &Located<'_>) -> Diagnostic {

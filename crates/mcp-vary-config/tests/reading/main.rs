@@ -557,6 +557,14 @@ fn the_file_of_a_client_is_read_as_it_is() {
              it; `vary config import FILE > vary.yaml` does that for all of them",
         ],
     );
+    for key in ["serverUrl", "httpUrl"] {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"{key}": "https://h.example/mcp"}}}}}}"#);
+        let file = read("mcp.json", &text);
+        assert_eq!(
+            file.servers[0].target,
+            Target::http("https://h.example/mcp".parse().unwrap())
+        );
+    }
     // One entry that cannot be used leaves out that server only.
     let twice = r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#;
     let file = read("mcp.json", twice);
