@@ -305,7 +305,7 @@ fn the_list_has_rules_with_different_names() {
 
 #[test]
 fn prefixes_that_show_hidden_items_are_noted() {
-    let rules = "naming: on-collision\nstdio-principal: {name: a}\naccess: [{when: {anyone: on}, allow: [b]}]";
+    let rules = "naming: on-collision\naccess: [{when: {anyone: on}, allow: [b]}]";
     notes_of(
         rules,
         &[
