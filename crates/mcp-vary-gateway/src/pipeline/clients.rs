@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary::hints::VariantHints;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
@@ -212,7 +213,7 @@ pub(crate) fn modern_client(
         connection: None,
         features: declared.features.clone(),
         offers,
-        knows_variants: declared.declared.variants.is_some() || caller.requested.names_variant(),
+        knows_variants: declared.declared.get::<VariantHints>().is_some() || caller.requested.names_variant(),
         participation,
         presentation: outcome.presentation,
         presumed_features: outcome.features,
