@@ -54,7 +54,6 @@ pub(crate) fn legacy_client(
     }
     let rules = &snapshot.selector.rules;
     let outcome = rules.session_outcome(&negotiated.client, &caller.requested);
-    let pool = &snapshot.pool;
     Ok(Client {
         revision: negotiated.revision,
         id: session.client,
@@ -67,7 +66,7 @@ pub(crate) fn legacy_client(
         json: outcome.json,
         capabilities: Arc::default(),
         forwardable: Arc::clone(&negotiated.class),
-        class: pool.key(
+        class: snapshot.pool.key(
             &negotiated.class,
             (Some(session.client), caller.principal.as_ref()),
             Era::Legacy,
