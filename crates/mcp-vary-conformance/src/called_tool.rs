@@ -7,6 +7,14 @@ use crate::json::{array_at, text_at};
 /// The most words of an answer that says too little to have another form.
 const FEW_WORDS: usize = 3;
 
+/// A tool that the checks may call, whatever it declares.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct NamedTool {
+    pub(crate) name: String,
+    /// Its arguments; without them, they are made from the input schema.
+    pub(crate) arguments: Option<Value>,
+}
+
 /// A call that a check may repeat, and its result without any extension.
 #[derive(Clone, Debug)]
 pub(crate) struct CalledTool {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::called_tool::NamedTool;
 use crate::check::{BOTH, Check, Era, Extension};
 use crate::limits::Limits;
 use crate::registry;
@@ -21,14 +22,6 @@ pub struct Options {
     limits: Limits,
     run_limit: Duration,
     is_for_clients: bool,
-}
-
-/// A tool that the checks may call, whatever it declares.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct NamedTool {
-    pub(crate) name: String,
-    /// Its arguments; without them, they are made from the input schema.
-    pub(crate) arguments: Option<Value>,
 }
 
 /// Arguments of a tool that are not a JSON object.

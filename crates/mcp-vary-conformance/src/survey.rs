@@ -5,14 +5,13 @@ use std::sync::OnceLock;
 use http::header::HeaderValue;
 use serde_json::{Map, Value, json};
 
-use crate::called_tool::CalledTool;
+use crate::called_tool::{CalledTool, NamedTool};
 use crate::check::{Extension, Objection, Scope, not_applicable};
 use crate::client::{
     Answer, Client, EXPERIMENTAL, ErrorAnswer, KINDS, Kind, NEGOTIATION, PROMPTS, RESOURCES, TOOLS,
     VARIANTS, offered_in, settings_of,
 };
 use crate::json::{array_at, at, brief, text_at};
-use crate::options::NamedTool;
 use crate::probe::Probe;
 
 /// The most tools that are called to find one that suits the checks.
