@@ -1,5 +1,7 @@
 //! The rows of the measurement.
 
+pub(crate) mod two_builds;
+
 use crate::load::{Arguments, Era, Form, Method};
 use crate::sections::Section;
 use crate::subject::{Subject, UpstreamSpec};
@@ -85,33 +87,6 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(form_rows());
     rows.extend(library());
     rows.extend(sections());
-    rows
-}
-
-/// The rows in which two builds of Vary are compared.
-pub(crate) fn of_two_builds() -> Vec<Row> {
-    let mut rows = Vec::new();
-    for era in [Era::Legacy, Era::Modern] {
-        rows.push(Row::call(
-            era,
-            Transport::Http,
-            kind_of(era, Transport::Http),
-        ));
-        rows.push(Row::list(era, Transport::Http));
-    }
-    rows.push(Row::in_form(Era::Legacy, &FORMS[0].0, 10));
-    let arguments = Arguments {
-        padding: 25 << 10,
-        ..Arguments::default()
-    };
-    rows.push(
-        Row::call(Era::Legacy, Transport::Http, Kind::Sessions).with("25 KB argument", arguments),
-    );
-    for row in &mut rows {
-        row.subjects = vec![Subject::Before, Subject::Vary];
-        row.bar = None;
-        row.pairs = PAIRS;
-    }
     rows
 }
 

@@ -17,7 +17,7 @@ use crate::load::{CLIENTS, Crowd, Form, Goal, Load, Method, Sample, Script, Sele
 use crate::machine::{Cores, Usage, pin};
 use crate::reload;
 use crate::report::{Cell, Measured, Report};
-use crate::rows::{self, CHANGES, MEMORY, Row};
+use crate::rows::{self, CHANGES, MEMORY, Row, two_builds};
 use crate::sessions;
 use crate::subject::{Programs, Running, Subject, Upstream};
 use crate::upstream::tools;
@@ -178,7 +178,7 @@ impl Options {
 
     fn all_rows(&self) -> Vec<Row> {
         match self.against {
-            Some(_) => rows::of_two_builds(),
+            Some(_) => two_builds::rows(),
             None => rows::all(),
         }
     }

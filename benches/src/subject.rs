@@ -232,12 +232,7 @@ impl Programs {
                 self.vary_with_section(section, &ways)
             }
             Subject::Unshaped | Subject::Without | Subject::Vary => self.vary(&ways),
-            Subject::Before => {
-                let mut programs = self.clone();
-                let missing = || io::Error::other("no other build of Vary is given");
-                programs.vary = self.before.clone().ok_or_else(missing)?;
-                programs.proxy(Subject::Vary, upstream)
-            }
+            Subject::Before => self.before()?.proxy(Subject::Vary, upstream),
             Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }

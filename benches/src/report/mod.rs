@@ -485,7 +485,7 @@ const SLOWER: f64 = 0.9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows;
+    use crate::rows::two_builds;
 
     fn cell(subject: Subject, costs: [f64; 4]) -> Cell {
         let round = |cpu| Measured {
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn a_row_is_slower_if_the_whole_interval_is_above_two_percent() {
-        let rows = rows::of_two_builds();
+        let rows = two_builds::rows();
         let row = &rows[0];
         let before = cell(Subject::Before, [100.0, 200.0, 100.0, 200.0]);
         let missed = |costs| {
@@ -535,7 +535,7 @@ mod tests {
 
     #[test]
     fn two_builds_are_compared_in_six_rows_of_ten_pairs() {
-        let rows = rows::of_two_builds();
+        let rows = two_builds::rows();
         let names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(
             names,
