@@ -247,7 +247,11 @@ fn has_a_target() -> Value {
             },
         },
         "else": {
-            "properties": {"type": {"not": {"enum": kinds(Kind::Http)}}, "headers": nothing},
+            "properties": {
+                "type": {"not": {"enum": kinds(Kind::Http)}},
+                "headers": nothing,
+                "ca": false,
+            },
         },
     })
 }
