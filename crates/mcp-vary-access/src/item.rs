@@ -4,7 +4,7 @@ use std::fmt;
 
 use mcp_vary_view::{Candidate, Rule, Selection, ToolHints};
 
-use crate::server::{may_be_uri, may_begin_with};
+use crate::pattern::{may_be_uri, may_begin_with};
 
 /// An item as access rules see it.
 #[derive(Clone, Copy, Debug)]

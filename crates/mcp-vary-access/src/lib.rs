@@ -21,6 +21,7 @@ mod explain;
 mod expression;
 mod item;
 mod mapping;
+mod pattern;
 mod policy;
 mod principal;
 mod rule;

@@ -1,5 +1,6 @@
 //! `vary access`: explains what a client may see and use.
 
+pub(crate) mod args;
 mod report;
 mod token;
 
@@ -12,8 +13,8 @@ use mcp_vary_base::io_error;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::{Config, Gateway};
 
+use self::args::{AccessCommand, ExplainAccess};
 use self::report::Explanation;
-use crate::args::{AccessCommand, ExplainAccess};
 use crate::chain;
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mcp_vary::error::Error;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
 use mcp_vary_catalog::selection::rankings::HintsKey;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -42,6 +43,11 @@ impl ParsedCapabilities {
             None => Ok(()),
             Some(id) => Err(RpcError::from(&Error::RequiredExtension { id, era })),
         }
+    }
+
+    /// Whether the client declares server variants.
+    pub(crate) fn knows_variants(&self) -> bool {
+        self.declared.get::<VariantHints>().is_some()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use mcp_vary::hints::VariantHints;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
@@ -182,15 +181,14 @@ pub(crate) fn modern_client(
     }
     let rules = &snapshot.selector.rules;
     let outcome = rules.outcome(params.meta.get(CLIENT_INFO), &caller.requested);
-    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let principal = caller.principal.as_ref();
+    let allowed = snapshot.allowed_variants(principal);
     let (ranked, _) = snapshot
         .selector
         .ranked(&declared, caller, allowed.as_deref(), Era::Modern);
-    let order = &ranked.order;
-    let principal = caller.principal.as_ref();
     let mut participation = None;
     let offers = snapshot.selector.select(
-        (order, allowed),
+        (&ranked.order, allowed),
         &caller.requested,
         params,
         || snapshot.selector.by_rule(&outcome),
@@ -212,7 +210,7 @@ pub(crate) fn modern_client(
         connection: None,
         features: declared.features.clone(),
         offers,
-        knows_variants: declared.declared.get::<VariantHints>().is_some() || caller.requested.names_variant(),
+        knows_variants: declared.knows_variants() || caller.requested.names_variant(),
         participation,
         presentation: outcome.presentation,
         presumed_features: outcome.features,

@@ -8,12 +8,11 @@ use std::time::Duration;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::SupervisedConnection;
+use mcp_vary_upstream::{ConnectError, SupervisedConnection, UpstreamConfig, UpstreamError};
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use super::connections::{ClassConnections, ListFollower, PoolContext};
 use super::live_catalog::LiveCatalog;
-use super::server;
 use super::source::{self, ServerSource};
 use super::usage::ClassUsage;
 
@@ -54,7 +53,7 @@ impl CapabilityClass {
         });
         let connections = ClassConnections::new(followers.collect(), usage);
         let servers = connections.followers.iter().enumerate();
-        let is_left_out = |it: &ListFollower| server::is_left_out(it.source.connection.config());
+        let is_left_out = |it: &ListFollower| is_left_out(it.source.connection.config());
         let left_out = servers.filter_map(|(at, it)| is_left_out(it).then_some(at));
         let left_out = left_out.collect();
         let catalog = Arc::new(LiveCatalog::new(connections.sources(), layout, context));
@@ -160,4 +159,13 @@ impl CapabilityClass {
     pub(crate) async fn first_readings(&self, limit: Duration) {
         source::first_readings(self.sources(), limit).await;
     }
+}
+
+/// Whether the connection of this configuration stands for one that there was no room for.
+fn is_left_out(config: &UpstreamConfig) -> bool {
+    let refusal = config.refusal.as_ref();
+    refusal.is_some_and(|refusal| {
+        let full = |error: &UpstreamError| matches!(error, UpstreamError::NoConnectionLeft { .. });
+        matches!(refusal, ConnectError::Failed(error) if full(error))
+    })
 }

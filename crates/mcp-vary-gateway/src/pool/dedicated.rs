@@ -210,7 +210,7 @@ impl DedicatedPool {
     }
 
     /// Whether there is room for another connection, after idle ones were closed if necessary.
-    fn make_room(&self, entries: &mut Entries, spec: &ConnectSpec<'_>) -> bool {
+    fn evict_until_fits(&self, entries: &mut Entries, spec: &ConnectSpec<'_>) -> bool {
         let is_its = |key: &DedicatedKey| key.0 == spec.server;
         let is_crowded = |entries: &Entries| {
             let its = entries
@@ -254,7 +254,7 @@ impl DedicatedPool {
     ) -> Result<Arc<DedicatedConnection>, RpcError> {
         let config = spec.config;
         entries.remove(&key);
-        if !self.make_room(entries, spec) {
+        if !self.evict_until_fits(entries, spec) {
             warn!(server = config.name, "no dedicated connection is left");
             return Err(RpcError::internal(format!(
                 "server `{}` needs a dedicated connection for each client that accepts server requests, and all are in use; \

@@ -442,14 +442,5 @@ fn count_of(connections: &ConnectionMap, owner: Option<ConnectionOwner>) -> usiz
     owned.count()
 }
 
-/// Whether the connection of this configuration stands for one that there was no room for.
-pub(super) fn is_left_out(config: &UpstreamConfig) -> bool {
-    let refusal = config.refusal.as_ref();
-    refusal.is_some_and(|refusal| {
-        let full = |error: &UpstreamError| matches!(error, UpstreamError::NoConnectionLeft { .. });
-        matches!(refusal, ConnectError::Failed(error) if full(error))
-    })
-}
-
 /// The least share of a principal: the client of today, and another one.
 const MIN_SHARE: usize = 2;

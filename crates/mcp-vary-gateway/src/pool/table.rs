@@ -70,7 +70,7 @@ impl ClassMap {
             entries.insert(key.clone(), Arc::clone(&cell));
             return Some(cell);
         }
-        if !self.make_room(&mut entries, key, most) {
+        if !self.evict_until_fits(&mut entries, key, most) {
             // Logged once, until there is room again.
             if !self.is_full.swap(true, Ordering::Relaxed) {
                 warn!(
@@ -88,7 +88,7 @@ impl ClassMap {
 
     /// Whether there is room for another class, after the one that was idle longest was closed if necessary: one of
     /// the same principal if that has its share.
-    fn make_room(&self, entries: &mut Entries, key: &PoolKey, most: usize) -> bool {
+    fn evict_until_fits(&self, entries: &mut Entries, key: &PoolKey, most: usize) -> bool {
         let is_own = |other: &PoolKey| key.principal.is_some() && other.principal == key.principal;
         let is_alike = |other: &PoolKey| other.is_isolated() == key.is_isolated();
         // One place is reserved for the class without special capabilities, which is never closed.

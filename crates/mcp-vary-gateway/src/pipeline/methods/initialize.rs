@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::EXTENSIONS;
-use mcp_vary::hints::VariantHints;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary_catalog::catalog::Catalog;
@@ -69,7 +68,7 @@ pub(crate) async fn initialize(
         revision,
         features: declared.features.clone(),
         order: order.collect(),
-        declares_variants: declared.declared.get::<VariantHints>().is_some(),
+        declares_variants: declared.knows_variants(),
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
         principal: principal.map(|principal| principal.id()),
