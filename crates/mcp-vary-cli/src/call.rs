@@ -15,7 +15,7 @@ use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 use crate::suggestion;
 use crate::target_args::ServerTarget;
-use crate::target_session::TargetSession;
+use crate::target_session::{Needed, TargetSession};
 use crate::tokens::percent;
 
 use self::arguments::Arguments;
@@ -23,15 +23,12 @@ use self::arguments::Arguments;
 /// Calls the tool once per client, and prints the results. Always closes the server.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
     let called = CallRequest::from_args(&args)?;
-    let front = TargetSession::open(&called.target, Some(&called.tool), &mut stop).await?;
+    let variant = args.client.variant.as_deref();
+    let tool = &called.tool;
+    let needed = Some(Needed { tool, variant });
+    let front = TargetSession::open(&called.target, needed, &mut stop).await?;
     let mut answers = Vec::new();
-    let calls = call_all(
-        &front,
-        &called,
-        args.client.variant.as_deref(),
-        args.lint,
-        &mut answers,
-    );
+    let calls = call_all(&front, &called, variant, args.lint, &mut answers);
     let ended = stop.unless_requested(calls).await;
     // If a later client fails, the answers to the clients before it are still shown.
     let shown = if answers.is_empty() {

@@ -14,7 +14,7 @@ use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::{ConnectionState, without_server};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::oneshot;
 
 use crate::admin::AdminListener;
@@ -271,9 +271,11 @@ async fn on_stdio(
     progress(&starting_line(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
     let (mut input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
+    let mut is_ended = false;
     let first_message = async {
         if let Ok(message) = input.fill_buf().await {
             gateway.expect_client(message);
+            is_ended = message.is_empty();
         }
         std::future::pending::<Infallible>().await
     };
@@ -286,6 +288,8 @@ async fn on_stdio(
     if io::stdin().is_terminal() {
         progress(STDIO_HINT);
     }
+    // A terminal says only once that its input has ended.
+    let input = input.take(if is_ended { 0 } else { u64::MAX });
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
     let mut serving = pin!(gateway.serve_stdio(input, output, until));

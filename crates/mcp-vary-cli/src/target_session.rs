@@ -32,11 +32,18 @@ pub(crate) struct TargetSession {
     client: Mutex<Option<Arc<Client>>>,
 }
 
+/// What a call needs of the servers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needed<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) variant: Option<&'a str>,
+}
+
 impl TargetSession {
-    /// Connects to the servers of `named`. Waits until one of them has the tool `needed`, or for all servers without it.
+    /// Connects to the servers of `named`. Waits until they have what is `needed`, or for all servers without it.
     pub(crate) async fn open(
         named: &ServerTarget,
-        needed: Option<&str>,
+        needed: Option<Needed<'_>>,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
         let config = match named {
@@ -53,7 +60,7 @@ impl TargetSession {
 
     async fn connect(
         config: Config,
-        needed: Option<&str>,
+        needed: Option<Needed<'_>>,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
         let config = chain::with_ancestors(config)?;
@@ -64,7 +71,7 @@ impl TargetSession {
         let listener = serving::listen("127.0.0.1:0", "--listen").await?;
         let serving = Serving::begin(config, listener).await?;
         let gateway = serving.gateway();
-        serving::wait(gateway, stop, |gateway| has_tool(gateway, needed)).await?;
+        serving::wait(gateway, stop, |gateway| has(gateway, needed)).await?;
         let behind = ServerSummary::from_gateway(gateway);
         let hello = behind
             .servers
@@ -163,9 +170,14 @@ impl TargetSession {
 }
 
 /// Whether a server has the tool `needed`.
-fn has_tool(gateway: &Gateway, needed: Option<&str>) -> bool {
-    let is_needed = |it: &ServedItem| it.list == "tools/list" && Some(&*it.id) == needed;
-    needed.is_some() && gateway.served().iter().any(is_needed)
+fn has(gateway: &Gateway, needed: Option<Needed<'_>>) -> bool {
+    let Some(Needed { tool, variant }) = needed else {
+        return false;
+    };
+    let is_tool = |it: &ServedItem| it.list == "tools/list" && *it.id == *tool;
+    // Servers have variants of their own, which are known later than their tools.
+    let is_variant = |wanted: &str| gateway.variants().iter().any(|it| it.id.as_str() == wanted);
+    variant.is_none_or(is_variant) && gateway.served().iter().any(is_tool)
 }
 
 /// Whether a server is a Vary, or another implementation of one of the extensions.

@@ -250,6 +250,10 @@ access: [{{name: developers, when: {{groups: dev}}, allow: [get_weather]}}]
     path(&file(name, &text))
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command under test reads the clock"
+)]
 #[tokio::test]
 async fn a_token_is_tried_and_what_it_lacks_is_said() {
     let server = AuthorizationServer::start().await;

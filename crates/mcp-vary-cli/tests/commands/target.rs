@@ -322,7 +322,7 @@ fn at_a_terminal_the_log_is_above_the_line_that_shows_the_progress() {
     let line = line.unwrap_or_else(|| panic!("{shown}"));
     let (before, _) = line.split_once("DEBUG").unwrap();
     let (progress, time) = before.rsplit_once("\r\u{1b}[K").unwrap();
-    assert!(progress.contains("waiting for `gone` ..."), "{shown}");
+    assert!(progress.contains("`gone` ..."), "{shown}");
     assert!(!time.contains("waiting"), "{shown}");
 }
 

@@ -175,7 +175,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "isolation",
-        about: "`automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless the server is reached over HTTP in its stateless revision. `shared`: all clients share, even different users. `principal`: each user has its own connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own. When no connection is left, a session is rejected",
+        about: "`automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless the server is reached over HTTP in its stateless revision. `shared`: all clients share, even different users. `principal`: each user has its own connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own. If no connection is left, the server is left out for a client: its calls to it fail, and the other servers work",
         default: "automatic",
         takes: ValueKind::Other(
             |schema| schema.choice(ISOLATIONS),

@@ -363,7 +363,7 @@ impl PooledServer {
     ) -> Option<Arc<SupervisedConnection>> {
         let (limit, share) = (self.config.limits.connections, self.share());
         let is_half_used = connections.len() >= limit / 2
-            || count_of(connections, wanted.owner) >= share.div_ceil(2).max(MIN_SHARE);
+            || count_of(connections, wanted.owner) >= share.div_ceil(2);
         if !is_half_used {
             return None;
         }

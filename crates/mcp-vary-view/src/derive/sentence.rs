@@ -246,10 +246,9 @@ fn ends_here(passage: &str, at: usize, after: usize) -> bool {
     let only_one = after == at + 1;
     let is_sign = passage[..at].ends_with(' ') && passage[at..].starts_with('.')
         || next.is_ascii_punctuation() && !OPENING.contains(next);
-    rest.starts_with(' ')
-        && !next.is_lowercase()
-        && !is_sign
-        && !(only_one && passage[at..].starts_with('.') && is_abbreviated(&passage[..at], next))
+    let is_full_stop = only_one && passage[at..].starts_with('.');
+    let is_in_word = is_full_stop && is_abbreviated(&passage[..at], next);
+    rest.starts_with(' ') && !next.is_lowercase() && !is_sign && !is_in_word
 }
 
 /// Whether the full stop after `text` belongs to its last word; `next` is what follows.
