@@ -255,7 +255,12 @@ impl SupervisedConnection {
     /// Like [`subscribe`](Self::subscribe), for a subscription that moves here from another connection: the resource may
     /// have changed in between.
     pub fn resubscribe(&self, uri: &str) -> Subscription {
-        self.shared.subscriptions(Topic::Resources).add_moved(uri)
+        let subscription = self.shared.subscriptions(Topic::Resources).add_moved(uri);
+        // The update that follows a new subscription was before this one.
+        if subscription.is_active() {
+            self.resource_may_have_changed(&subscription.uri);
+        }
+        subscription
     }
 
     /// The subscribed resources whose subscription the server has not rejected, at most `most`.

@@ -69,6 +69,11 @@ impl Subscription {
         }
     }
 
+    /// Whether the server has accepted it.
+    pub(super) fn is_active(&self) -> bool {
+        matches!(self.state(), Some(SubscriptionState::Active))
+    }
+
     fn state(&self) -> Option<SubscriptionState> {
         let wanted = self.subscriptions.lock();
         wanted.get(&self.uri).map(|one| one.state.clone())
@@ -110,6 +115,7 @@ impl Subscriptions {
             state: SubscriptionState::Pending,
             was_active: was_held,
         });
+        one.was_active |= was_held;
         one.count += 1;
         let is_new = one.count == 1;
         drop(wanted);
