@@ -53,10 +53,10 @@ pub(crate) async fn connect(
         connection.close().await;
         connection = start(config, events)?;
         greeting = match opening {
-            Opening::InitializeOrDiscover => {
+            Opening::InitializeOrDiscover | Opening::InitializeUnknown => {
                 with_deadline(deadline, &connection, stop, discover_instead(&connection)).await
             }
-            Opening::Discover | Opening::Initialize | Opening::InitializeUnknown => {
+            Opening::Discover | Opening::Initialize => {
                 with_deadline(
                     deadline,
                     &connection,
@@ -147,10 +147,14 @@ async fn initialize_or_discover(
         Ok(FirstAnswer::Discover(hello)) => Ok(hello.refusing_initialize()),
         Err(error) => Err(error),
     };
-    match hello {
-        Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
+    let end = match hello {
         Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
         hello => hello.map(HandshakeEnd::Ready),
+    };
+    match end {
+        // Some modern servers exit after they have refused `initialize`.
+        Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
+        end => end,
     }
 }
 
