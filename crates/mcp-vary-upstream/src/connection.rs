@@ -211,6 +211,15 @@ impl UpstreamConnection {
         self.send(request, RequestKind::Call).await
     }
 
+    /// Sends a request for a list of the server, which is no client's call: what the server says meanwhile is not about it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`request`](Self::request).
+    pub async fn request_list(&self, request: Request) -> Result<Exchange, UpstreamError> {
+        self.send(request, RequestKind::List).await
+    }
+
     /// Sends a request that may take any time to be answered and does not count as a client's call.
     pub async fn request_unbounded(&self, request: Request) -> Result<Exchange, UpstreamError> {
         self.send(request, RequestKind::Unbounded).await
@@ -230,7 +239,7 @@ impl UpstreamConnection {
             }
             Transport::Http(connection) => Inner::Http(connection.request(request, purpose)?),
         };
-        let running = (purpose == RequestKind::Call).then(|| self.liveness.begin_call());
+        let running = purpose.is_work().then(|| self.liveness.begin_call());
         Ok(Exchange {
             inner,
             _running: running,

@@ -101,6 +101,8 @@ impl Request {
 pub(super) enum RequestKind {
     /// A client's call.
     Call,
+    /// A list that the gateway reads.
+    List,
     /// A handshake by the gateway, which must not be cancelled.
     Handshake,
     /// A subscription by the gateway, which may stay silent for ever.
@@ -114,12 +116,15 @@ pub(super) enum RequestKind {
 impl RequestKind {
     /// Whether the server is notified when the request is cancelled.
     pub(super) const fn is_cancellable(self) -> bool {
-        matches!(self, Self::Call | Self::Subscription | Self::Unbounded)
+        matches!(
+            self,
+            Self::Call | Self::List | Self::Subscription | Self::Unbounded
+        )
     }
 
-    /// Whether `limits.idle` applies.
-    pub(super) const fn has_idle_timeout(self) -> bool {
-        matches!(self, Self::Call)
+    /// Whether the server works at it: `limits.idle` applies, and failures are logged.
+    pub(super) const fn is_work(self) -> bool {
+        matches!(self, Self::Call | Self::List)
     }
 }
 

@@ -138,7 +138,7 @@ async fn request_page(
     }
     let params = (!params.is_empty()).then(|| params.to_json());
     let exchange = upstream
-        .request(Request::new(kind.method(), params))
+        .request_list(Request::new(kind.method(), params))
         .await?;
     match exchange.answer().await?.outcome() {
         Ok(result) => {

@@ -170,7 +170,7 @@ impl Exchange {
                 }
                 return Ok(message);
             }
-            let step = if self.call.kind.has_idle_timeout() {
+            let step = if self.call.kind.is_work() {
                 tokio::time::timeout_at(self.deadline, self.advance()).await
             } else {
                 Ok(self.advance().await)
@@ -180,7 +180,7 @@ impl Exchange {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     self.state = State::Finished;
-                    if self.call.kind == RequestKind::Call {
+                    if self.call.kind.is_work() {
                         self.connection.log(&error);
                     }
                     return Err(error);
@@ -420,7 +420,7 @@ impl Exchange {
         }
         let is_modern = is_modern_error(&error);
         let is_strange = status == StatusCode::NOT_FOUND || is_modern && is_legacy(&self.session);
-        if is_strange && self.call.kind == RequestKind::Call {
+        if is_strange && self.call.kind.is_work() {
             // A server of the other era may have replaced the one of the handshake.
             self.connection.liveness.suspect();
         }

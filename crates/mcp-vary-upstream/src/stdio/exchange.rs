@@ -28,10 +28,7 @@ impl Exchange {
                 server: Arc::clone(&self.shared.server),
             });
         }
-        let idle = self
-            .kind
-            .has_idle_timeout()
-            .then_some(self.shared.limits.idle);
+        let idle = self.kind.is_work().then_some(self.shared.limits.idle);
         let next = loop {
             match self.mailbox.next(idle).await {
                 Ok(None) if self.is_waiting_for_client() => self.mailbox.touch(),

@@ -78,16 +78,22 @@ impl InFlightCalls {
     }
 
     /// The call for a notification that names none: the latest call of the only client that has called on this
-    /// connection. Once a second client has called, there is none. Lists that the gateway reads do not count.
+    /// connection. Once a second client has called, there is none.
     pub(super) fn call_of_sole_client(&self) -> Option<&InFlightCall> {
-        let calls = self.open.values().rev();
-        let mut calls = calls.filter(|flight| !flight.is_background());
-        let of_client = calls.clone().find(|flight| flight.caller.is_some());
-        if let Some(latest) = of_client {
-            return (self.clients.sole() == latest.caller).then_some(latest);
-        }
+        let mut calls = self
+            .open
+            .values()
+            .rev()
+            .filter(|flight| !flight.is_background());
         let latest = calls.next()?;
-        (self.clients.is_unused() && calls.next().is_none()).then_some(latest)
+        let is_certain = match latest.caller {
+            Some(owner) => {
+                self.clients.sole() == Some(owner)
+                    && calls.all(|flight| flight.caller == latest.caller)
+            }
+            None => self.clients.is_unused() && calls.next().is_none(),
+        };
+        is_certain.then_some(latest)
     }
 
     /// The latest call of a client. On a dedicated connection, a request of the server is most likely about it.
@@ -177,8 +183,7 @@ mod tests {
         belongs(&[], &[(None, false), (None, true)], Some(0));
         belongs(&[], &[(Some(1), false), (Some(1), false)], Some(1));
         belongs(&[], &[(Some(1), false), (Some(2), false)], None);
-        belongs(&[], &[(Some(1), false), (None, false)], Some(0));
-        belongs(&[], &[(None, false), (Some(1), false)], Some(1));
+        belongs(&[], &[(Some(1), false), (None, false)], None);
         belongs(&[], &[(None, false), (None, false)], None);
     }
 

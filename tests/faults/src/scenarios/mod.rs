@@ -145,8 +145,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         run: |case| Box::pin(starting::late(case)),
     },
     Scenario {
-        name: "Down when vary starts, alone",
-        means: "With a single server there is nothing to serve: Vary says why and ends with exit code 2.",
+        name: "Down when vary starts, with --require-all",
+        means: "Vary says why and ends with exit code 2. Without the flag it serves, and keeps trying.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(starting::alone(case)),
     },

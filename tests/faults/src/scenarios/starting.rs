@@ -77,7 +77,9 @@ pub(crate) async fn alone(case: &mut Case) -> Result<(), String> {
         case.server.kill().await?;
     }
     let begun = Instant::now();
-    let mut gateway = Gateway::on_http(&case.vary, &case.arguments()?)?;
+    let mut arguments = case.arguments()?;
+    arguments.insert(0, "--require-all".into());
+    let mut gateway = Gateway::on_http(&case.vary, &arguments)?;
     let status = gateway.ended().await?;
     let said = gateway.said();
     case.note_gateway(
