@@ -5,6 +5,7 @@ verdicts.mjs does the same with `ajv`. `cargo run -p mcp-vary-view --example ver
 import asyncio
 import json
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 from jsonschema import Draft202012Validator
@@ -15,13 +16,36 @@ from telling import told
 JOB = json.loads(sys.argv[1])
 
 
+def rejected_nulls(errors):
+    """Where a property of an object is `null`, and the schema rejects that."""
+    for error in errors:
+        path = list(error.absolute_path)
+        if error.instance is None and path and isinstance(path[-1], str):
+            yield path
+        yield from rejected_nulls(error.context or [])
+
+
+def meant(validator, arguments):
+    """The arguments without these: Vary takes them for left out."""
+    arguments = deepcopy(arguments)
+    for *objects, name in list(rejected_nulls(validator.iter_errors(arguments))):
+        parent = arguments
+        for key in objects:
+            parent = parent[key]
+        parent.pop(name, None)
+    return arguments
+
+
 def different(tool):
     """The calls that Vary judges in another way, without those that only Vary refuses: with arguments that the schema
     does not name."""
     schema = tool["schema"]
-    accepts = validator_for(schema, default=Draft202012Validator)(schema).is_valid
+    validator = validator_for(schema, default=Draft202012Validator)(schema)
+    accepts = validator.is_valid
     for call in tool["calls"]:
         theirs = accepts(call["arguments"])
+        if call["accepted"] and not theirs:
+            theirs = accepts(meant(validator, call["arguments"]))
         if theirs != call["accepted"] and not (theirs and call["only_names"]):
             yield f"{json.dumps(call['arguments'])}: {theirs}, and Vary: {call['errors'] or 'accepted'}"
 
