@@ -161,6 +161,17 @@ impl Subscriptions {
         hopeful.map(|(uri, _)| Arc::clone(uri)).take(most).collect()
     }
 
+    /// Those of `held`, what the server is subscribed to, that wait for an answer: they were dropped and added again
+    /// before the server was asked.
+    pub(super) fn pending_of(&self, held: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
+        let wanted = self.lock();
+        let is_pending = |uri: &&Arc<str>| {
+            let state = wanted.get(*uri).map(|one| &one.state);
+            matches!(state, Some(SubscriptionState::Pending))
+        };
+        held.iter().filter(is_pending).cloned().collect()
+    }
+
     /// Marks all as pending: a new connection or session has no subscriptions.
     pub(super) fn reset(&self) {
         for one in self.lock().values_mut() {
@@ -201,6 +212,17 @@ impl Subscriptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_dropped_and_added_again_at_once_waits_for_no_answer() {
+        let all = Arc::new(Subscriptions::default());
+        drop(all.add("a"));
+        let (_a, _b) = (all.add("a"), all.add("b"));
+        let held = BTreeSet::from(["a".into(), "c".into()]);
+        assert_eq!(all.pending_of(&held), ["a".into()]);
+        assert!(!all.activate("a"));
+        assert!(all.pending_of(&held).is_empty());
+    }
 
     #[tokio::test]
     async fn a_resource_is_wanted_until_the_last_one_leaves() {

@@ -45,6 +45,9 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
         if !may_offer(Topic::Resources, upstream, shared) {
             return reject_all(subscriptions).await;
         }
+        for uri in subscriptions.pending_of(&held) {
+            activate(shared, Topic::Resources, upstream, &uri);
+        }
         let asks = pending_changes(&subscriptions.wanted(), &held);
         if asks.is_empty() {
             tokio::select! {

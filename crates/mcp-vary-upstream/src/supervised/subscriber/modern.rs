@@ -134,7 +134,14 @@ impl Streams<'_> {
             (self.opening, self.open) = (None, None);
             return self.previous.clear();
         }
-        if current == Some(&wanted) || self.opening.is_some() || self.retry_at > Instant::now() {
+        if current == Some(&wanted) {
+            let subscriptions = self.shared.subscriptions(self.topic);
+            for uri in subscriptions.pending_of(&wanted) {
+                activate(self.shared, self.topic, self.upstream, &uri);
+            }
+            return;
+        }
+        if self.opening.is_some() || self.retry_at > Instant::now() {
             return;
         }
         if self.previous.len() >= MAX_PREVIOUS {
