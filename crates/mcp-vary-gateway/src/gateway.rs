@@ -84,11 +84,14 @@ impl Gateway {
         let (base, limit) = (Arc::clone(setup.pool.base()), setup.config.start_wait);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
-            stopped
-                .run_until_cancelled(base.first_readings(limit))
-                .await;
+            let ready = async {
+                base.first_readings(limit).await;
+                if let Some(gateway) = gateway.upgrade() {
+                    gateway.offer_upstream_variants().await;
+                }
+            };
+            stopped.run_until_cancelled(ready).await;
             if let Some(gateway) = gateway.upgrade() {
-                gateway.offer_upstream_variants().await;
                 gateway.serve_now().await;
             }
         });

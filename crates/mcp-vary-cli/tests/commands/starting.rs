@@ -131,11 +131,15 @@ fn an_interrupted_start_says_who_was_ready() {
     let is_up = || run(&["status", &address]).stdout.contains("sky     up");
     assert!((0..200).any(|_| is_up()));
     crate::program::signal("INT", child.0.id());
-    let last = said.last().unwrap();
+    let last: Vec<_> = said.collect();
+    let (last, before) = last.split_last().unwrap();
     assert_eq!(
         last,
         "error: interrupted before `hang` was ready; ready: `sky`"
     );
+    // Nothing of the start outlives it.
+    let late = before.iter().find(|line| line.contains("still running"));
+    assert_eq!(late, None);
     assert_eq!(child.0.wait().unwrap().code(), Some(2));
 }
 
