@@ -158,9 +158,30 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
             // Clients have a `timeout` as well, in seconds or in milliseconds.
             let note = Diagnostic::new(entry.at, member.path, "is ignored in the file of a client");
             reader.notes.push(note.with_fix(TO_OURS));
+        } else if IMPORTED.contains(&&*entry.key) {
+            let note = Diagnostic::new(
+                entry.at,
+                member.path,
+                "is ignored here: it changes what the server has or gets",
+            );
+            reader.notes.push(note.with_fix(TO_IMPORT));
         }
     }
 }
+
+/// What other clients write about the tools and the environment of a server.
+const IMPORTED: [&str; 9] = [
+    "includeTools",
+    "excludeTools",
+    "enabledTools",
+    "disabledTools",
+    "enabled_tools",
+    "disabled_tools",
+    "allowedTools",
+    "envFile",
+    "env_file",
+];
+const TO_IMPORT: &str = "`vary config import FILE > vary.yaml` takes over what can be";
 
 /// The name of the server, with only the characters that names of tools can have.
 fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {

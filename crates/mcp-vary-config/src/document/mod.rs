@@ -262,7 +262,7 @@ mod tests {
             "x",
             "a: *b",
             &[
-                "1:4: while parsing node, found unknown anchor; write `&` and its name before what it stands for, above",
+                "1:4: while parsing node, found unknown anchor; put text that begins with `*` into quotes, as in \"*delete*\"",
             ],
         );
         refuses(

@@ -23,7 +23,10 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
                 let diagnostic = Diagnostic::new(place(*error.marker()), "", error.info());
                 Err(diagnostic.with_fix(match error.info() {
                     info if info.contains("unknown anchor") => {
-                        "write `&` and its name before what it stands for, above"
+                        "put text that begins with `*` into quotes, as in \"*delete*\""
+                    }
+                    info if info.contains("unexpected character") => {
+                        "put text that begins with a special character into quotes, as in \"@scope/name\""
                     }
                     info if info.contains("tabs disallowed") => "indent with spaces, not with tabs",
                     _ => "look at quotes, brackets, colons and indentation just before",
