@@ -39,6 +39,9 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         let shown = columns(&called.titles(), &answers, print::width());
         print::data(&(shown + &lint::report(&called.titles(), &answers)))
     };
+    if answers.iter().any(|called| called.answer.is_err()) {
+        front.summary.note_missing_servers();
+    }
     let closed = front.close(&mut stop).await;
     let tip = ended?;
     shown.and(closed)?;
@@ -72,6 +75,7 @@ async fn call_all(
             tip = match variant.and_then(|id| suggestion::for_variant(error, id)) {
                 Some(meant) => Some(meant),
                 // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
+                None if is_starting(error) => None,
                 None => suggestion::for_tool(front, &client, &called.tool, variant)
                     .await
                     .unwrap_or_default()
@@ -88,6 +92,11 @@ async fn call_all(
         answers.push(Linted { answer, findings });
     }
     Ok(tip)
+}
+
+/// Whether `error` says that the tool may come with a server that is starting.
+fn is_starting(error: &str) -> bool {
+    error.contains("is not known yet")
 }
 
 /// The call, and the clients that make it.

@@ -53,6 +53,14 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
             let review = seen.review.as_ref().map(Review::to_text);
             seen.to_text(print::width()) + &review.unwrap_or_default()
         })?;
+        let rows = seen
+            .variants
+            .iter()
+            .map(|face| face.listed.len())
+            .sum::<usize>();
+        if !args.client.json && !args.summary && rows > MANY_ROWS {
+            print::notice("tip: --summary prints the sums alone");
+        }
         Ok(seen.review.as_ref().is_some_and(Review::is_wrong))
     });
     let closed = front.close(&mut stop).await;
@@ -105,6 +113,9 @@ async fn inspect(
         status,
     })
 }
+
+/// The tools in all variants from which on the sums alone are suggested.
+const MANY_ROWS: usize = 200;
 
 /// One variant and its tools.
 #[derive(Debug)]

@@ -220,6 +220,7 @@ async fn on_http(
         _ => "vary".to_owned(),
     };
     let default = config.selection.default.clone();
+    let is_public = config.listener.public_url.is_some();
     let serving = Serving::begin(config, listener).await?;
     reloads.serves_at(serving.address());
     let gateway = Arc::clone(serving.gateway());
@@ -231,6 +232,9 @@ async fn on_http(
         introduction(&gateway, said),
         serving.url()
     ));
+    if is_public {
+        progress(&format!("listening on {}", serving.address()));
+    }
     log::servers_reported();
     progress(&format!(
         "for a client's configuration: {}",

@@ -37,6 +37,16 @@ impl ServerSummary {
         sanitize(&status_table(&self.servers))
     }
 
+    /// Prints which of several servers are not up, and why: nothing that was printed has their items.
+    pub(crate) fn note_missing_servers(&self) {
+        let is_missing = |server: &&ServerReport| !is_up(&server.state) && self.servers.len() > 1;
+        for server in self.servers.iter().filter(is_missing) {
+            if let Some(reason) = reason(server) {
+                print::notice(&sanitize(&format!("without `{}`: {reason}", server.name)));
+            }
+        }
+    }
+
     /// The handshake of a single server, or everything known about several.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         if let [server] = &self.servers[..] {

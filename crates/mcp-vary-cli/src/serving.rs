@@ -1,7 +1,7 @@
 //! A gateway that serves on a port.
 
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream as StdTcpStream, ToSocketAddrs as _};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -281,7 +281,12 @@ pub(crate) fn listen_problem(
 
 fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     Failure::command(match error.kind() {
-        io::ErrorKind::AddrInUse => format!("{address} is in use; choose another with {flag}"),
+        io::ErrorKind::AddrInUse if is_vary(address) => format!(
+            "{address} is in use by another Vary: use http://{address}/mcp, end that one, or choose another with {flag}"
+        ),
+        io::ErrorKind::AddrInUse => {
+            format!("{address} is in use by another program; choose another with {flag}")
+        }
         io::ErrorKind::InvalidInput => {
             format!(
                 "`{address}` is not an address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
@@ -294,6 +299,24 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     })
 }
 
+/// Whether a Vary listens on `address`: it says where its endpoint is.
+fn is_vary(address: &str) -> bool {
+    let ask = || {
+        let address = address.to_socket_addrs().ok()?.next()?;
+        let mut stream = StdTcpStream::connect_timeout(&address, PROBE).ok()?;
+        stream.set_read_timeout(Some(PROBE)).ok()?;
+        let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = Vec::new();
+        // What was read before an error is enough.
+        let _ = stream.take(4096).read_to_end(&mut answer);
+        Some(String::from_utf8_lossy(&answer).contains("the MCP endpoint is /mcp"))
+    };
+    ask().unwrap_or(false)
+}
+
+/// How long a program that has the address may take to answer.
+const PROBE: Duration = Duration::from_millis(500);
 /// How often a terminal shows for how long the start has waited.
 const TICK: Duration = Duration::from_secs(1);
 /// How long the start waits before it prints which servers it waits for, if no terminal shows that already.

@@ -190,6 +190,16 @@ fn looks_like_a_file(word: &str) -> bool {
     !word.contains(':') && extensions.iter().any(|it| lower.ends_with(it))
 }
 
+/// Whether `word` begins like the name of a host, such as `example.com/mcp`.
+fn looks_like_a_host(word: &str) -> bool {
+    let host = word.split('/').next().unwrap_or_default();
+    let is_label = |label: &str| {
+        let is_of_label = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        !label.is_empty() && label.chars().all(is_of_label)
+    };
+    word.contains('/') && host.contains('.') && host.split('.').all(is_label)
+}
+
 /// Why `word` cannot be used, and what to write instead.
 fn not_a_target(word: &str, usage: &str) -> String {
     if word.contains(':') {
@@ -198,6 +208,10 @@ fn not_a_target(word: &str, usage: &str) -> String {
     }
     let is_program = !word.chars().any(char::is_whitespace);
     let tip = match is_program {
+        true if looks_like_a_host(word) => format!(
+            "if it is an address, write `https://{}`; to start it as a server, write `{usage} -- {word}`",
+            shown(word)
+        ),
         true => format!("to start it as a server, write `{usage} -- {word}`"),
         false => {
             format!("to start a server by its command, write `{usage} -- COMMAND`, without quotes")

@@ -32,6 +32,7 @@ pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure>
             false => list.to_text(&args),
         })
     });
+    front.summary.note_missing_servers();
     let closed = front.close(&mut stop).await;
     shown.and(closed).map(|()| Verdict::Fine)
 }

@@ -356,7 +356,8 @@ pub(super) fn is_transient(status: StatusCode) -> bool {
 /// What to do about a program that does not exist.
 fn missing_program_advice(program: &str) -> &'static str {
     let program = program.trim();
-    let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(|it| it == ":\\");
+    let is_drive = |start: &str| matches!(start, ":\\" | ":/");
+    let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(is_drive);
     match program.contains(char::is_whitespace) {
         true if is_absolute && !program.contains(" -") => {
             "there is no file with this path; check it, or write only the name of the program if it is on `PATH`"

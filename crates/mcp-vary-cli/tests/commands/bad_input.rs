@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::program::{VARY, file, run};
+use crate::program::{Server, VARY, file, run};
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
@@ -90,9 +90,16 @@ fn an_option_that_does_not_exist_is_followed_by_what_to_write() {
 fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let why = format!("{address} is in use; choose another with --listen");
+    let why = format!("{address} is in use by another program; choose another with --listen");
     run(&["serve", "--listen", &address, "--", "no-such-program"]).refuses(&[&why]);
     run(&["demo", "--listen", &address]).refuses(&[&why]);
+    let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let url = server.url();
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let why = format!(
+        "{address} is in use by another Vary: use {url}, end that one, or choose another with --listen"
+    );
+    run(&["serve", "--listen", address, "--", VARY, "weather"]).refuses(&[&why]);
 }
 
 #[test]

@@ -208,6 +208,11 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
         "`my-server` is not a URL or a file; to start it as a server, write `vary inspect -- my-server`",
     );
     says(
+        &["tools", "example.com/mcp"],
+        "`example.com/mcp` is not a URL or a file; if it is an address, write `https://example.com/mcp`; to start it as a \
+         server, write `vary tools -- example.com/mcp`",
+    );
+    says(
         &["check", "npx -y foo"],
         "`npx -y foo` is not a URL or a file; to start a server by its command, write `vary check -- COMMAND`, without \
          quotes",
