@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use http::Uri;
 use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
@@ -20,13 +21,20 @@ type Sockets = Client<Connector, Full<Bytes>>;
 pub(super) struct Pool {
     sockets: ArcSwap<Sockets>,
     connector: Connector,
+    /// How long an idle socket stays.
+    idle: Duration,
 }
 
 impl Pool {
-    pub(super) fn new(connector: Connector) -> Self {
+    pub(super) fn new(connector: Connector, url: &Uri) -> Self {
+        let idle = match url.scheme_str() {
+            Some("https") => IDLE_BEHIND_PROXY,
+            _ => IDLE,
+        };
         Self {
-            sockets: ArcSwap::from_pointee(sockets(&connector)),
+            sockets: ArcSwap::from_pointee(sockets(&connector, idle)),
             connector,
+            idle,
         }
     }
 
@@ -37,15 +45,20 @@ impl Pool {
     /// Drops all idle sockets: the server was lost on one of them, and the others may turn out to be dead only later.
     /// Running requests keep their sockets.
     pub(super) fn renew(&self) {
-        self.sockets.store(Arc::new(sockets(&self.connector)));
+        let sockets = sockets(&self.connector, self.idle);
+        self.sockets.store(Arc::new(sockets));
     }
 }
 
-fn sockets(connector: &Connector) -> Sockets {
+fn sockets(connector: &Connector, idle: Duration) -> Sockets {
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
+        .pool_idle_timeout(idle)
         .build(connector.clone())
 }
 
-const IDLE: Duration = Duration::from_secs(60);
+/// Shorter than the 5 seconds after which Node and uvicorn close an idle socket: a request that is sent in that moment
+/// has no answer, and calls are not repeated.
+const IDLE: Duration = Duration::from_secs(4);
+/// As [`IDLE`]: proxies that have a certificate keep sockets for a minute.
+const IDLE_BEHIND_PROXY: Duration = Duration::from_secs(50);
