@@ -169,8 +169,8 @@ pub enum UpstreamError {
         server: Arc<str>,
         /// Why it was closed.
         reason: Arc<str>,
-        /// The last lines of its standard error; empty if there are none.
-        stderr_tail: Arc<str>,
+        /// What its process wrote last, to be read after the reason; empty if nothing.
+        output: Arc<str>,
     },
     /// The endpoint cannot be reached.
     #[error("server `{server}` cannot be reached")]
@@ -325,6 +325,9 @@ pub(super) const fn means_other_era(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
 }
 
+/// Before the lines of standard error in what a process wrote last.
+pub(super) const STDERR_LINES: &str = "last stderr lines: ";
+
 /// The code of a server's error.
 pub(super) fn error_code(error: &Members<'_>) -> Option<i64> {
     error.get("code")?.parse().ok()
@@ -415,7 +418,7 @@ impl UpstreamError {
         Self::Closed {
             server: Arc::clone(server),
             reason: "was closed by the gateway".into(),
-            stderr_tail: Arc::default(),
+            output: Arc::default(),
         }
     }
 
@@ -423,9 +426,7 @@ impl UpstreamError {
     #[must_use]
     pub fn details(&self) -> String {
         match self {
-            Self::Closed { stderr_tail, .. } if !stderr_tail.is_empty() => {
-                format!("{self}; last stderr lines: {stderr_tail}")
-            }
+            Self::Closed { output, .. } if !output.is_empty() => format!("{self}; {output}"),
             Self::Unreachable { reason, .. }
             | Self::Unanswered { reason, .. }
             | Self::BrokeOff { reason, .. } => format!("{self}: {reason}"),

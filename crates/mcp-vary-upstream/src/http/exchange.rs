@@ -324,7 +324,12 @@ impl Exchange {
         }
         if !self.is_answered() {
             let said = self.connection.secrets.excerpt(body, 200);
-            let what = format!("its reply is not an answer: {why}; it sent `{said}`");
+            let what = match is_web_page(body) {
+                true => format!(
+                    "its reply is a web page; check the path of its address, which often ends with `/mcp`; it sent `{said}`"
+                ),
+                false => format!("its reply is not an answer: {why}; it sent `{said}`"),
+            };
             return Err(self.connection.misbehaved(what));
         }
         self.state = State::Finished;
@@ -494,4 +499,14 @@ fn is_session_expired(error: &str) -> bool {
     let members = Members::parse(error).unwrap_or_default();
     let message = members.get_str("message").unwrap_or_default();
     error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
+}
+
+/// Whether a body is HTML: the address is that of a web page.
+fn is_web_page(body: &[u8]) -> bool {
+    let start = body.trim_ascii_start();
+    let starts_with = |word: &[u8]| {
+        let start = start.get(..word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    starts_with(b"<!doctype html") || starts_with(b"<html")
 }

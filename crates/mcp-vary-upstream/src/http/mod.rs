@@ -307,7 +307,15 @@ impl Connection {
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> UpstreamError {
         let mut reason = format!("{}: {}", endpoint(&self.uri), root_cause(error));
         if let Some(proxy) = &self.proxy {
-            reason = format!("through the proxy {proxy}: {reason}");
+            // The library's words for a status other than 200 and 407.
+            let reason_of_proxy = match reason.ends_with("tunnel error: unsuccessful") {
+                true => format!(
+                    "the proxy does not connect to {}; name the host in `NO_PROXY` if no proxy is needed for it",
+                    endpoint(&self.uri)
+                ),
+                false => reason,
+            };
+            reason = format!("through the proxy {proxy}: {reason_of_proxy}");
         }
         if let Some(advice) = tls::advice(error) {
             reason = format!("{reason}; {advice}");
@@ -346,13 +354,19 @@ fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
     headers
 }
 
-/// The part of `url` that an operator recognises it by. Other paths than the usual ones may contain keys.
+/// The part of `url` that an operator recognises it by.
 fn endpoint(url: &Uri) -> String {
-    let path = match url.path() {
-        path @ ("/" | "/mcp" | "/mcp/" | "/sse") => path,
-        _ => "/...",
-    };
-    origin(url) + path
+    origin(url) + &shown_path(url.path())
+}
+
+/// The path with `...` for the segments that may be keys, which are all but the usual ones.
+fn shown_path(path: &str) -> String {
+    let segments = path.split('/').map(|segment| match segment {
+        "" | "api" | "http" | "mcp" | "messages" | "public" | "rpc" | "server" | "servers"
+        | "sse" | "stream" | "v1" | "v2" | "v3" => segment,
+        _ => "...",
+    });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 /// Why a connection failed, without the errors around the cause and the number of the system's error.

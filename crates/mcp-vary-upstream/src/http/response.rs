@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::body::{BodyError, Collect, drain};
 use super::session::Session;
-use super::{Connection, endpoint, root_cause};
+use super::{Connection, endpoint, root_cause, shown_path};
 use crate::config::origin;
 use crate::error::UpstreamError;
 use crate::message::{Event, cancel_params};
@@ -215,6 +215,10 @@ impl Connection {
     fn credentials_advice(&self) -> String {
         let sent = self.configured_headers.keys().filter(|name| *name != VIA);
         let sent: Vec<String> = sent.map(|name| format!("`{name}`")).collect();
+        let mut headers = self.configured_headers.iter();
+        if let Some((name, _)) = headers.find(|(_, value)| has_no_credentials(value)) {
+            return format!("; its header `{name}` has no token: is the variable empty?");
+        }
         let what = match (&sent[..], self.wants_login.load(Ordering::Relaxed)) {
             ([], false) => {
                 "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` \
@@ -264,6 +268,12 @@ impl Connection {
     }
 }
 
+/// Whether nothing follows the scheme in the value of a header.
+fn has_no_credentials(value: &HeaderValue) -> bool {
+    let value = value.as_bytes().trim_ascii().to_ascii_lowercase();
+    matches!(&*value, b"" | b"bearer" | b"basic" | b"token")
+}
+
 /// What to do about a server that wants a login.
 const NO_LOGIN: &str = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
      `npx -y mcp-remote URL` as its `command` log in";
@@ -272,7 +282,7 @@ const NO_LOGIN: &str = "Vary cannot log in yet: write a token of this server int
 const CHECK_TOKEN: &str =
     "check that the token is complete, has not expired, and is for this server";
 
-/// The origin of `location`, relative to `here`; its path may contain a key.
+/// The address `location`, relative to `here`.
 fn describe_location(location: &str, here: &Uri) -> String {
     let Ok(there) = location.parse::<Uri>() else {
         let where_to = if location.is_empty() {
@@ -283,7 +293,7 @@ fn describe_location(location: &str, here: &Uri) -> String {
         return where_to.to_owned();
     };
     if there.host().is_some() && origin(&there) != origin(here) {
-        return format!("`{}`", origin(&there));
+        return format!("`{}`", endpoint(&there));
     }
     let (old, new) = (here.path(), there.path());
     if new.strip_suffix('/') == Some(old) {
@@ -291,7 +301,7 @@ fn describe_location(location: &str, here: &Uri) -> String {
     } else if old.strip_suffix('/') == Some(new) {
         "its own path without the `/` at the end".to_owned()
     } else {
-        "another path of its own".to_owned()
+        format!("`{}`, another path of its own", shown_path(new))
     }
 }
 

@@ -91,7 +91,10 @@ async fn with_deadline<T>(
         Err(_elapsed) => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
             limit: shared.limits.handshake,
-            observed: shared.output_summary(),
+            observed: match shared.output_summary() {
+                nothing if nothing.is_empty() => "it wrote nothing".to_owned(),
+                output => output,
+            },
         }),
     }
 }
@@ -247,7 +250,7 @@ fn start(
         let closed = UpstreamError::Closed {
             server,
             reason: "its standard streams are not there".into(),
-            stderr_tail: Arc::default(),
+            output: Arc::default(),
         };
         return Err(closed.into());
     };

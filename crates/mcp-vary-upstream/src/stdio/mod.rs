@@ -23,7 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::oversize::LostMessage;
 use self::tasks::StderrTail;
 use super::config::Limits;
-use super::error::{UpstreamError, without_server};
+use super::error::{STDERR_LINES, UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
     Answer, Event, LOG_MESSAGE, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
@@ -246,7 +246,7 @@ impl Shared {
         closed.unwrap_or_else(|| UpstreamError::Closed {
             server: Arc::clone(&self.server),
             reason: "closed its input".into(),
-            stderr_tail: Arc::default(),
+            output: Arc::default(),
         })
     }
 
@@ -398,16 +398,16 @@ impl Shared {
         }
     }
 
-    /// The output of the process that is not a message, for an error.
+    /// The output of the process that is not a message, for an error; empty if there is none.
     fn output_summary(&self) -> String {
         let stray = self.last_skipped_line.lock().clone();
         let words = self.stderr_tail.text();
         match (stray.as_str(), words.as_str()) {
-            ("", "") => "it wrote nothing".to_owned(),
-            ("", words) => format!("last stderr lines: {words}"),
+            ("", "") => String::new(),
+            ("", words) => format!("{STDERR_LINES}{words}"),
             (stray, "") => format!("it wrote `{stray}`, which is not a message"),
             (stray, words) => {
-                format!("it wrote `{stray}`, which is not a message; last stderr lines: {words}")
+                format!("it wrote `{stray}`, which is not a message; {STDERR_LINES}{words}")
             }
         }
     }

@@ -148,9 +148,24 @@ fn cannot_start(
         },
         _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound { server, program },
         _ => ConnectError::Start {
+            reason: io_error::describe(error) + start_advice(&program, cwd, error),
             server,
             program,
-            reason: io_error::describe(error),
         },
+    }
+}
+
+/// What to do about a program that is there but cannot be started.
+fn start_advice(program: &str, cwd: Option<&Path>, error: &io::Error) -> &'static str {
+    let path = cwd.unwrap_or(Path::new("")).join(program);
+    match error.kind() {
+        io::ErrorKind::PermissionDenied if path.is_dir() => {
+            "; it is a directory: name the program in it"
+        }
+        io::ErrorKind::PermissionDenied if path.is_file() => {
+            "; it is not executable: run `chmod +x` on it, or write the program that runs it as `command`, as in \
+             `command: python3` and `args: [server.py]`"
+        }
+        _ => "",
     }
 }

@@ -67,13 +67,15 @@ impl StderrTail {
         lines.push_back(line);
     }
 
+    /// The last lines, and the first one before them that names an error: stack traces follow it.
     pub(super) fn text(&self) -> String {
         let lines = self.0.lock();
-        lines
-            .iter()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(" | ")
+        let older = lines.len().saturating_sub(STDERR_SHOWN_LINES);
+        let is_error = |line: &&String| line.to_ascii_lowercase().contains("error");
+        let error = lines.iter().take(older).find(is_error);
+        let error = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
+        let shown = error.chain(lines.iter().skip(older).map(String::as_str));
+        shown.collect::<Vec<_>>().join(" | ")
     }
 }
 
@@ -224,11 +226,10 @@ impl ProcessSupervisor {
 
     fn close(&self, how: &str) {
         let server = &self.shared.server;
-        let stderr_tail = self.shared.stderr_tail.text();
         let closed = UpstreamError::Closed {
             server: Arc::clone(server),
             reason: how.into(),
-            stderr_tail: stderr_tail.as_str().into(),
+            output: self.shared.output_summary().into(),
         };
         let closed = self.shared.liveness.end(closed);
         let how = closed.details();
@@ -250,7 +251,9 @@ async fn drain(reader: &mut JoinHandle<()>) {
 
 /// The target of log events that repeat what a server wrote to its standard error.
 const STDERR: &str = "mcp_vary_upstream::stderr";
-const STDERR_TAIL_LINES: usize = 5;
+const STDERR_TAIL_LINES: usize = 40;
+/// The lines of them that an error repeats.
+const STDERR_SHOWN_LINES: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;
 /// Lines of a second that are logged; a traceback has fewer.

@@ -170,6 +170,6 @@ fn hung_error(upstream: &UpstreamConnection, limit: Duration) -> UpstreamError {
     UpstreamError::Closed {
         server: upstream.name().into(),
         reason: format!("hung: it sent nothing for {limit:?} after a health check").into(),
-        stderr_tail: std::sync::Arc::default(),
+        output: std::sync::Arc::default(),
     }
 }

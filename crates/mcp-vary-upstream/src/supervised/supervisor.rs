@@ -18,7 +18,7 @@ use super::topic::Topic;
 use crate::chain::LOOP_REFUSAL;
 use crate::config::Target;
 use crate::connection::{Transport, UpstreamConnection};
-use crate::error::{ConnectError, UpstreamError, without_server};
+use crate::error::{ConnectError, STDERR_LINES, UpstreamError, without_server};
 use crate::handshake::Opening;
 use crate::message::Event;
 use crate::supervised::health::{self, Health};
@@ -220,12 +220,13 @@ impl Supervisor {
 /// Whether the server refused because requests would loop back to this gateway.
 fn is_loop(error: &ConnectError) -> bool {
     match error {
-        ConnectError::Failed(UpstreamError::Closed { stderr_tail, .. }) => {
+        ConnectError::Failed(UpstreamError::Closed { output, .. }) => {
             let is_refusal = |line: &str| {
                 line.starts_with(LOOP_REFUSAL)
                     || line.starts_with("error: ") && line.contains(LOOP_MESSAGE)
             };
-            stderr_tail.split(" | ").any(is_refusal)
+            let lines = output.split_once(STDERR_LINES);
+            lines.is_some_and(|(_, lines)| lines.split(" | ").any(is_refusal))
         }
         ConnectError::Failed(UpstreamError::Status { status, .. }) => {
             *status == StatusCode::LOOP_DETECTED

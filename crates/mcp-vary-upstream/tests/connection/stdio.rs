@@ -228,6 +228,48 @@ async fn a_command_that_cannot_start_says_which_and_why() {
 }
 
 #[tokio::test]
+async fn what_a_program_wrote_before_it_ended_is_shown_from_its_first_error() {
+    let dies = async |script: &str| {
+        let script = ["-c", script].map(str::to_owned);
+        let error = fails(UpstreamConfig::new("tools", Target::command("sh", script))).await;
+        error.to_string()
+    };
+    let trace = "for line in start 'Error: no module x' a b c d e; do echo $line >&2; done; exit 1";
+    assert_eq!(
+        dies(trace).await,
+        "server `tools` ended (exit status: 1); last stderr lines: Error: no module x | ... | a | b | c | d | e"
+    );
+    assert_eq!(
+        dies("echo hello").await,
+        "server `tools` ended (exit status: 0); it wrote `hello`, which is not a message"
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_may_not_be_run_says_what_to_do() {
+    let directory = std::env::temp_dir().join(format!("vary-no-program-{}", std::process::id()));
+    let script = directory.join("server.sh");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(&script, "exit 0").unwrap();
+    for (path, advice) in [
+        (
+            &script,
+            "; it is not executable: run `chmod +x` on it, or write the program that runs it as `command`, as in \
+             `command: python3` and `args: [server.py]`",
+        ),
+        (&directory, "; it is a directory: name the program in it"),
+    ] {
+        let program = path.to_str().unwrap();
+        let error = fails(UpstreamConfig::new("tools", Target::command(program, []))).await;
+        let expected = format!(
+            "server `tools`: the program `{program}` cannot be started: permission denied{advice}"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[tokio::test]
 async fn a_thousand_notifications_keep_their_order() {
     let upstream = peer("legacy").await;
     let params =

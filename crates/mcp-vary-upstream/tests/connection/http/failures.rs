@@ -33,6 +33,11 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
     )
     .await;
     fails(
+        |_| Reply::new(200, "text/html", "\n<!DOCTYPE html><title>Hi"),
+        &["its reply is a web page; check the path of its address, which often ends with `/mcp`; it sent `<!DOCTYPE html><title>Hi`"],
+    )
+    .await;
+    fails(
         |_| Reply::new(200, "application/json", "{\"id\":"),
         &["not an answer", "not JSON"],
     )
@@ -104,7 +109,7 @@ async fn redirects_are_named_and_not_followed() {
             Reply::new(307, "text/plain", "")
                 .with_header("location", "https://u:p@example.org/mcp?key=secret")
         },
-        &["307", "`https://example.org`", "not followed"],
+        &["307", "`https://example.org/mcp`;", "not followed"],
     )
     .await;
     fails(
@@ -113,8 +118,8 @@ async fn redirects_are_named_and_not_followed() {
     )
     .await;
     fails(
-        |_| Reply::new(308, "text/plain", "").with_header("location", "/secret"),
-        &["308", "another path of its own;"],
+        |_| Reply::new(308, "text/plain", "").with_header("location", "/api/secret/mcp"),
+        &["308", "`/api/.../mcp`, another path of its own;"],
     )
     .await;
     fails(
