@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::mock_server::{self, MockServer};
 use crate::observation::{End, Observation, Record, Scenario};
 use crate::options::Options;
-use crate::process::{Group, read_stderr};
+use crate::process::{Group, last_lines, read_stderr};
 use crate::registry;
 use crate::report::{Finding, Outcome, Report};
 use crate::run::RunError;
@@ -310,9 +310,7 @@ impl RunningClient {
     }
 
     fn stderr(&self) -> String {
-        let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        lines.join("\n")
+        last_lines(&self.stderr)
     }
 }
 

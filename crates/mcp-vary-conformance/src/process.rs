@@ -27,7 +27,9 @@ const LINE: usize = 4 << 20;
 const LINES: usize = 10_000;
 
 /// The last lines of standard error that are kept, and the most characters of one.
-const STDERR_LINES: usize = 12;
+const STDERR_LINES: usize = 40;
+/// The lines of them that a message repeats.
+const SHOWN_LINES: usize = 5;
 const STDERR_CHARACTERS: usize = 400;
 
 /// How long a process may take to end after its input is closed, and again after `SIGTERM`.
@@ -212,9 +214,7 @@ impl Process {
 
     /// The last lines of its standard error.
     pub(crate) fn stderr(&self) -> String {
-        let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        lines.join("\n")
+        last_lines(&self.stderr)
     }
 
     /// Ends the process as the specification has it (2025-11-25, Lifecycle, Shutdown): closes its input, waits, sends
@@ -345,6 +345,17 @@ async fn write(input: &mut ChildStdin, message: &str) -> io::Result<()> {
     input.flush().await
 }
 
+/// The last lines of standard error, and the first one before them that names an error: stack traces follow it.
+pub(crate) fn last_lines(lines: &Mutex<VecDeque<String>>) -> String {
+    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    let older = lines.len().saturating_sub(SHOWN_LINES);
+    let is_error = |line: &&String| line.to_ascii_lowercase().contains("error");
+    let error = lines.iter().take(older).find(is_error);
+    let error = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
+    let shown = error.chain(lines.iter().skip(older).map(String::as_str));
+    shown.collect::<Vec<_>>().join(" | ")
+}
+
 /// Keeps the last lines of standard error.
 pub(crate) async fn read_stderr(stderr: ChildStderr, lines: Arc<Mutex<VecDeque<String>>>) {
     let mut reader = BufReader::new(stderr);
@@ -355,7 +366,10 @@ pub(crate) async fn read_stderr(stderr: ChildStderr, lines: Arc<Mutex<VecDeque<S
             Err(error) if error.kind() == ErrorKind::InvalidData => continue,
             Ok(None) | Err(_) => return,
         };
-        let line = cut(String::from_utf8_lossy(&line).trim_end(), STDERR_CHARACTERS);
+        let line = cut(String::from_utf8_lossy(&line).trim(), STDERR_CHARACTERS);
+        if line.is_empty() {
+            continue;
+        }
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == STDERR_LINES {
             lines.pop_front();

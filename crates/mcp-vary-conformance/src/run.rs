@@ -82,14 +82,26 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     }
     transport.finish().await;
     if report.findings().is_empty() && report.skipped_eras().len() == options.eras().len() {
-        let reasons = report.skipped_eras().iter();
-        let reasons: Vec<String> = reasons
-            .map(|(era, reason)| format!("{era}: {reason}"))
-            .collect();
-        return Err(RunError::NoEra(reasons.join("; ")));
+        return Err(RunError::NoEra(both_reasons(report.skipped_eras())));
     }
     Ok(report)
 }
+
+/// Why no era can be checked: once, if it is the same for all.
+fn both_reasons(eras: &[(Era, String)]) -> String {
+    let cause = |reason: &str| reason.split(STDERR).next().map(str::to_owned);
+    let mut causes: Vec<_> = eras.iter().map(|(_, reason)| cause(reason)).collect();
+    causes.dedup();
+    let reasons = eras.iter().map(|(era, reason)| match causes.len() {
+        1 => reason.clone(),
+        _ => format!("{era}: {reason}"),
+    });
+    let reasons: Vec<String> = reasons.take(causes.len()).collect();
+    reasons.join("; ")
+}
+
+/// Between a reason and the end of standard error.
+const STDERR: &str = "; its standard error ends with: ";
 
 async fn survey(
     transport: &Transport,
@@ -109,7 +121,7 @@ async fn survey(
     };
     match stderr.is_empty() {
         true => Err(reason),
-        false => Err(format!("{reason}; its standard error ends with: {stderr}")),
+        false => Err(format!("{reason}{STDERR}{stderr}")),
     }
 }
 

@@ -259,14 +259,8 @@ async fn a_server_that_answers_nothing_ends_the_run_in_time() {
     let RunError::NoEra(reasons) = run(&target, &options).await.unwrap_err() else {
         panic!("another error");
     };
-    assert!(
-        reasons.contains("2025-11-25: no response within"),
-        "{reasons}"
-    );
-    assert!(
-        reasons.contains("2026-07-28: no response within"),
-        "{reasons}"
-    );
+    // In both eras, said once.
+    assert_eq!(reasons, "no response within 0.05 s");
     assert!(started.elapsed() < Duration::from_secs(5));
 }
 
