@@ -10,15 +10,16 @@ use std::sync::Arc;
 use mcp_vary_access::{AccessPolicy, AccessRule, MAX_RULES};
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::access::AccessSettings;
+use mcp_vary_view::Pattern;
 use serde_json::json;
 
 use self::pattern::Placed;
 use self::rule::{EXAMPLE, PartialRule, SETTINGS};
 use super::clients::Named;
-use super::reader::{Located, Reader, meant_or_known, unusable};
+use super::reader::{Located, Reader, did_you_mean, meant_or_known, unusable};
 use super::schema_builder::SchemaBuilder;
 use super::server::Servers;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::Value;
 
 /// `access` while the file is read.
@@ -73,7 +74,44 @@ pub(super) fn read(
     }
 }
 
+/// The names in `allow` and `deny`, with their places in the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AccessNames(Vec<(Position, String, Pattern)>);
+
+impl AccessNames {
+    /// A note for each pattern that fits none of `names`. What servers list as a template has other names as well, so
+    /// patterns for URIs are left out.
+    pub(super) fn unmatched(&self, names: &[&str]) -> Vec<Diagnostic> {
+        let is_unmatched = |(_, _, pattern): &&(_, _, Pattern)| {
+            !pattern.as_str().contains("://") && !names.iter().any(|name| pattern.matches(name))
+        };
+        let unmatched = self.0.iter().filter(is_unmatched);
+        let notes = unmatched.map(|(at, path, pattern)| {
+            let written = pattern.as_str();
+            let note = Diagnostic::new(
+                *at,
+                path.as_str(),
+                format!("matches nothing now: `{written}`"),
+            );
+            match nearest(written, names) {
+                Some(meant) => note.with_fix(did_you_mean(meant)),
+                None => note,
+            }
+        });
+        notes.collect()
+    }
+}
+
 impl PartialAccess {
+    /// The names in all patterns.
+    pub(super) fn names(&self) -> AccessNames {
+        let named = self.patterns.iter().filter_map(|it| {
+            let name = it.name.clone()?;
+            Some((it.at, it.path.clone(), name))
+        });
+        AccessNames(named.collect())
+    }
+
     /// Checks the rules against the rest of the file, whose top is `root`. `None` without rules, or after a mistake.
     pub(super) fn finish(
         self,

@@ -13,6 +13,7 @@ use std::time::Duration;
 use mcp_vary::variant::Date;
 
 use self::settings::{PartialFile, SETTINGS};
+use super::access::AccessNames;
 use super::log::LogSettings;
 use super::ranking::{self};
 use super::reader::{Located, Reader};
@@ -83,9 +84,16 @@ pub struct File {
     /// The positions of the settings of variants.
     pub places: VariantSpans,
     declares_variants: bool,
+    access_names: AccessNames,
 }
 
 impl File {
+    /// A note for each name in `access` that fits none of `names`, the names and URIs of what the servers offer.
+    #[must_use]
+    pub fn unmatched_access(&self, names: &[&str]) -> Vec<Diagnostic> {
+        self.access_names.unmatched(names)
+    }
+
     /// Whether the file declares variants.
     #[must_use]
     pub const fn declares_variants(&self) -> bool {
@@ -264,6 +272,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     require::check(reader, &draft.required, switches);
     experiments::check(reader, &field, &draft.config.experiments);
     let access = std::mem::take(&mut draft.access);
+    let access_names = access.names();
     draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
     let access = draft.config.access.as_ref();
     let mut names = access.map_or_else(BTreeSet::new, |access| access.policy.claim_names());
@@ -283,7 +292,10 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     draft.config.rates = rates.finish(reader, &field, has_authentication);
     let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
     draft.servers.check_claims(reader, has_principals);
-    Some(draft.finish())
+    Some(File {
+        access_names,
+        ..draft.finish()
+    })
 }
 
 /// The schema of a file.

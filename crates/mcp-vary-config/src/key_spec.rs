@@ -98,13 +98,38 @@ impl Reader<'_> {
             .map(|(_, meant)| *meant)
             .filter(|meant| keys.contains(meant));
         let fix = match meant.or_else(|| nearest(&entry.key, &keys)) {
+            _ if let Some(place) = place(member, &keys) => place,
             Some(meant) => did_you_mean(meant),
+            None if keys.len() > MAX_LISTED_KEYS => {
+                format!("`vary config schema` describes the {} keys", keys.len())
+            }
             None => format!("there are {}", quoted(&keys)),
         };
         let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
         self.diagnostics.push(diagnostic.with_fix(fix));
     }
 }
+
+/// Where an unknown key belongs, beside which `keys` are known.
+fn place(member: &Located<'_>, keys: &[&str]) -> Option<String> {
+    let key = member.path.rsplit('.').next().unwrap_or_default();
+    if matches!(key, "include" | "exclude") && keys.contains(&"tools") {
+        return Some(format!("write `tools: {{{key}: [...]}}`"));
+    }
+    let inner = member.keys();
+    let has = |any: &[&str]| any.iter().any(|key| inner.contains(key));
+    match () {
+        () if !keys.contains(&"variants") => None,
+        () if has(&["command", "url"]) => Some("a server stands under `servers`".to_owned()),
+        () if has(&["tools", "from", "hints", "descriptions", "schemas"]) => {
+            Some("a variant stands under `variants`".to_owned())
+        }
+        () => None,
+    }
+}
+
+/// Of more keys than these, a message names none.
+const MAX_LISTED_KEYS: usize = 30;
 
 impl SchemaBuilder {
     /// A table of settings, plus the extra keys that every table may have.

@@ -22,9 +22,12 @@ pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
         let diagnostic = Diagnostic::new(entry.at, entry.key.as_str(), "is not a known key");
         return Some(diagnostic.with_fix("did you mean `mcpServers`?"));
     }
-    let entry = all
-        .iter()
-        .find(|entry| matches!(entry.key.as_str(), "mcp_servers" | "mcp"))?;
+    let entry = all.iter().find(|entry| {
+        matches!(
+            entry.key.as_str(),
+            "mcp_servers" | "mcp" | "context_servers"
+        )
+    })?;
     let inner = entries(&entry.node);
     let nested = inner.iter().find(|entry| entry.key == "servers");
     let servers = nested.map_or(inner, |nested| entries(&nested.node));
@@ -37,6 +40,7 @@ pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
     };
     let program = match entry.key.as_str() {
         "mcp_servers" => "Codex",
+        "context_servers" => "Zed",
         _ if servers.iter().any(is_opencode) => "opencode",
         _ if nested.is_some() => "VS Code",
         _ => return None,

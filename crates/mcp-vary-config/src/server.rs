@@ -75,6 +75,17 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
         let fix = format!("it has {}", quoted(&names));
         return reader.report(field, format!("has no server `{only}`"), &fix);
     }
+    let is_setting = |entry: &Entry| {
+        matches!(entry.key.as_str(), "command" | "url")
+            && matches!(entry.node.value, document::Value::Text(_))
+    };
+    let mut empty = entries
+        .iter()
+        .filter(|entry| matches!(entry.node.value, document::Value::Null));
+    if let (true, Some(empty)) = (entries.iter().any(is_setting), empty.next()) {
+        let fix = "indent its settings by two spaces more than its name";
+        return reader.report(&field.member(empty), "is empty", fix);
+    }
     let mut taken = BTreeSet::new();
     for entry in entries {
         if reader.only.is_empty() || reader.only.contains(&entry.key) {

@@ -127,6 +127,10 @@ fn what_cannot_be_imported_says_why() {
          format with `--format`",
     );
     refuses(
+        ImportSource::new("a.json", r#"{"mcpservers": {"a": {"command": "x"}}}"#),
+        "a.json:1:2: `mcpservers` is not a known key; did you mean `mcpServers`?",
+    );
+    refuses(
         ImportSource::new("vary.yaml", "naming: always\nservers: {a: {command: x}}"),
         "vary.yaml:1:1: is a configuration of Vary already: it has `naming`; use it as it is: `vary serve FILE`",
     );
@@ -148,6 +152,22 @@ fn what_cannot_be_imported_says_why() {
         ImportSource::new("a.json", r#"{"mcpServers": {}}"#).with_format(Format::Codex),
         "a.json:1:1: has no `mcp_servers`, in which the format codex has its servers; choose another with `--format`, \
          or leave it out",
+    );
+}
+
+#[test]
+fn the_servers_of_zed_are_imported() {
+    let zed = r#"{"theme": "One", "context_servers": {"a": {"source": "custom", "command": "x", "args": ["y"]}}}"#;
+    let imported = imports(&[("settings.json", zed)]);
+    assert!(
+        imported.contains("servers:\n  a:\n    command: x\n    args: [\"y\"]\n"),
+        "{imported}"
+    );
+    let refused = Source::new("settings.json", zed).read(&|_| None);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "settings.json:1:18: `context_servers` has servers as Zed writes them, which are read by an import only; write \
+         `vary config import settings.json > vary.yaml`, and use vary.yaml"
     );
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Placed {
     pub(super) path: String,
     pub(super) pattern: ItemPattern,
     pub(super) server: Option<Pattern>,
+    /// For the name; `None` if it is for all names.
+    pub(super) name: Option<Pattern>,
     /// Whether it applies to servers with `trust-annotations` only.
     pub(super) needs_trust: bool,
 }
@@ -68,7 +70,7 @@ fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option
     } else {
         draft.rule.name = Some(pattern(reader, item)?);
     }
-    let server = draft.rule.server.clone();
+    let (server, name) = (draft.rule.server.clone(), draft.rule.name.clone());
     let pattern = match draft.kinds.first() {
         Some(&"tools") => ItemPattern::tools(draft.rule),
         Some(&"prompts") => ItemPattern::prompts(draft.rule),
@@ -81,6 +83,7 @@ fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option
         needs_trust: allows && pattern.uses_annotations(),
         pattern,
         server,
+        name,
     })
 }
 

@@ -28,6 +28,9 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
                     info if info.contains("unexpected character") => {
                         "put text that begins with a special character into quotes, as in \"@scope/name\""
                     }
+                    info if info.contains("hexadecimal") || info.contains("escape character") => {
+                        "in double quotes, `\\` begins an escape: use single quotes, as in 'C:\\Users'"
+                    }
                     info if info.contains("tabs disallowed") => "indent with spaces, not with tabs",
                     _ => "look at quotes, brackets, colons and indentation just before",
                 }))

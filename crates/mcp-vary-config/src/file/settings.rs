@@ -11,7 +11,7 @@ use mcp_vary_gateway::settings::config::Config;
 
 use super::File;
 use super::listener::PartialListener;
-use crate::access::{self, PartialAccess};
+use crate::access::{self, AccessNames, PartialAccess};
 use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
 use crate::experiments;
@@ -100,6 +100,7 @@ impl PartialFile {
             notes: Vec::new(),
             places: self.variants.places,
             declares_variants,
+            access_names: AccessNames::default(),
             config,
         }
     }

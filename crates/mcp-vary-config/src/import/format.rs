@@ -7,10 +7,10 @@ use std::str::FromStr;
 use super::entry;
 use super::text::Inputs;
 use super::{Found, ImportSource, some};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{self, Entry, Value};
 use crate::file::is_setting;
-use crate::reader::Located;
+use crate::reader::{Located, did_you_mean};
 
 /// A format of files in which programs configure their MCP servers.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -44,7 +44,7 @@ impl Format {
     /// The paths of keys that lead to the servers, most likely first.
     const fn ways(self) -> &'static [&'static [&'static str]] {
         match self {
-            Self::McpServers => &[&["mcpServers"]],
+            Self::McpServers => &[&["mcpServers"], &["context_servers"]],
             Self::VsCode => &[&["servers"], &["mcp", "servers"]],
             Self::Codex => &[&["mcp_servers"]],
             Self::Opencode => &[&["mcp", "servers"], &["mcp"]],
@@ -129,7 +129,7 @@ fn language(file: &ImportSource<'_>) -> String {
 fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     let keys = root.keys();
     let has = |key: &str| keys.contains(&key);
-    if has("mcpServers") {
+    if has("mcpServers") || has("context_servers") {
         return Ok(Format::McpServers);
     }
     if has("mcp_servers") {
@@ -172,7 +172,13 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     Err(unknown(root))
 }
 
-fn unknown(root: &Located<'_>) -> Diagnostic {
+fn unknown<'t>(root: &Located<'t>) -> Diagnostic {
+    let meant =
+        |entry: &'t Entry| Some((entry, nearest(&entry.key, &["mcpServers", "mcp_servers"])?));
+    if let Some((entry, meant)) = entries(root).iter().find_map(meant) {
+        let diagnostic = Diagnostic::new(entry.at, entry.key.as_str(), "is not a known key");
+        return diagnostic.with_fix(did_you_mean(meant));
+    }
     let what =
         "no servers are found; they stand under `mcpServers`, `servers`, `mcp_servers` or `mcp`";
     Diagnostic::new(root.node.at, "", what).with_fix("name the format with `--format`")

@@ -24,7 +24,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         default: "",
         takes: ValueKind::Other(SchemaBuilder::program, |reader, field, draft| {
             draft.given.insert("command");
-            draft.program = reader.text(field);
+            draft.program = read_path(reader, field);
             if draft.program.as_deref() == Some("") {
                 reader.report(field, "is empty", "write the program to start");
             }
@@ -54,7 +54,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         default: "",
         takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.given.insert("cwd");
-            draft.cwd = reader.text(field).map(PathBuf::from);
+            draft.cwd = read_path(reader, field).map(PathBuf::from);
         }),
     },
     KeySpec {
@@ -109,7 +109,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         default: "",
         takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.given.insert("ca");
-            draft.ca = reader.text(field).map(PathBuf::from);
+            draft.ca = read_path(reader, field).map(PathBuf::from);
             if draft
                 .ca
                 .as_ref()
@@ -358,6 +358,19 @@ fn endpoint(text: &str) -> Option<Uri> {
         (Some("http" | "https"), Some(host)) if !host.is_empty() => Some(uri),
         _ => None,
     }
+}
+
+/// Reads the path of a program, a file or a directory.
+fn read_path(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
+    let path = reader.text(field)?;
+    if path == "~" || path.starts_with("~/") {
+        let fix = "write the whole path, or `${HOME}` in its place";
+        reader.report(field, "begins with `~`, which only shells replace", fix);
+    } else if path.contains(char::is_control) {
+        let fix = "write `\\\\` for each backslash, or put the path into single quotes in YAML";
+        reader.report(field, "contains a control character", fix);
+    }
+    Some(path)
 }
 
 fn read_kind(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {

@@ -156,6 +156,11 @@ fn hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut
 /// Reads a pattern.
 pub(crate) fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Pattern> {
     let word = reader.word(field)?;
+    if word.starts_with('!') {
+        let fix = "to leave something out, write `{exclude: [...]}`, and `deny` in `access`";
+        reader.report(field, "begins with `!`, which patterns do not have", fix);
+        return None;
+    }
     match word.parse() {
         Ok(pattern) => Some(pattern),
         Err(error) => {
