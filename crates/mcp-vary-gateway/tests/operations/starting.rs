@@ -10,6 +10,7 @@ use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::{Target, UpstreamConfig};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -184,6 +185,28 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
         .ask(&harness, &json!({}), "tools/call", tool("nix"))
         .await;
     assert_eq!(answer["error"]["message"], "Unknown tool: nix");
+}
+
+/// Its names are not known, but its prefix is.
+#[tokio::test]
+async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
+    let quick = ScriptedServer::start(|seen| answer("quick", Era::Legacy, seen)).await;
+    let mut config = before(&[("quick", &quick)]);
+    let gone = Target::command("no-such-program", []);
+    config.servers.push(UpstreamConfig::new("gone", gone));
+    let gateway = Gateway::open(config).await;
+    gateway.connected().await.unwrap();
+    let (address, _stop) = serve(&gateway).await;
+    let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+    let said = client.ask("tools/call", tool("gone_x")).await.json();
+    assert_eq!(said["error"]["code"], -32603);
+    let message = said["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("server `gone` is down: its program was not found"),
+        "{message}"
+    );
+    let said = client.ask("tools/call", tool("quick_x")).await.json();
+    assert_eq!(said["error"]["message"], "Unknown tool: quick_x");
 }
 
 #[tokio::test]

@@ -21,7 +21,8 @@ impl RequestContext<'_> {
     ///
     /// # Errors
     ///
-    /// `-32603` when a server is still starting after that.
+    /// `-32603` when a server is still starting after that, and when the name is one of a server that is down and was
+    /// never reached.
     pub(super) async fn find_when_started<T>(
         &self,
         (kind, name): (ListKind, &str),
@@ -29,7 +30,7 @@ impl RequestContext<'_> {
     ) -> Result<Option<T>, RpcError> {
         let starting = self.starting_servers();
         if starting.is_empty() {
-            return Ok(None);
+            return self.refuse_if_down(name).await;
         }
         let readings = starting.iter().map(|source| source.first_reading());
         let mut readings: FuturesUnordered<_> = readings.collect();
@@ -46,8 +47,26 @@ impl RequestContext<'_> {
         let found = tokio::time::timeout(limit, search).await;
         match (found.unwrap_or_default(), &self.starting_servers()[..]) {
             (Some(found), _) => Ok(Some(found)),
-            (None, []) => Ok(None),
+            (None, []) => self.refuse_if_down(name).await,
             (None, starting) => Err(still_starting(name, starting)),
+        }
+    }
+
+    /// Refuses a name with the prefix of a server that is down and was never reached.
+    async fn refuse_if_down<T>(&self, name: &str) -> Result<Option<T>, RpcError> {
+        let layout = &self.class.catalog.layout;
+        let servers = self.class.sources().len();
+        let named = self.visible_sources().filter_map(|source| {
+            let prefix = layout.name_prefix(&source.server_name, servers);
+            let is_its = !prefix.is_empty() && name.starts_with(&prefix);
+            is_its.then_some((prefix.len(), source))
+        });
+        let Some((_, source)) = named.max_by_key(|(length, _)| *length) else {
+            return Ok(None);
+        };
+        match source.snapshot().handshake.is_none() {
+            true => Ok(source.connection.ready().await.map(|_| None)?),
+            false => Ok(None),
         }
     }
 
