@@ -28,11 +28,15 @@ pub(crate) struct AdminTask {
 }
 
 impl AdminListener {
-    pub(crate) async fn open(address: &str) -> Result<Self, Failure> {
+    /// The listener on `address`, if there is one.
+    pub(crate) async fn open(address: Option<&str>) -> Result<Option<Self>, Failure> {
+        let Some(address) = address else {
+            return Ok(None);
+        };
         let listener = serving::listen(address, "--admin").await?;
         let address = listener.local_addr();
         let address = address.map_err(|error| Failure::command(error.to_string()))?;
-        Ok(Self { listener, address })
+        Ok(Some(Self { listener, address }))
     }
 
     /// Starts to answer, and prints the address.

@@ -173,7 +173,7 @@ impl CallRequest {
     fn titles(&self) -> Vec<String> {
         let title = |persona: &ClientIdentity| match persona.features.as_deref() {
             Some(tags) => tags.replace(',', ", "),
-            None => "no features declared".to_owned(),
+            None => "default result".to_owned(),
         };
         self.identities.iter().map(title).collect()
     }

@@ -94,8 +94,12 @@ impl CheckedFile<'_> {
     /// The report on what the servers offer, and the number of problems in it.
     fn connected(&self, gateway: &Gateway) -> (String, usize) {
         let (servers, collisions) = (gateway.servers(), gateway.collisions());
-        let (notes, unmatched) = self.unmatched(gateway);
+        let (mut notes, unmatched) = self.unmatched(gateway);
         let down = servers.iter().filter(|server| !is_up(&server.state));
+        // What is down may have all that is missing.
+        if down.clone().next().is_none() {
+            notes.extend(self.unmatched_access(gateway));
+        }
         let unknown = gateway.unknown_variants().into_iter();
         let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
         let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
@@ -140,17 +144,28 @@ impl CheckedFile<'_> {
                 true => &mut notes,
                 false => &mut mistakes,
             };
-            found.push((variant, placed));
+            found.push((Some(variant), placed));
         }
         // One entry of the file can match nothing on several servers.
         notes.dedup();
         mistakes.dedup();
         (notes, mistakes)
     }
+
+    /// Notes about names in `access` that fit nothing now.
+    fn unmatched_access(&self, gateway: &Gateway) -> Vec<Unmatched> {
+        let served = gateway.served();
+        let names: Vec<&str> = served
+            .iter()
+            .flat_map(|item| [item.id.as_str(), &item.upstream_name])
+            .collect();
+        let notes = self.file.unmatched_access(&names).into_iter();
+        notes.map(|note| (None, note)).collect()
+    }
 }
 
-/// A part of a variant that matches nothing, at its place in the file.
-type Unmatched = (VariantId, Diagnostic);
+/// A part of a variant or of `access` that matches nothing, at its place in the file.
+type Unmatched = (Option<VariantId>, Diagnostic);
 
 fn exit_verdict(problems: usize) -> Verdict {
     match problems {

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use mcp_vary_gateway::ConnectError;
 use mcp_vary_upstream::UpstreamError;
 
+use crate::suggestion;
+
 /// The result of a command that ran to its end and checked something.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
@@ -37,6 +39,15 @@ impl Failure {
             text: text.into(),
             code: 1,
         }
+    }
+
+    /// Servers that the command needs are down.
+    pub(crate) fn of_servers(errors: &[ConnectError]) -> Self {
+        let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        Self::command(match &lines[..] {
+            [one] => suggestion::refused_address(one).unwrap_or_else(|| one.clone()),
+            several => format!("{} servers are down\n{}", several.len(), several.join("\n")),
+        })
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

@@ -58,18 +58,15 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
         server.era_wait = ERA_WAIT;
     }
     let config = with_audit_log(config, &args, &said)?;
-    let admin = match admin {
-        Some(address) => Some(AdminListener::open(&address).await?),
-        None => None,
-    };
     let mut reloads = ServedFile {
         reloader: reloading,
         args: &args,
     };
     if args.stdio {
-        on_stdio(config, admin, &said, &mut reloads, &mut stop).await
+        on_stdio(config, admin.as_deref(), &said, &mut reloads, &mut stop).await
     } else {
-        on_http((&listen, config, admin), &said, &mut reloads, &mut stop).await
+        let listeners = (listen.as_str(), config, admin.as_deref());
+        on_http(listeners, &said, &mut reloads, &mut stop).await
     }
 }
 
@@ -204,7 +201,7 @@ impl ServedFile<'_> {
 const ERA_WAIT: Duration = Duration::from_millis(500);
 
 async fn on_http(
-    (listen, config, admin): (&str, Config, Option<AdminListener>),
+    (listen, config, admin): (&str, Config, Option<&str>),
     said: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
@@ -215,6 +212,7 @@ async fn on_http(
             .map_err(|error| Failure::command(error.to_string()))?;
     }
     let listener = serving::listen_as_configured(listen, "--listen", &config).await?;
+    let admin = AdminListener::open(admin).await?;
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
@@ -266,11 +264,12 @@ async fn on_http(
 
 async fn on_stdio(
     config: Config,
-    admin: Option<AdminListener>,
+    admin: Option<&str>,
     said: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
+    let admin = AdminListener::open(admin).await?;
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
@@ -340,19 +339,18 @@ async fn wait_until_ready(
     serving::wait(gateway, stop, report).await?;
     let servers = gateway.servers();
     let down = servers.iter().filter(|server| !is_up(&server.state));
-    let mut errors = down.filter_map(|server| match &server.state {
+    let errors = down.filter_map(|server| match &server.state {
         ConnectionState::Disconnected { error, .. } => Some(error),
         _ => None,
     });
     let is_only = servers.len() == 1;
-    let fatal = errors.find(|error| requires_all || is_only && error.is_permanent());
-    match fatal {
-        Some(error) => {
-            gateway.close().await;
-            Err(Failure::from(error.clone()))
-        }
-        None => Ok(()),
+    let fatal = errors.filter(|error| requires_all || is_only && error.is_permanent());
+    let fatal: Vec<_> = fatal.cloned().collect();
+    if fatal.is_empty() {
+        return Ok(());
     }
+    gateway.close().await;
+    Err(Failure::of_servers(&fatal))
 }
 
 /// Reports each server that becomes ready after the start, and then the variants once no other is starting. For some time

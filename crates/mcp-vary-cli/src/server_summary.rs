@@ -42,7 +42,9 @@ impl ServerSummary {
         let is_missing = |server: &&ServerReport| !is_up(&server.state) && self.servers.len() > 1;
         for server in self.servers.iter().filter(is_missing) {
             if let Some(reason) = reason(server) {
-                print::notice(&sanitize(&format!("without `{}`: {reason}", server.name)));
+                print::notice(&sanitize(&format!(
+                    "nothing of this server is shown: {reason}"
+                )));
             }
         }
     }

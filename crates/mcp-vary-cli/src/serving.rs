@@ -124,7 +124,12 @@ pub(crate) async fn wait(
     let mut connected = pin!(connected);
     loop {
         tokio::select! {
-            connected = &mut connected => return Ok(connected?),
+            connected = &mut connected => {
+                return connected.map_err(|(first, others)| {
+                    let all: Vec<_> = std::iter::once(first).chain(others).collect();
+                    Failure::of_servers(&all)
+                });
+            }
             () = stop.requested() => break,
             () = tokio::time::sleep(pause) => {}
         }

@@ -106,8 +106,18 @@ pub(crate) fn unknown_variant(error: &str, wanted: &str) -> Option<String> {
 
 /// The same for the text of a connection that failed, in which the server's error is quoted.
 pub(crate) fn refused_variant(failure: &str, wanted: &str) -> Option<String> {
-    let error = failure.get(failure.find('{')?..=failure.rfind('}')?)?;
-    unknown_variant(error, wanted)
+    unknown_variant(quoted_error(failure)?, wanted)
+}
+
+/// The same for the variant that was requested with the address.
+pub(crate) fn refused_address(failure: &str) -> Option<String> {
+    let error = quoted_error(failure)?;
+    let members: Value = serde_json::from_str(error).ok()?;
+    unknown_variant(error, members["data"]["requestedVariant"].as_str()?)
+}
+
+fn quoted_error(failure: &str) -> Option<&str> {
+    failure.get(failure.find('{')?..=failure.rfind('}')?)
 }
 
 /// The variants that an error names.

@@ -152,18 +152,19 @@ impl Gateway {
     ///
     /// As those of [`start`](Self::start); the gateway is closed then.
     pub async fn connected(&self) -> Result<(), ConnectError> {
-        self.connected_until(|_| false).await
+        let connected = self.connected_until(|_| false).await;
+        connected.map_err(|(first, _)| first)
     }
 
     /// The same, or until `is_enough`, which is called after each server.
     ///
     /// # Errors
     ///
-    /// As those of [`connected`](Self::connected).
+    /// As those of [`connected`](Self::connected), with the errors of the other servers.
     pub async fn connected_until(
         &self,
         mut is_enough: impl FnMut(&Self) -> bool,
-    ) -> Result<(), ConnectError> {
+    ) -> Result<(), (ConnectError, Vec<ConnectError>)> {
         let setup = self.current();
         let base = setup.pool.base();
         let readings = base.sources().iter().map(|source| source.first_reading());
@@ -187,11 +188,11 @@ impl Gateway {
                 .iter()
                 .map(|source| source.connection.first_attempt()),
         );
-        let errors = tried.await.into_iter().filter_map(Result::err);
-        match errors.into_iter().next() {
-            Some(error) => {
+        let mut errors = tried.await.into_iter().filter_map(Result::err);
+        match errors.next() {
+            Some(first) => {
                 self.close().await;
-                Err(error)
+                Err((first, errors.collect()))
             }
             None => Ok(()),
         }

@@ -98,8 +98,8 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier) -> String {
         );
     }
     let scopes: Vec<_> = trusted.scopes.iter().map(|scope| scope.as_str()).collect();
-    match scopes.is_empty() {
-        true => first,
-        false => format!("{first}\n  scopes that it needs: {}", scopes.join(" ")),
+    match !scopes.is_empty() && reason.contains("scope") {
+        true => format!("{first}\n  scopes that it needs: {}", scopes.join(" ")),
+        false => first,
     }
 }

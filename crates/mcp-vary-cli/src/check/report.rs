@@ -5,6 +5,7 @@ use mcp_vary_config::{Diagnostic, Diagnostics, File};
 use mcp_vary_gateway::{Collision, ServerReport};
 use serde_json::{Value, json};
 
+use super::Unmatched;
 use crate::{server_summary, tokens};
 
 /// A file that cannot be used.
@@ -28,9 +29,9 @@ pub(super) fn offline(name: &str, file: &File, refused: &[String]) -> String {
 #[derive(Debug)]
 pub(super) struct CheckResult<'a> {
     pub(super) servers: &'a [ServerReport],
-    /// Guards that match nothing now.
-    pub(super) notes: &'a [(VariantId, Diagnostic)],
-    pub(super) unmatched: &'a [(VariantId, Diagnostic)],
+    /// Guards and names of `access` that match nothing now.
+    pub(super) notes: &'a [Unmatched],
+    pub(super) unmatched: &'a [Unmatched],
     pub(super) collisions: &'a [Collision],
     /// The definitions of the tools of each variant.
     pub(super) variants: &'a [(VariantId, Vec<String>)],
@@ -42,9 +43,11 @@ pub(super) struct CheckResult<'a> {
 pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> String {
     let servers = found.servers.iter().map(server_summary::server_json);
     let mut all = report(name, file, &servers.collect());
-    let of_variant = |(variant, diagnostic): &(VariantId, Diagnostic)| {
+    let of_variant = |(variant, diagnostic): &Unmatched| {
         let mut all = diagnostic_json(diagnostic);
-        all["variant"] = json!(variant);
+        if let Some(variant) = variant {
+            all["variant"] = json!(variant);
+        }
         all
     };
     let notes = file.notes.iter().map(diagnostic_json);

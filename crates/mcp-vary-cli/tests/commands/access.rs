@@ -298,6 +298,14 @@ let the provider write the first of these into `aud`, or add the token's to `aud
     assert!(text.ends_with("\n  scopes that it needs: mcp\n"), "{text}");
     assert!(!text.contains(&good), "{text}");
 
+    let mut old = claims("https://mcp.example/mcp", 0);
+    old["exp"] = json!(now - 3600);
+    let refused = tried("token-old", server.sign(old), ", scopes: [mcp]");
+    assert_eq!(
+        refusal(refused.await.unwrap()),
+        "error: the token is refused: the token has expired\n"
+    );
+
     let elsewhere = AuthorizationServer::start().await;
     let foreign = elsewhere.sign(claims("https://mcp.example/mcp", 600));
     let refused = tried("token-issuer", foreign, "").await.unwrap();
@@ -308,4 +316,12 @@ let the provider write the first of these into `aud`, or add the token's to `aud
     );
     let text = refusal(refused);
     assert!(text.ends_with(&lines), "{text}");
+
+    let keys = ", jwks: 'http://127.0.0.1:1/keys'";
+    let text = refusal(tried("token-keys", good, keys).await.unwrap());
+    let reason = format!(
+        "tokens cannot be verified at the moment; try again later; keys of {} not fetched: http://127.0.0.1:1/keys: ",
+        server.issuer()
+    );
+    assert!(text.contains(&reason), "{text}");
 }

@@ -183,6 +183,12 @@ fn answering(head: &'static str) -> String {
 #[test]
 fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
     let url = answering("401 Unauthorized");
+    let text =
+        format!("servers: {{a: {{url: '{url}', headers: {{Authorization: 'Bearer ${{X:-}}'}}}}}}");
+    run(&["tools", file("empty-token.yaml", &text).to_str().unwrap()]).refuses(&[
+        "401 Unauthorized at ",
+        "/mcp; its header `authorization` has no token: is the variable empty?",
+    ]);
     let with_secrets = url.replace("http://", "http://user:SECRET@") + "?key=SECRET";
     let advice = [
         "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` (for a URL on \

@@ -304,7 +304,7 @@ fn lints(result: &str, more: &[&str], code: i32) -> String {
 fn a_result_that_contradicts_itself_is_found() {
     let denies = r#"{"content":[{"type":"text","text":"Temperature: 9 and 12 stations"}],"structuredContent":{"temperature":8}}"#;
     insta::assert_snapshot!(lints(denies, &[], 1), @r#"
-    no features declared
+    default result
     content 8 tokens
     structuredContent 5 tokens
     ──────────────────────────

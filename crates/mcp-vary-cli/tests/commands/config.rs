@@ -104,6 +104,22 @@ fn a_guard_that_matches_nothing_is_a_note_and_no_failure() {
 }
 
 #[test]
+fn a_name_in_access_that_fits_nothing_is_a_note() {
+    let path = configuration("check-access.yaml", "always", &["sky"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let access = "access:\n  - {when: {anyone: on}, allow: [sky_get_wether, 'map://x'], deny: ['*delete*']}\n";
+    std::fs::write(&path, text + access).unwrap();
+    let said = checks(&[], &path, 0);
+    let (_, notes) = said.split_once("\n\nnote: ").unwrap();
+    insta::assert_snapshot!(notes, @"
+    check-access.yaml:6:34: `access[0].allow[0]` matches nothing now: `sky_get_wether`; did you mean `sky_get_weather`?
+    note: check-access.yaml:6:69: `access[0].deny[0]` matches nothing now: `*delete*`
+
+    OK
+    ");
+}
+
+#[test]
 fn a_check_names_servers_that_are_down_and_fails() {
     let path = configuration("check-down.yaml", "always", &["sky", "gone"]);
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"

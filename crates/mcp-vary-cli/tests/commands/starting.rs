@@ -230,6 +230,20 @@ fn the_only_server_may_be_down_at_the_start_unless_all_are_required() {
     let (path, flag) = until_there("start-down.yaml", "{ echo no luck >&2; exit 3; }", "");
     let required = run(&["serve", "--listen", "0", "--require-all", &path]);
     required.refuses(&["server `sky` ended (exit status: 3); last stderr lines: no luck"]);
+    let two = file(
+        "start-two-down.yaml",
+        "servers: {a: {command: no-a}, b: {command: no-b}}",
+    );
+    let two = two.to_str().unwrap();
+    for command in [
+        &["serve", "--listen", "0", "--require-all", two][..],
+        &["tools", two],
+    ] {
+        run(command).refuses(&[
+            "error: 2 servers are down\nserver `a`: the program `no-a` was not found; install it",
+            "\nserver `b`: the program `no-b` was not found",
+        ]);
+    }
     let mut server = Server::start(&["serve", "--listen", "0", &path]);
     let down =
         "`sky` is down, and Vary keeps trying: ended (exit status: 3); last stderr lines: no luck";

@@ -40,6 +40,7 @@ pub(super) struct IssuerClient {
     is_fetching: watch::Sender<bool>,
     started: Instant,
     failures: LogBackoff,
+    last_failure: Lock<Option<String>>,
 }
 
 /// What a fetch needs of the service.
@@ -76,6 +77,7 @@ impl IssuerClient {
             is_fetching: watch::Sender::new(false),
             started: Instant::now(),
             failures: LogBackoff::default(),
+            last_failure: Lock::default(),
         }
     }
 
@@ -145,9 +147,15 @@ impl IssuerClient {
                 if self.failures.next().is_some() {
                     warn!(%issuer, %error, "keys not fetched");
                 }
+                *self.last_failure.lock() = Some(format!("keys of {issuer} not fetched: {error}"));
             }
         }
         self.is_fetching.send_replace(false);
+    }
+
+    /// Why the last fetch that failed did.
+    pub(super) fn last_failure(&self) -> Option<String> {
+        self.last_failure.lock().clone()
     }
 
     /// Seconds of a clock that does not go back.

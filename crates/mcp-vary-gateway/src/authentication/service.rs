@@ -33,9 +33,12 @@ impl CredentialRefusal {
     /// Why, in a sentence that has nothing of the credential.
     pub(crate) fn reason(&self) -> String {
         let description = self.denial.refusal.description();
-        match &self.denial.reason {
-            Some(reason) => format!("{description}: {reason}"),
-            None => description.to_owned(),
+        let reason = self.denial.reason.as_ref().map(ToString::to_string);
+        match reason {
+            Some(reason) if !description.ends_with(reason.trim_start_matches("it ")) => {
+                format!("{description}: {reason}")
+            }
+            _ => description.to_owned(),
         }
     }
 }
@@ -136,6 +139,12 @@ impl AuthenticationService {
             challenge: self.settings.challenges.answer(&denial.refusal, target),
             denial,
         })
+    }
+
+    /// Why the keys of issuers were not fetched.
+    pub(super) fn key_failures(&self) -> Vec<String> {
+        let issuers = self.issuers.iter();
+        issuers.filter_map(|issuer| issuer.last_failure()).collect()
     }
 
     fn decide(&self, head: &Parts, target: &Target) -> Result<Admission, Denial> {

@@ -29,5 +29,9 @@ pub async fn try_token(
         AuthenticationService::new(settings.clone(), None, environment, TaskTracker::new());
     let (head, ()) = request.into_parts();
     let decision = service.authenticate(&head, &Target::Endpoint).await;
-    decision.map_err(|refusal| refusal.reason())
+    decision.map_err(|refusal| {
+        let failures = service.key_failures().into_iter();
+        let reasons: Vec<_> = std::iter::once(refusal.reason()).chain(failures).collect();
+        reasons.join("; ")
+    })
 }
