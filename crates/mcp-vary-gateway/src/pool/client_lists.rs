@@ -13,7 +13,6 @@ use mcp_vary_base::lock::{Lock, ScopedLock};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +22,9 @@ use super::class::CapabilityClass;
 use super::connections::ListFollower;
 use super::live_catalog;
 use super::observer::ConnectionObserver;
-use super::source::{READ_PAUSE, ReadingPace, ServerSource};
+use super::source::{
+    PendingChanges, READ_PAUSE, ReadingPace, ServerSource, also_received, received,
+};
 
 /// The clients that have lists of their own, or may soon.
 #[derive(Debug)]
@@ -223,7 +224,7 @@ impl DedicatedLists {
     async fn follow(self: &Arc<Self>) {
         let mut events = self.connection.events();
         let mut pace = ReadingPace::new();
-        let Some(mut kinds) = announced(&mut events).await else {
+        let Some(mut news) = news_of_lists(&mut events).await else {
             return;
         };
         let source = loop {
@@ -233,34 +234,34 @@ impl DedicatedLists {
                 self.all.add(client, self);
             }
             pace.wait().await;
-            kinds.extend(also_announced(&mut events));
-            if let Some(source) = self.compare(&kinds).await {
+            news = also_received(&mut events, news);
+            if let Some(source) = self.compare(&news.kinds).await {
                 break source;
             }
             pace.note_reading();
             *self.compared.lock() = Some(Instant::now());
             // Under the lock, as in `suspect`. Requests do not wait for events of other kinds.
-            let mut more = BTreeSet::new();
             self.pending.send_modify(|pending| {
-                more = also_announced(&mut events);
-                *pending = !more.is_empty();
+                news = waiting_news(&mut events);
+                *pending = !news.kinds.is_empty();
             });
-            if more.is_empty() {
+            if news.kinds.is_empty() {
                 self.all.remove(self);
-                let Some(next) = announced(&mut events).await else {
+                let Some(next) = news_of_lists(&mut events).await else {
                     return;
                 };
-                more = next;
+                news = next;
             }
-            kinds = more;
         };
         let server = source.name();
         info!(server, "a dedicated connection has lists of its own");
         // Changes announced during the comparison are part of the notification below.
-        let more = also_announced(&mut events);
-        if !more.is_empty() {
-            source.read_now(&more).await;
+        let more = waiting_news(&mut events);
+        if !more.kinds.is_empty() {
+            source.read_now(&more.kinds).await;
         }
+        news.add(more);
+        source.note_announced(&news);
         let follower = Arc::new(ListFollower::of(Arc::new(source)));
         let follower = self.follower.get_or_init(|| follower);
         self.pending.send_replace(false);
@@ -295,37 +296,17 @@ impl DedicatedLists {
     }
 }
 
-/// The lists of the next announcement; `None` when the connection is closed.
-async fn announced(events: &mut broadcast::Receiver<Event>) -> Option<BTreeSet<ListKind>> {
+/// The next news about lists; `None` when the connection is closed.
+async fn news_of_lists(events: &mut broadcast::Receiver<Event>) -> Option<PendingChanges> {
     loop {
-        let kinds = match events.recv().await {
-            Ok(event) => lists_of(&event),
-            Err(RecvError::Lagged(_)) => ListKind::ALL.into(),
-            Err(RecvError::Closed) => return None,
-        };
-        if !kinds.is_empty() {
-            return Some(kinds);
+        let news = received(events).await?;
+        if !news.kinds.is_empty() {
+            return Some(news);
         }
     }
 }
 
-/// The lists of further announcements that have already arrived.
-fn also_announced(events: &mut broadcast::Receiver<Event>) -> BTreeSet<ListKind> {
-    let mut kinds = BTreeSet::new();
-    loop {
-        match events.try_recv() {
-            Ok(event) => kinds.extend(lists_of(&event)),
-            Err(TryRecvError::Lagged(_)) => kinds.extend(ListKind::ALL),
-            Err(TryRecvError::Empty | TryRecvError::Closed) => return kinds,
-        }
-    }
-}
-
-fn lists_of(event: &Event) -> BTreeSet<ListKind> {
-    match event {
-        Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => {
-            ListKind::affected_by(*kind).iter().copied().collect()
-        }
-        _ => BTreeSet::new(),
-    }
+/// The news that have already arrived.
+fn waiting_news(events: &mut broadcast::Receiver<Event>) -> PendingChanges {
+    also_received(events, PendingChanges::default())
 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 pub(crate) use self::changes::{Changes, ResourceUpdates};
-use self::changes::{PendingChanges, also_received, received};
+pub(super) use self::changes::{PendingChanges, also_received, received};
 pub(crate) use self::pace::ReadingPace;
 use self::undeclared::Requested;
 use super::connection_id::ConnectionId;
@@ -31,6 +31,7 @@ use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{
     CONNECT_TARGET, ConnectError, ConnectionState, Event, SupervisedConnection,
 };
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::response::RpcError;
 
 /// One server as the clients of one class see it.
@@ -54,6 +55,8 @@ pub(crate) struct ServerSource {
     shared: Arc<SharedLists>,
     /// The lists to read again although no change was announced.
     stale: Lock<BTreeSet<ListKind>>,
+    /// The lists that were found to have changed before the server announced it.
+    unannounced: Lock<BTreeSet<Kind>>,
     revalidate: Notify,
     /// The lists that clients requested although the server does not declare them.
     requested: Lock<Requested>,
@@ -97,6 +100,7 @@ impl ServerSource {
             views: AtomicUsize::new(1),
             shared,
             stale: Lock::default(),
+            unannounced: Lock::default(),
             revalidate: Notify::new(),
             requested: Lock::default(),
         }
@@ -420,7 +424,9 @@ impl ServerSource {
             pace.wait().await;
             let news = also_received(&mut events, news);
             let lists = self.read_again(&news).await;
-            let changes = Changes::found(lists, news);
+            let known = self.note_announced(&news);
+            let mut changes = Changes::found(lists, news);
+            changes.announced.retain(|kind| !known.contains(kind));
             if !changes.is_none() {
                 changed(changes).await;
             }
@@ -431,6 +437,13 @@ impl ServerSource {
                 now.readings += 1;
             });
         }
+    }
+
+    /// Returns those of the announced lists whose change was found before: clients have been notified of it.
+    pub(super) fn note_announced(&self, news: &PendingChanges) -> BTreeSet<Kind> {
+        let mut unannounced = self.unannounced.lock();
+        let known = news.announced.iter().copied();
+        known.filter(|kind| unannounced.remove(kind)).collect()
     }
 
     /// Reads the expired lists again, while requests use the known ones. Returns what changed.

@@ -154,7 +154,7 @@ async fn an_error_names_the_proxy_without_its_password() {
     }))
     .await;
     let expected = format!(
-        "through the proxy http://{}: https://server.test/mcp:",
+        "through the proxy http://{}: the proxy does not connect to https://server.test/mcp; name the host in `NO_PROXY`",
         proxy.address
     );
     assert!(

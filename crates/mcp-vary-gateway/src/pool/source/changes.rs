@@ -83,13 +83,13 @@ impl ResourceUpdates {
 
 /// What the events of a connection report.
 #[derive(Debug, Default)]
-pub(super) struct PendingChanges {
+pub(in crate::pool) struct PendingChanges {
     /// Whether the connection was opened again.
     pub(super) reconnected: bool,
     /// The lists that may have changed.
-    pub(super) kinds: BTreeSet<ListKind>,
+    pub(in crate::pool) kinds: BTreeSet<ListKind>,
     /// The lists that the server announced as changed.
-    announced: BTreeSet<Kind>,
+    pub(in crate::pool) announced: BTreeSet<Kind>,
     pub(super) updates: ResourceUpdates,
 }
 
@@ -133,7 +133,7 @@ impl PendingChanges {
         }
     }
 
-    pub(super) fn add(&mut self, more: Self) {
+    pub(in crate::pool) fn add(&mut self, more: Self) {
         self.reconnected |= more.reconnected;
         self.kinds.extend(more.kinds);
         self.announced.extend(more.announced);
@@ -142,7 +142,9 @@ impl PendingChanges {
 }
 
 /// The next changes; `None` when the connection is closed.
-pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<PendingChanges> {
+pub(in crate::pool) async fn received(
+    events: &mut broadcast::Receiver<Event>,
+) -> Option<PendingChanges> {
     match events.recv().await {
         Ok(event) => Some(PendingChanges::of(&event)),
         Err(RecvError::Lagged(_)) => Some(PendingChanges::missed()),
@@ -151,7 +153,7 @@ pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<
 }
 
 /// Adds the changes that have already arrived.
-pub(super) fn also_received(
+pub(in crate::pool) fn also_received(
     events: &mut broadcast::Receiver<Event>,
     mut news: PendingChanges,
 ) -> PendingChanges {

@@ -211,6 +211,9 @@ impl ServerSource {
         };
         if changed {
             let known = before.and_then(|before| before.as_ref().ok()).cloned();
+            if known.is_some() {
+                self.unannounced.lock().insert(kind.kind());
+            }
             let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
             snapshot.listings.insert(kind, listing);
         }
