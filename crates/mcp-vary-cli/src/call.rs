@@ -13,10 +13,10 @@ use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
-use crate::suggestion;
 use crate::target_args::ServerTarget;
 use crate::target_session::{Needed, TargetSession};
 use crate::tokens::percent;
+use crate::{refused_variant, suggestion};
 
 use self::arguments::Arguments;
 
@@ -72,7 +72,7 @@ async fn call_all(
         if let Err(error) = &answer
             && tip.is_none()
         {
-            tip = match variant.and_then(|id| suggestion::for_variant(error, id)) {
+            tip = match variant.and_then(|id| refused_variant::for_variant(error, id)) {
                 Some(meant) => Some(meant),
                 // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
                 None if is_starting(error) => None,

@@ -19,7 +19,7 @@ use crate::args::ClientArgs;
 use crate::environment::variable;
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
-use crate::suggestion;
+use crate::{refused_variant, suggestion};
 
 /// The declarations of a client.
 #[derive(Clone, Debug, Default)]
@@ -194,7 +194,7 @@ impl Client {
                 .collect();
             let request = Request::new("tools/list", Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
-                let meant = variant.and_then(|id| suggestion::unknown_variant(&error, id));
+                let meant = variant.and_then(|id| refused_variant::unknown_variant(&error, id));
                 let reason = meant.unwrap_or_else(|| {
                     format!("the server does not list its tools: {}", sentence(&error))
                 });

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use mcp_vary_gateway::ConnectError;
 use mcp_vary_upstream::UpstreamError;
 
-use crate::suggestion;
+use crate::refused_variant::refused_address;
 
 /// The result of a command that ran to its end and checked something.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,10 +42,10 @@ impl Failure {
     }
 
     /// Servers that the command needs are down.
-    pub(crate) fn of_servers(errors: &[ConnectError]) -> Self {
+    pub(crate) fn servers_down(errors: &[ConnectError]) -> Self {
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
         Self::command(match &lines[..] {
-            [one] => suggestion::refused_address(one).unwrap_or_else(|| one.clone()),
+            [one] => refused_address(one).unwrap_or_else(|| one.clone()),
             several => format!("{} servers are down\n{}", several.len(), several.join("\n")),
         })
     }

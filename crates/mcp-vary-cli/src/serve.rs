@@ -234,10 +234,8 @@ async fn on_http(
         progress(&format!("listening on {}", serving.address()));
     }
     log::servers_reported();
-    progress(&format!(
-        "for a client's configuration: {}",
-        client_entry(&name, &serving.url())
-    ));
+    let entry = client_entry(&name, &serving.url());
+    progress(&format!("for a client's configuration: {entry}"));
     let ranked = gateway.explain(&VariantHints::default()).advertised;
     let default = default.or_else(|| ranked.first().cloned());
     let url = serving.url();
@@ -350,7 +348,7 @@ async fn wait_until_ready(
         return Ok(());
     }
     gateway.close().await;
-    Err(Failure::of_servers(&fatal))
+    Err(Failure::servers_down(&fatal))
 }
 
 /// Reports each server that becomes ready after the start, and then the variants once no other is starting. For some time

@@ -127,7 +127,7 @@ pub(crate) async fn wait(
             connected = &mut connected => {
                 return connected.map_err(|(first, others)| {
                     let all: Vec<_> = std::iter::once(first).chain(others).collect();
-                    Failure::of_servers(&all)
+                    Failure::servers_down(&all)
                 });
             }
             () = stop.requested() => break,

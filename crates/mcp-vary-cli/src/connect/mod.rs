@@ -23,8 +23,8 @@ use self::other_files::OtherFile;
 use self::places::System;
 use crate::failure::{Failure, Verdict};
 use crate::print::{self, notice, sanitize};
+use crate::refused_variant;
 use crate::stop::Stop;
-use crate::suggestion;
 
 /// Prints the client's entry, or writes it, or takes it out.
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -191,7 +191,7 @@ impl Plan {
 
     /// Why the variant is refused, if that is why the connection failed.
     fn refused_variant(&self, failure: &Failure) -> Option<String> {
-        suggestion::refused_variant(&failure.to_string(), self.variant.as_deref()?)
+        refused_variant::refused_variant(&failure.to_string(), self.variant.as_deref()?)
     }
 
     /// The error after a connection that failed, although the file is written.

@@ -1,0 +1,71 @@
+//! Settings in the wrong place, and paths that no program would find.
+
+use crate::{refuses, refuses_server};
+
+#[test]
+fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
+    refuses(
+        "x",
+        "servers:\n  w:\n  command: x\n  args: [y]\n",
+        &["2:4: `servers.w` is empty; indent its settings by two spaces more than its name"],
+    );
+    let beside = |entry: &str, fix: &str| {
+        let text = format!("servers: {{a: {{command: x}}}}\n{entry}\n");
+        refuses("x", &text, &[&format!("2:1: {fix}")]);
+    };
+    beside(
+        "git: {command: y}",
+        "`git` is not a known key; a server stands under `servers`",
+    );
+    beside(
+        "safe: {tools: [a]}",
+        "`safe` is not a known key; a variant stands under `variants`",
+    );
+    beside(
+        "zzzzzz: 1",
+        "`zzzzzz` is not a known key; `vary config schema` describes the 38 keys",
+    );
+    refuses(
+        "x",
+        "servers: {a: {command: x}}\nvariants: {safe: {exclude: ['*delete*']}}",
+        &["2:19: `variants.safe.exclude` is not a known key; write `tools: {exclude: [...]}`"],
+    );
+    refuses(
+        "x",
+        "servers: {a: {command: x}}\nvariants: {safe: {tools: ['!*delete*']}}",
+        &[
+            "2:27: `variants.safe.tools[0]` begins with `!`, which patterns do not have; to leave something out, write \
+             `{exclude: [...]}`, and `deny` in `access`",
+        ],
+    );
+}
+
+#[test]
+fn a_path_that_no_program_would_find_is_refused() {
+    let home = "begins with `~`, which only shells replace; write the whole path, or `${HOME}` in its place";
+    let control = "contains a control character; write `\\\\` for each backslash, or put the path into single quotes in YAML";
+    for (entry, at, what) in [
+        ("{command: ~/bin/x}", "2:16: `servers.a.command`", home),
+        ("{command: x, cwd: '~'}", "2:24: `servers.a.cwd`", home),
+        (
+            r#"{command: "C:\temp\new"}"#,
+            "2:16: `servers.a.command`",
+            control,
+        ),
+        (
+            r#"{url: 'https://x/', ca: "C:\new"}"#,
+            "2:30: `servers.a.ca`",
+            control,
+        ),
+    ] {
+        refuses_server(entry, &[&format!("{at} {what}")]);
+    }
+    refuses(
+        "x",
+        r#"servers: {a: {command: "C:\Users\x"}}"#,
+        &[
+            "1:24: while parsing a quoted scalar, did not find expected hexadecimal number; in double quotes, `\\` begins an \
+             escape: use single quotes, as in 'C:\\Users'",
+        ],
+    );
+}

@@ -1,0 +1,71 @@
+//! What servers announce.
+
+use mcp_vary_testkit::message::tool;
+
+use super::*;
+
+/// SV-16: what a server says is told, of all variants, even if its list reads as before.
+#[tokio::test]
+async fn what_a_server_announces_is_told() {
+    let check = async |(era, way): (Era, ClientKind)| {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        let mut subscriber =
+            NotificationClient::listening(&harness, way, everything(&[]), Some("read-only")).await;
+        for list in ["tools", "resources", "prompts"] {
+            stage.notify_list_changed(list);
+            let expected = match way.is_modern() {
+                true => vec!["read-only"],
+                false => vec!["standard", "compact", "directory", "read-only"],
+            };
+            for variant in expected {
+                assert_eq!(
+                    subscriber.change().await,
+                    changed(list, variant),
+                    "{era:?} {way:?}"
+                );
+            }
+        }
+    };
+    join_all(every_pair().map(check)).await;
+}
+
+/// A call of a tool that is not known reads the list, maybe before the server announces the change.
+#[tokio::test]
+async fn a_change_that_was_found_before_it_was_announced_is_told_once() {
+    let standard = async |subscriber: &mut NotificationClient| {
+        let mut told = subscriber.change().await;
+        while told.1.as_deref() != Some("standard") {
+            told = subscriber.change().await;
+        }
+        told
+    };
+    let check = async |(era, way): (Era, ClientKind)| {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        let mut subscriber =
+            NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        stage.set_tools(&["first", "early"]);
+        let declared = json!({});
+        let call = || way.ask(&harness, &declared, "tools/call", tool("early"));
+        soon(async { while call().await.get("error").is_some() {} }).await;
+        assert_eq!(
+            standard(&mut subscriber).await,
+            changed("tools", "standard")
+        );
+        stage.notify_list_changed("tools");
+        stage.set_prompts(&["other"]);
+        stage.notify_list_changed("prompts");
+        assert_eq!(
+            standard(&mut subscriber).await,
+            changed("prompts", "standard")
+        );
+        // Nothing was found before this one.
+        stage.notify_list_changed("tools");
+        assert_eq!(
+            standard(&mut subscriber).await,
+            changed("tools", "standard")
+        );
+    };
+    join_all(every_pair().map(check)).await;
+}
