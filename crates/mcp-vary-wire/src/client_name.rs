@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The name and version of a client, each truncated to 64 characters with control characters replaced.
 ///
 /// Clients choose both; they are empty if a client does not send them.
-#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct ClientName {
     /// `clientInfo.name`.
     pub name: String,

@@ -1,13 +1,16 @@
 //! Records the clients that used the gateway recently: the variant of each, what selected it, and how many requests it made.
 
 use std::cmp::Reverse;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use foldhash::quality::RandomState;
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_wire::client_name::ClientName;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Equivalent, UnitWeighter};
 use serde::Serialize;
 
 /// The requests of clients with one name and version in one variant.
@@ -45,21 +48,41 @@ pub(crate) struct ClientRequest<'a> {
 ///
 /// # Properties
 ///
-/// At most [`MAX_USES`] are known: the least recent one is forgotten first, so that no client can fill the memory by
-/// changing its name. A request of a known client takes no lock.
+/// At most [`MAX_USES`] are known. Those that made one request only are forgotten first, so that no client can fill the
+/// memory, or push out others, by changing its name.
 #[derive(Debug)]
 pub(crate) struct ClientUses {
-    all: ArcSwap<Vec<Arc<CountedUse>>>,
+    // The hash has a random key, so that no client can choose names that collide.
+    all: Cache<UseKey, Arc<CountedUse>, UnitWeighter, RandomState>,
     /// By the `clientInfo` of modern requests, since a client sends the same one each time.
     names: Memo<ClientName>,
     /// The number of requests; it orders the uses.
     requests: AtomicU64,
 }
 
-#[derive(Debug)]
-struct CountedUse {
+/// What is counted together.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct UseKey {
     client: ClientName,
     variant: Option<(VariantId, &'static str)>,
+}
+
+/// The same, borrowed from a request.
+#[derive(Hash)]
+struct UseKeyRef<'a> {
+    client: &'a ClientName,
+    variant: Option<(&'a VariantId, &'static str)>,
+}
+
+impl Equivalent<UseKey> for UseKeyRef<'_> {
+    fn equivalent(&self, key: &UseKey) -> bool {
+        let variant = key.variant.as_ref();
+        variant.map(|(id, reason)| (id, *reason)) == self.variant && key.client == *self.client
+    }
+}
+
+#[derive(Debug, Default)]
+struct CountedUse {
     requests: AtomicU64,
     calls: AtomicU64,
     last: AtomicU64,
@@ -69,8 +92,15 @@ struct CountedUse {
 
 impl Default for ClientUses {
     fn default() -> Self {
+        let all = Cache::with(
+            MAX_USES,
+            MAX_USES as u64,
+            UnitWeighter,
+            RandomState::default(),
+            DefaultLifecycle::default(),
+        );
         Self {
-            all: ArcSwap::default(),
+            all,
             names: Memo::new(NAMES_MEMORY),
             requests: AtomicU64::new(0),
         }
@@ -86,19 +116,20 @@ impl ClientUses {
     /// Counts a request.
     pub(crate) fn note(&self, request: &ClientRequest<'_>) {
         let order = self.requests.fetch_add(1, Ordering::Relaxed);
-        let find = |all: &[Arc<CountedUse>]| all.iter().find(|it| it.is_of(request)).cloned();
-        let known = find(&self.all.load());
-        let used = known.unwrap_or_else(|| {
-            let new = Arc::new(CountedUse::new(request));
-            self.all.rcu(|all| {
-                let mut all = Vec::clone(all);
-                if find(&all).is_none() {
-                    remove_least_recent(&mut all);
-                    all.push(Arc::clone(&new));
-                }
-                all
-            });
-            find(&self.all.load()).unwrap_or(new)
+        let key = UseKeyRef {
+            client: request.client,
+            variant: request.variant,
+        };
+        let used = self.all.get(&key).unwrap_or_else(|| {
+            let key = UseKey {
+                client: request.client.clone(),
+                variant: request.variant.map(|(id, reason)| (id.clone(), reason)),
+            };
+            let new = || Ok::<_, Infallible>(Arc::default());
+            match self.all.get_or_insert_with(&key, new) {
+                Ok(used) => used,
+                Err(never) => match never {},
+            }
         });
         used.requests.fetch_add(1, Ordering::Relaxed);
         used.calls
@@ -107,37 +138,20 @@ impl ClientUses {
         used.order.store(order, Ordering::Relaxed);
     }
 
-    /// All uses, the most recent first.
+    /// The most recent uses, the last one first.
     pub(crate) fn all(&self) -> Vec<ClientUse> {
-        let mut all = Vec::clone(&self.all.load());
-        all.sort_by_cached_key(|it| Reverse(it.order.load(Ordering::Relaxed)));
-        all.iter().map(|it| it.report()).collect()
+        let mut all: Vec<_> = self.all.iter().collect();
+        all.sort_by_cached_key(|(_, used)| Reverse(used.order.load(Ordering::Relaxed)));
+        let recent = all.iter().take(MAX_REPORTED);
+        recent.map(|(key, used)| used.report(key)).collect()
     }
 }
 
 impl CountedUse {
-    fn new(request: &ClientRequest<'_>) -> Self {
-        let variant = request.variant.map(|(id, reason)| (id.clone(), reason));
-        Self {
-            client: request.client.clone(),
-            variant,
-            requests: AtomicU64::new(0),
-            calls: AtomicU64::new(0),
-            last: AtomicU64::new(0),
-            order: AtomicU64::new(u64::MAX),
-        }
-    }
-
-    fn is_of(&self, request: &ClientRequest<'_>) -> bool {
-        let variant = self.variant.as_ref();
-        variant.map(|(id, reason)| (id, *reason)) == request.variant
-            && self.client == *request.client
-    }
-
-    fn report(&self) -> ClientUse {
-        let (variant, reason) = self.variant.clone().unzip();
+    fn report(&self, key: &UseKey) -> ClientUse {
+        let (variant, reason) = key.variant.clone().unzip();
         ClientUse {
-            client: self.client.clone(),
+            client: key.client.clone(),
             variant,
             reason,
             requests: self.requests.load(Ordering::Relaxed),
@@ -147,22 +161,14 @@ impl CountedUse {
     }
 }
 
-/// Makes room for one more use.
-fn remove_least_recent(all: &mut Vec<Arc<CountedUse>>) {
-    if all.len() < MAX_USES {
-        return;
-    }
-    let order = |at: &usize| all.get(*at).map(|it| it.order.load(Ordering::Relaxed));
-    if let Some(oldest) = (0..all.len()).min_by_key(order) {
-        all.remove(oldest);
-    }
-}
+/// Uses that are counted: those of a thousand clients, each in some variants.
+const MAX_USES: usize = 4096;
 
-/// Uses that are counted: enough for a team, and few enough to be searched with each request.
-const MAX_USES: usize = 256;
+/// The uses in a status.
+const MAX_REPORTED: usize = 256;
 
 /// The bytes for names that were read from a `clientInfo`; enough for as many clients.
-const NAMES_MEMORY: usize = 256 << 10;
+const NAMES_MEMORY: usize = 2 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -201,16 +207,31 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_changes_its_name_forgets_the_least_recent_one() {
+    fn a_client_that_changes_its_name_forgets_no_client_that_returns() {
         let uses = ClientUses::default();
         note(&uses, "kept", "rule", false);
-        for at in 0..MAX_USES {
+        note(&uses, "kept", "rule", true);
+        for at in 0..2 * MAX_USES {
             note(&uses, &at.to_string(), "rule", false);
-            note(&uses, "kept", "rule", false);
         }
+        note(&uses, "kept", "rule", false);
+        assert!(uses.all.len() <= MAX_USES, "{}", uses.all.len());
         let shown = shown(&uses);
-        assert_eq!(shown.len(), MAX_USES);
-        assert_eq!(shown[0], format!("kept rule 0/{}", MAX_USES + 1));
-        assert!(!shown.iter().any(|it| it.starts_with("0 ")), "{shown:?}");
+        assert_eq!(shown.len(), MAX_REPORTED);
+        assert_eq!(shown[0], "kept rule 1/3");
+        assert_eq!(shown[1], format!("{} rule 0/1", 2 * MAX_USES - 1));
+    }
+
+    #[test]
+    fn a_thousand_clients_are_known_at_once() {
+        let uses = ClientUses::default();
+        for _ in 0..2 {
+            for at in 0..1000 {
+                note(&uses, &at.to_string(), "rule", true);
+            }
+        }
+        assert_eq!(uses.all.len(), 1000);
+        let shown = shown(&uses);
+        assert!(shown.iter().all(|it| it.ends_with(" rule 2/2")));
     }
 }
