@@ -19,6 +19,10 @@ use crate::session::client::DeclaredFeatures;
 pub(crate) struct ParsedCapabilities {
     pub(crate) declared: DeclaredFeatures,
     pub(crate) features: Option<Arc<Features>>,
+    /// Whether the client declares server variants.
+    pub(crate) knows_variants: bool,
+    /// Its hints; none if it declares none.
+    pub(super) variant_hints: Arc<VariantHints>,
     /// The key of the client's ranking.
     pub(super) hints: HintsKey,
     /// The names of the capabilities and of their members: `elicitation`, `elicitation/url`.
@@ -43,11 +47,6 @@ impl ParsedCapabilities {
             None => Ok(()),
             Some(id) => Err(RpcError::from(&Error::RequiredExtension { id, era })),
         }
-    }
-
-    /// Whether the client declares server variants.
-    pub(crate) fn knows_variants(&self) -> bool {
-        self.declared.get::<VariantHints>().is_some()
     }
 }
 

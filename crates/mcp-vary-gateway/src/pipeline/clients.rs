@@ -193,7 +193,7 @@ pub(crate) fn modern_client(
         params,
         || snapshot.selector.by_rule(&outcome),
         |offers| {
-            let hints = declared.declared.hints();
+            let hints = &declared.variant_hints;
             let identity = Identity::of(principal, None);
             participation = snapshot.experiments.assign(hints, identity, offers);
             participation.as_ref().map(|it| it.choice())
@@ -210,7 +210,7 @@ pub(crate) fn modern_client(
         connection: None,
         features: declared.features.clone(),
         offers,
-        knows_variants: declared.knows_variants() || caller.requested.names_variant(),
+        knows_variants: declared.knows_variants || caller.requested.names_variant(),
         participation,
         presentation: outcome.presentation,
         presumed_features: outcome.features,

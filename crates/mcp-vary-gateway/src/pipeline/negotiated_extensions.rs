@@ -153,14 +153,15 @@ mod tests {
             "experimental": {Prices::ID: {"pricesIn": "CHF"}},
         });
         assert_eq!((answer, has), (expected, true));
-        assert_eq!(declared.get(), Some(&Prices("CHF".to_owned())));
-        assert_eq!(declared.hints().values("useCase"), ["chat"]);
+        assert_eq!(declared.get().as_deref(), Some(&Prices("CHF".to_owned())));
+        let hints = declared.get::<VariantHints>().unwrap();
+        assert_eq!(hints.values("useCase"), ["chat"]);
         let (answer, has, declared) = answered(&json!({}));
         assert_eq!(
             (answer, has),
             (json!({"extensions": {SERVER_VARIANTS: {}}}), false)
         );
-        assert_eq!(declared.hints(), &VariantHints::default());
+        assert_eq!(declared.get::<VariantHints>(), None);
     }
 
     #[test]

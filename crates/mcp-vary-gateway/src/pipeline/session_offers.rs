@@ -42,7 +42,7 @@ pub(crate) fn offer_variants(
         (snapshot.config.environment.random)(&mut random);
         let session = Some(ClientId::from_be_bytes(random));
         let identity = Identity::of(caller.principal.as_ref(), session);
-        let hints = declared.declared.hints();
+        let hints = &declared.variant_hints;
         // The rules decide who takes part: a model may not have answered when other clients came.
         let by_rules = selector.ranked_by_rules(declared, offers.allowed.as_deref());
         let by_rules = Offers {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::hints::VariantHints;
 use mcp_vary::json;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
@@ -283,22 +284,27 @@ impl ConfigSnapshot {
         let parsed = self.parsed_capabilities.get_or_read(capabilities, |text| {
             let value = json::to_value(text).unwrap_or_default();
             let declared = NEGOTIATED.read(&value, &self.services.ignored_declarations);
-            let features = declared.get::<Features>().cloned();
+            let features = declared.get::<Features>();
             let features = features.filter(|_| self.config.negotiation);
+            let hints = declared.get::<VariantHints>();
+            let knows_variants = hints.is_some();
+            let variant_hints = hints.unwrap_or_default();
             let forwardable = self.pool.forwardable_capabilities(
                 &value,
                 &ClientDeclarations {
-                    features: features.as_ref(),
-                    hints: declared.hints(),
+                    features: features.as_deref(),
+                    hints: &variant_hints,
                 },
             );
             ParsedCapabilities {
-                hints: HintsKey::of(declared.hints()),
+                hints: HintsKey::of(&variant_hints),
+                knows_variants,
+                variant_hints,
                 missing_required: self.missing_required(&value, &declared),
                 declared,
                 capabilities: Arc::new(capability_names(&value)),
                 forwardable,
-                features: features.map(Arc::new),
+                features,
             }
         });
         Ok(parsed)

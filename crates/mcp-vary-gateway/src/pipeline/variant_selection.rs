@@ -121,7 +121,7 @@ impl VariantSelector {
             return Arc::default();
         }
         let now = (self.environment.now)();
-        let hints = client.declared.hints();
+        let hints = &client.variant_hints;
         self.rankings.get(hints, &client.hints, visible, now)
     }
 
@@ -180,7 +180,7 @@ impl VariantSelector {
         client: &ParsedCapabilities,
         offers: &Offers,
     ) -> RankingDetails {
-        let hints = client.declared.hints();
+        let hints = &client.variant_hints;
         let visible = offers.allowed.as_deref();
         let ranking = self.rankings.ranking(hints, visible);
         let hints = hints
@@ -337,12 +337,15 @@ impl VariantSelector {
         order: &[VariantIndex],
         allowed: Option<Arc<AllowedVariants>>,
     ) -> Option<Arc<AllowedVariants>> {
+        if !self.advertised_only {
+            return allowed;
+        }
         let is_allowed = |index: &&VariantIndex| {
             let mut rules = allowed.iter();
             rules.all(|rules| rules.variants.contains(index))
         };
         let variants: Arc<[_]> = order.iter().filter(is_allowed).copied().collect();
-        if !self.advertised_only || variants.is_empty() {
+        if variants.is_empty() {
             return allowed;
         }
         let rules = allowed.as_deref().cloned().unwrap_or_default();
@@ -461,7 +464,7 @@ fn ranked_client<'a>(
     let is_pinned =
         caller.requested.pin.is_some() || allowed.is_some_and(|allowed| allowed.pin.is_some());
     (!is_pinned).then(|| RankedClient {
-        hints: client.declared.hints(),
+        hints: &client.variant_hints,
         hints_key: &client.hints,
         visible: allowed.map(|allowed| &*allowed.variants),
         principal: caller.principal.as_ref(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use mcp_vary::extension::{Carrier, Declaration, Declared, declared};
 use mcp_vary::feature::Features;
@@ -64,19 +64,13 @@ impl FromIterator<(&'static str, DeclaredExtension)> for DeclaredFeatures {
 
 impl DeclaredFeatures {
     /// What the client declares of the extension `T`, if it does.
-    pub(crate) fn get<T: Declaration + 'static>(&self) -> Option<&T> {
-        self.0.get(T::ID)?.value.downcast_ref()
+    pub(crate) fn get<T: Declaration + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        Arc::clone(&self.0.get(T::ID)?.value).downcast().ok()
     }
 
     /// Where the client declared the extension `id`, if it did.
     pub(crate) fn carrier(&self, id: &str) -> Option<Carrier> {
         self.0.get(id).map(|declared| declared.carrier)
-    }
-
-    /// Its hints; none if it declared none.
-    pub(crate) fn hints(&self) -> &VariantHints {
-        static NONE: LazyLock<VariantHints> = LazyLock::new(VariantHints::default);
-        self.get().unwrap_or(&*NONE)
     }
 }
 

@@ -132,8 +132,9 @@ impl ClientUses {
             }
         });
         used.requests.fetch_add(1, Ordering::Relaxed);
-        used.calls
-            .fetch_add(u64::from(request.is_call), Ordering::Relaxed);
+        if request.is_call {
+            used.calls.fetch_add(1, Ordering::Relaxed);
+        }
         used.last.store(request.now, Ordering::Relaxed);
         used.order.store(order, Ordering::Relaxed);
     }

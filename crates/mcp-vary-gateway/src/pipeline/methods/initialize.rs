@@ -68,7 +68,7 @@ pub(crate) async fn initialize(
         revision,
         features: declared.features.clone(),
         order: order.collect(),
-        declares_variants: declared.knows_variants(),
+        declares_variants: declared.knows_variants,
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
         principal: principal.map(|principal| principal.id()),
