@@ -236,6 +236,10 @@ fn small_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         run("structure", "right", Expected::Passes(UNVERSIONED)),
         run("markdown", "right", Expected::Passes(&[])),
         run("word", "right", Expected::Passes(&[])),
+        // Its tools only read, and have a structure for clients that ask for JSON.
+        run("tags-only", "right", Expected::Passes(&[])),
+        run("tags-only", "json-with-text", Expected::ExitCode(1)),
+        run("tags-only", "every-tag-ignored", Expected::ExitCode(1)),
     ];
     for default in ["structure", "markdown"] {
         let found = FOUND.map(|mutation| run(default, mutation, Expected::ExitCode(1)));

@@ -255,6 +255,15 @@ fn the_only_server_may_be_down_at_the_start_unless_all_are_required() {
     run(&command).refuses(&["the program `no-such-program` was not found"]);
 }
 
+/// Package runners download first.
+#[cfg(unix)]
+#[test]
+fn a_server_that_needs_six_seconds_is_inspected() {
+    let slow = format!("sleep 6; exec {VARY:?} weather");
+    let shown = run(&["inspect", "--summary", "--", "sh", "-c", &slow]).data(0);
+    assert!(shown.contains("standard"), "{shown}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_client_is_connected_once_the_servers_list_their_tools() {

@@ -1,7 +1,8 @@
 """Small MCP servers of 2025-11-25 that know both extensions, by their documents alone.
 
 `small.py` listens on a port of its own, and prints the address. Each path is a server: `/DEFAULT/MUTATION`. DEFAULT is what
-clients get that declare nothing: `structure`, `markdown` (without a structure), or `word` (all tools answer one word).
+clients get that declare nothing: `structure`, `markdown` (without a structure, of tools that do not say that they only
+read), `tags-only` (the same of tools that do), or `word` (all tools answer one word).
 MUTATION breaks one sentence of the documents; `right` breaks none.
 """
 
