@@ -1,6 +1,7 @@
 //! The declarations in a client's capabilities.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use mcp_vary::error::Error;
@@ -12,6 +13,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 
+use crate::session::BASE_CLASS;
 use crate::session::client::DeclaredFeatures;
 
 /// The capabilities of a client, parsed once for all requests with the same text.
@@ -29,6 +31,8 @@ pub(crate) struct ParsedCapabilities {
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// The part that is forwarded to servers, JSON text.
     pub(crate) forwardable: Arc<str>,
+    /// Its hash; `None` if nothing is forwarded.
+    pub(super) forwardable_hash: Option<u64>,
     /// The first required extension that is missing.
     pub(super) missing_required: Option<ExtensionId>,
 }
@@ -48,6 +52,16 @@ impl ParsedCapabilities {
             Some(id) => Err(RpcError::from(&Error::RequiredExtension { id, era })),
         }
     }
+}
+
+/// The hash of what is forwarded to servers; `None` if that is nothing.
+pub(super) fn hash_of(forwardable: &str) -> Option<u64> {
+    let hash = || {
+        let mut hasher = DefaultHasher::new();
+        forwardable.hash(&mut hasher);
+        hasher.finish()
+    };
+    (forwardable != BASE_CLASS).then(hash)
 }
 
 /// The names of capabilities and of their members, at most [`MAX_NAMES`].

@@ -65,6 +65,7 @@ pub(crate) fn legacy_client(
         json: outcome.json,
         capabilities: Arc::default(),
         forwardable: Arc::clone(&negotiated.class),
+        forwardable_hash: None,
         class: snapshot.pool.key(
             &negotiated.class,
             (Some(session.client), caller.principal.as_ref()),
@@ -218,6 +219,7 @@ pub(crate) fn modern_client(
         session: None,
         capabilities: Arc::clone(&declared.capabilities),
         forwardable: Arc::clone(&declared.forwardable),
+        forwardable_hash: declared.forwardable_hash,
         class: snapshot
             .pool
             .key(&declared.forwardable, (None, principal), Era::Modern),

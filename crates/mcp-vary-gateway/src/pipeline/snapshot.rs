@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::authentication::AuthenticationService;
 use crate::pipeline::call_counters::ServerCalls;
-use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
+use crate::pipeline::capabilities::{ParsedCapabilities, capability_names, hash_of};
 use crate::pipeline::experiments::Experiments;
 use crate::pipeline::model_ranking::BackgroundTasks;
 use crate::pipeline::negotiated_extensions::NEGOTIATED;
@@ -303,6 +303,7 @@ impl ConfigSnapshot {
                 missing_required: self.missing_required(&value, &declared),
                 declared,
                 capabilities: Arc::new(capability_names(&value)),
+                forwardable_hash: hash_of(&forwardable),
                 forwardable,
                 features,
             }

@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::audit::RequestRecord;
 use crate::session::caller::sealed_principal;
 use crate::session::participation::Participation;
-use crate::session::{BASE_CLASS, PoolKey, Session};
+use crate::session::{PoolKey, Session};
 use crate::settings::rates::VariantUser;
 
 /// What a client's capabilities declare for the extensions that the gateway negotiates itself.
@@ -117,6 +117,8 @@ pub(crate) struct Client {
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// Its capabilities that may be forwarded to servers, JSON text.
     pub(crate) forwardable: Arc<str>,
+    /// Their hash, for a client without a session; `None` if there are none.
+    pub(crate) forwardable_hash: Option<u64>,
     /// The class whose connections it uses; `None` without special capabilities.
     pub(crate) class: Option<PoolKey>,
     /// The session of a legacy client.
@@ -163,13 +165,11 @@ impl Client {
     /// Who gets the lists of a dedicated connection that its calls changed: the client of a connection; without one, all
     /// clients of a principal with the same capabilities together, since nothing tells them apart.
     pub(crate) fn list_owner(&self) -> Option<ClientId> {
-        let shared = || {
+        self.connection.or_else(|| {
             let mut hasher = DefaultHasher::new();
-            (&self.forwardable, self.principal_id()).hash(&mut hasher);
-            hasher.finish()
-        };
-        let is_plain = *self.forwardable == *BASE_CLASS;
-        self.connection.or_else(|| (!is_plain).then(shared))
+            (self.forwardable_hash?, self.principal_id()).hash(&mut hasher);
+            Some(hasher.finish())
+        })
     }
 
     /// The client as rate limits see it.
