@@ -524,21 +524,6 @@ fn a_name_that_tools_cannot_carry_is_refused_with_a_better_one() {
     assert_eq!(read("x", &name("a-B_3.c")).servers[0].name, "a-B_3.c");
 }
 
-/// A tool that the client's file hides is shown here, which is said.
-#[test]
-fn the_selection_of_tools_in_the_file_of_a_client_is_not_dropped_in_silence() {
-    let gemini = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["b"], "trust": true}}}"#;
-    let notes = read("settings.json", gemini).notes;
-    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        notes,
-        [
-            "1:39: `mcpServers.a.includeTools` is ignored here: it changes what the server has or gets; \
-             `vary config import FILE > vary.yaml` takes over what can be"
-        ]
-    );
-}
-
 /// Claude's, Cursor's and VS Code's files are read as they are.
 #[test]
 fn the_file_of_a_client_is_read_as_it_is() {

@@ -1,6 +1,6 @@
 //! Settings in the wrong place, and paths that no program would find.
 
-use crate::{refuses, refuses_server};
+use crate::{read, refuses, refuses_server};
 
 #[test]
 fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
@@ -67,5 +67,20 @@ fn a_path_that_no_program_would_find_is_refused() {
             "1:24: while parsing a quoted scalar, did not find expected hexadecimal number; in double quotes, `\\` begins an \
              escape: use single quotes, as in 'C:\\Users'",
         ],
+    );
+}
+
+/// A tool that the client's file hides is shown here, which is said.
+#[test]
+fn the_selection_of_tools_in_the_file_of_a_client_is_not_dropped_in_silence() {
+    let gemini = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["b"], "trust": true}}}"#;
+    let notes = read("settings.json", gemini).notes;
+    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "1:39: `mcpServers.a.includeTools` is ignored here: it changes what the server has or gets; \
+             `vary config import FILE > vary.yaml` takes over what can be"
+        ]
     );
 }

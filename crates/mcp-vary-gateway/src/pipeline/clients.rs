@@ -194,8 +194,7 @@ pub(crate) fn modern_client(
         params,
         || snapshot.selector.by_rule(&outcome),
         |offers| {
-            let hints = &declared.variant_hints;
-            let identity = Identity::of(principal, None);
+            let (hints, identity) = (&declared.variant_hints, Identity::of(principal, None));
             participation = snapshot.experiments.assign(hints, identity, offers);
             participation.as_ref().map(|it| it.choice())
         },

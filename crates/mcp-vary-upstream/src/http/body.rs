@@ -87,3 +87,13 @@ pub(super) async fn drain(mut body: Incoming) {
 
 const DRAIN_BYTES: usize = 64 * 1024;
 const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Whether a body is HTML: the address is that of a web page.
+pub(super) fn is_web_page(body: &[u8]) -> bool {
+    let start = body.trim_ascii_start();
+    let starts_with = |word: &[u8]| {
+        let start = start.get(..word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    starts_with(b"<!doctype html") || starts_with(b"<html")
+}

@@ -21,7 +21,7 @@ use mcp_vary_wire::server_message::{self, ServerMessage};
 use tokio::time::Instant;
 
 use super::Connection;
-use super::body::{Collect, drain};
+use super::body::{Collect, drain, is_web_page};
 use super::connect::is_legacy;
 use super::session::Session;
 use super::stream::{Read, ResumePoint, Stream};
@@ -499,14 +499,4 @@ fn is_session_expired(error: &str) -> bool {
     let members = Members::parse(error).unwrap_or_default();
     let message = members.get_str("message").unwrap_or_default();
     error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
-}
-
-/// Whether a body is HTML: the address is that of a web page.
-fn is_web_page(body: &[u8]) -> bool {
-    let start = body.trim_ascii_start();
-    let starts_with = |word: &[u8]| {
-        let start = start.get(..word.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
-    };
-    starts_with(b"<!doctype html") || starts_with(b"<html")
 }
