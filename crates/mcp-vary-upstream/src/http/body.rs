@@ -88,8 +88,18 @@ pub(super) async fn drain(mut body: Incoming) {
 const DRAIN_BYTES: usize = 64 * 1024;
 const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Whether a body is HTML: the address is that of a web page.
-pub(super) fn is_web_page(body: &[u8]) -> bool {
+/// What a body is that is no answer, since `why`.
+pub(super) fn describe(body: &[u8], why: &str) -> String {
+    match is_web_page(body) {
+        true => {
+            "a web page; check the path of its address, which often ends with `/mcp`".to_owned()
+        }
+        false => format!("not an answer: {why}"),
+    }
+}
+
+/// Whether a body is HTML.
+fn is_web_page(body: &[u8]) -> bool {
     let start = body.trim_ascii_start();
     let starts_with = |word: &[u8]| {
         let start = start.get(..word.len());

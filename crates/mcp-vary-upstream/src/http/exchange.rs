@@ -21,7 +21,7 @@ use mcp_vary_wire::server_message::{self, ServerMessage};
 use tokio::time::Instant;
 
 use super::Connection;
-use super::body::{Collect, drain, is_web_page};
+use super::body::{Collect, describe, drain};
 use super::connect::is_legacy;
 use super::session::Session;
 use super::stream::{Read, ResumePoint, Stream};
@@ -324,12 +324,7 @@ impl Exchange {
         }
         if !self.is_answered() {
             let said = self.connection.secrets.excerpt(body, 200);
-            let what = match is_web_page(body) {
-                true => format!(
-                    "its reply is a web page; check the path of its address, which often ends with `/mcp`; it sent `{said}`"
-                ),
-                false => format!("its reply is not an answer: {why}; it sent `{said}`"),
-            };
+            let what = format!("its reply is {}; it sent `{said}`", describe(body, &why));
             return Err(self.connection.misbehaved(what));
         }
         self.state = State::Finished;
