@@ -33,6 +33,8 @@ pub struct ReceivedRequest {
     pub headers: HeaderMap,
     /// The message; null if the body is not JSON.
     pub body: Value,
+    /// The body as it was written.
+    pub text: String,
 }
 
 impl ReceivedRequest {
@@ -346,6 +348,7 @@ async fn serve(
         verb: head.method.to_string(),
         headers: head.headers,
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+        text: String::from_utf8_lossy(&body).into_owned(),
     };
     shared.seen.lock().unwrap().push(seen.clone());
     shared.changed.notify_waiters();

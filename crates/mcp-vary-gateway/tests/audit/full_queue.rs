@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use mcp_vary_audit::{AuditConfig, OnFull};
+use mcp_vary_audit::{AuditConfig, AuditLog, FileSink, OnFull};
 use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{modern, tool};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
+use crate::support::Harness;
 
 /// A gateway whose sink is blocked and whose queue has room for one record.
 async fn blocked(on_full: OnFull) -> Recorded {
@@ -71,6 +73,45 @@ async fn refuse_refuses_before_anything_happens() {
     );
     let answer = ask(&recorded, "tools/call", tool("odd")).await;
     assert!(answer["result"].is_object(), "{answer}");
+}
+
+/// The queue has room for thousands of records, but none of them would be written.
+#[tokio::test]
+async fn refuse_refuses_as_soon_as_the_disk_is_full() {
+    let mut log: AuditConfig = settings();
+    log.on_full = OnFull::Refuse;
+    let disk = FileSink::open("/dev/full").unwrap();
+    let log = AuditLog::start(&log, Box::new(disk)).unwrap();
+    let harness = Harness::before(Era::Legacy, |mut config| {
+        config.audit_log = Some(log);
+        config
+    });
+    let harness = harness.await;
+    let status = || serde_json::to_value(harness.gateway.status()).unwrap()["audit"].clone();
+    soon(async {
+        while status()["error"].is_null() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
+        let answer = kind
+            .ask(&harness, &json!({}), "tools/call", tool("odd"))
+            .await;
+        let error = json!({"code": -32603, "message": REFUSED});
+        assert_eq!(answer["error"], error, "{kind:?}");
+    }
+    let message = modern(json!(1), "tools/call", tool("odd"), &json!({}));
+    let mut http = harness.connect().await;
+    let answer = http.ask(&HttpRequest::modern(&message)).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(harness.peer.of("tools/call").len(), 0);
+    let status = status();
+    assert_eq!(
+        (&status["refused"], &status["written"]),
+        (&json!(3), &json!(0)),
+        "{status}"
+    );
 }
 
 #[tokio::test]

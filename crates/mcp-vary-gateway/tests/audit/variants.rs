@@ -1,5 +1,7 @@
 //! SV-22: selections and refusals of variants.
 
+use std::time::Duration;
+
 use mcp_vary_audit::ArgumentsDetail;
 use mcp_vary_config::Source;
 use mcp_vary_gateway::Environment;
@@ -8,6 +10,7 @@ use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
 use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{initialize, modern, request, under};
 use mcp_vary_testkit::model_server::{ModelBehavior, ModelServer};
+use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
@@ -360,4 +363,48 @@ async fn a_ranking_by_a_model_is_recorded() {
         let question = record["arguments"]["text"].as_str().unwrap();
         assert!(question.contains(description), "{record}");
     }
+}
+
+/// SV-22: a session that begins with the order of a model is recorded so. The session before it was ranked by the rules.
+#[tokio::test]
+async fn a_session_whose_first_variant_a_model_chose_is_recorded_with_that_reason() {
+    let answer = r#"{"ranking":["compact","read-only","directory","standard"]}"#;
+    let model = ModelServer::start(ModelBehavior::Says(answer.to_owned())).await;
+    let hints = json!({"variantHints": {"description": "a client that plans trips"}});
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
+    let recorded = Recorded::with(settings(), |mut config| {
+        let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
+        ranking.anonymous = true;
+        config.model_ranking = Some(ranking);
+        config
+    });
+    let recorded = recorded.await;
+    LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
+    let ranking = || recorded.harness.gateway.status().model_ranking.unwrap();
+    soon(async {
+        while ranking().used == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let mut client = LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
+    client.ask("tools/list", json!({})).await;
+    // To clients of 2026-07-28 the model never gives their first variant.
+    let modern = ClientKind::HttpModern;
+    modern
+        .ask(&recorded.harness, &capabilities, "prompts/list", json!({}))
+        .await;
+    let selected = recorded.sink.wait_for("variant.selected", 3).await;
+    let expected = [
+        ("standard", "ranking"),
+        ("compact", "model"),
+        ("standard", "ranking"),
+    ];
+    assert_eq!(selections(&selected), expected);
+    assert_eq!(selected[1]["method"], "initialize");
+    let listed = recorded.sink.request("tools/list").await;
+    assert_eq!(
+        listed["variant"],
+        json!({"id": "compact", "reason": "model"})
+    );
 }

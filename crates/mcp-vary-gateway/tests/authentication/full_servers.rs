@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 
 use super::clients::{Session, bearer, key, keys};
-use crate::support::{Harness, before};
+use crate::support::{Harness, before, config};
 
 /// The kinds of clients that one person may have.
 fn kinds() -> [Value; 7] {
@@ -140,6 +140,112 @@ async fn a_person_with_many_kinds_of_clients_leaves_room_to_others() {
         5,
         "the first, two, and one each"
     );
+}
+
+/// Where connections belong to principals, none is closed for another client, so what one person has open decides.
+#[tokio::test]
+async fn where_principals_are_isolated_a_person_with_many_kinds_of_clients_leaves_room_to_others() {
+    let adapt = |config| {
+        let mut config = team(config, 7);
+        config.servers[0].isolation = Isolation::Principal;
+        config
+    };
+    let harness = Harness::behind_one(with_sessions(&Arc::default()).await, adapt).await;
+    for capabilities in kinds() {
+        let mut session = Session::open(&harness, &key("eve"), &capabilities).await;
+        let answer = session.ask(&key("eve"), "tools/call", tool("odd")).await;
+        let answer = answer.json();
+        // The others share one that declares no more than they do, and for this one there is none.
+        if capabilities == json!({"roots": {}}) {
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            let expected = "server `peer` serves each session or user on a connection of its own";
+            assert!(message.starts_with(expected), "{answer}");
+            assert_eq!(answer["error"]["code"], -32603, "{answer}");
+        } else {
+            assert!(answer["result"].is_object(), "{capabilities}: {answer}");
+        }
+    }
+    let opened = connections(&harness).open;
+    assert_eq!(opened, 3, "the first, and two of eve");
+    for who in ["ann", "bob"] {
+        let mut session = open(&harness, who).await;
+        call(&mut session, who).await;
+    }
+    let status = connections(&harness);
+    assert_eq!((status.open, status.evicted), (5, 0), "one more each");
+}
+
+/// The server that asks its clients on a connection of each one alone.
+async fn with_dedicated_connections(count: usize) -> Harness {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/asks.py");
+    let mut config = config(Target::command("python3", [script.to_owned()]));
+    config.authentication = Some(keys(&["ann", "eve"]));
+    config.servers[0].limits.dedicated_connections = count;
+    Harness::behind(ScriptedServer::start(|_| None).await, config).await
+}
+
+/// Sends a call during which the server asks; its answer is read from the connection that is returned.
+async fn call_that_asks(harness: &Harness, session: &Session, who: &str) -> RawHttp {
+    let mut params = tool("ask");
+    params["arguments"] = json!({"method": "elicitation/create", "params": {"message": "m"}});
+    let call = request(json!(9), "tools/call", params);
+    let mut http = harness.connect().await;
+    let post = HttpRequest::of(&session.id, call.to_string());
+    http.send(&bearer(post, &key(who)).bytes()).await;
+    http
+}
+
+/// Each call that waits for its client keeps a connection, and a person may have as many sessions as they want.
+#[tokio::test]
+async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
+    let harness = with_dedicated_connections(8).await;
+    let asking = json!({"elicitation": {}});
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let session = Session::open(&harness, &key("eve"), &asking).await;
+        let mut call = call_that_asks(&harness, &session, "eve").await;
+        assert_eq!(soon(call.head()).await.status, 200);
+        let question = soon(call.event()).await.unwrap();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        waiting.push((session, call, question));
+    }
+    for _ in 2..8 {
+        let mut session = Session::open(&harness, &key("eve"), &asking).await;
+        let refused = session.ask(&key("eve"), "tools/call", tool("state")).await;
+        let refused = refused.json();
+        let message = "server `peer` needs a dedicated connection for each client that accepts server requests, and all \
+                       are in use; try again later";
+        assert_eq!(
+            refused["error"],
+            json!({"code": -32603, "message": message})
+        );
+    }
+    assert_eq!(harness.gateway.status().dedicated_connections, 2);
+    let mut ann = Session::open(&harness, &key("ann"), &asking).await;
+    let answer = ann.ask(&key("ann"), "tools/call", tool("state")).await;
+    assert_eq!(answer.json()["result"]["client"], asking);
+    // A connection of hers that no longer waits makes room for her next one.
+    let (session, mut call, question) = waiting.remove(0);
+    let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+    let post = HttpRequest::of(&session.id, reply.to_string());
+    let mut http = harness.connect().await;
+    let told = http.ask(&bearer(post, &key("eve"))).await;
+    assert_eq!(told.status, 202);
+    let answer = soon(call.event()).await.unwrap();
+    assert_eq!(answer["result"]["reply"]["result"], reply["result"]);
+    let mut next = Session::open(&harness, &key("eve"), &asking).await;
+    let answer = soon(async {
+        loop {
+            let answer = next.ask(&key("eve"), "tools/call", tool("state")).await;
+            let answer = answer.json();
+            if answer["result"].is_object() {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    assert_eq!(answer.await["result"]["client"], asking);
+    assert_eq!(harness.gateway.status().dedicated_connections, 3);
 }
 
 #[tokio::test]

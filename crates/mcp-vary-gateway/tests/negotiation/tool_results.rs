@@ -1,11 +1,16 @@
 //! The operator's rules for the results of tools.
 
+use std::time::Duration;
+
 use mcp_vary_config::read_results;
 use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, texts, tool};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{features, introduced, modern, texts, tool};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tracing::Level;
 
 use crate::support::Harness;
@@ -304,6 +309,45 @@ async fn what_takes_too_much_is_stopped() {
         assert!(said[0].contains(&format!("part=\"{part}\"")), "{}", said[0]);
         assert!(!said[0].contains("longer"), "{}", said[0]);
     }
+}
+
+/// CN-20: filters that run for long are the matter of those whose results they make. The gateway has two threads here, so six
+/// such filters would keep both busy.
+#[test]
+fn what_takes_long_delays_nobody_else() {
+    let serving = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let rule = json!({"project": "[limit(1000000000; repeat(1))] | length"});
+    let harness = serving.block_on(harness(&json!([rule]).to_string()));
+    let clients = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    clients.block_on(async {
+        let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let call = modern(json!(1), "tools/call", tool("list"), &features(&["human"]));
+        let mut answers = JoinSet::new();
+        for _ in 0..6 {
+            let (mut http, call) = (harness.connect().await, HttpRequest::modern(&call));
+            answers.spawn(async move { soon(http.ask(&call)).await.json() });
+        }
+        soon(harness.peer.wait_for("tools/call", 6)).await;
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let pong = other.ask("ping", json!({})).await.json();
+            assert_eq!(pong["result"], json!({}));
+            let first = answers.try_join_next();
+            assert!(first.is_none(), "a call was answered before the ping");
+        }
+        for answer in answers.join_all().await {
+            let told = &answer["result"];
+            assert!(texts(told)[0].contains("longer"), "{told}");
+        }
+        assert_eq!(harness.gateway.failed_results(), 6);
+    });
 }
 
 /// A result that does not get shorter in few words is told once, like any other.

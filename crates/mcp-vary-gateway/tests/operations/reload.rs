@@ -463,6 +463,46 @@ async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
     assert!(names(&discovered).len() > 1);
 }
 
+/// SV-2, SV-9: it was not offered to the session, and can be selected like every other one, unless only those that were
+/// offered can be.
+#[tokio::test]
+async fn a_variant_that_is_added_can_be_selected_in_an_open_session() {
+    for advertised_only in [false, true] {
+        let peer = places_server::start(mcp_vary_testkit::era::Era::Legacy).await;
+        let mut base = config(Target::http(peer.url.clone()));
+        base.advertised_only = advertised_only;
+        let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+        let list = |id: &str| request(json!(1), "tools/list", under(id, json!({})));
+        let mut ask = async |id: &str| {
+            let over_http = client.post(&list(id));
+            let over_http = client.http.ask(&over_http).await.json();
+            assert_eq!(over_http, pipe.ask(&list(id)).await, "{id}");
+            over_http
+        };
+        let invalid = |id: &str, available: &[&str]| {
+            let data = json!({"requestedVariant": id, "availableVariants": available});
+            json!({"code": -32602, "message": "Invalid server variant", "data": data})
+        };
+        let refused = ask("new").await;
+        assert_eq!(refused["error"], invalid("new", &["a", "b"]));
+        let mut new = variant("new");
+        new.tools = serde_json::from_str(r#"{"include": ["odd"]}"#).unwrap();
+        let variants = vec![new, variant("b"), variant("a")];
+        let other = base.with_variants_of(variants).unwrap();
+        harness.gateway.reload(other).await.unwrap();
+        let (added, unknown) = (ask("new").await, ask("nix").await);
+        if advertised_only {
+            assert_eq!(added["error"], invalid("new", &["a", "b"]));
+            assert_eq!(unknown["error"], invalid("nix", &["a", "b"]));
+        } else {
+            assert_eq!(names(&added), ["odd"]);
+            assert_eq!(unknown["error"], invalid("nix", &["a", "b", "new"]));
+        }
+    }
+}
+
 /// What was frozen is not exchanged for something else (SV-2).
 #[tokio::test]
 async fn a_session_of_which_a_variant_is_gone_begins_anew() {

@@ -6,12 +6,14 @@ use std::time::Duration;
 use mcp_vary_gateway::{Config, Gateway, Naming};
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};
 use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
+use mcp_vary_testkit::places_server;
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::support::{Harness, before, legacy_pipe, serve};
@@ -185,6 +187,81 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
         .ask(&harness, &json!({}), "tools/call", tool("nix"))
         .await;
     assert_eq!(answer["error"]["message"], "Unknown tool: nix");
+}
+
+/// So may the name of a prompt and the URI of a resource.
+#[tokio::test]
+async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so() {
+    let (harness, late) = beside(Era::Legacy, Naming::AsNeeded).await;
+    let asked = [
+        ("prompts/get", "name", "late_greet", -32602),
+        ("resources/read", "uri", "late:1", -32002),
+    ];
+    for (method, key, name, _) in asked {
+        let said = format!(
+            "`{name}` is not known yet: server `late` is still starting; try again in a moment"
+        );
+        for way in ClientKind::ALL {
+            let params = json!({key: name});
+            let answer = way.ask(&harness, &json!({}), method, params).await;
+            let expected = json!({"code": -32603, "message": said});
+            assert_eq!(answer["error"], expected, "{way:?} {method}");
+        }
+    }
+    late.release();
+    arrived(&harness).await;
+    for (method, key, name, unknown) in asked {
+        let way = ClientKind::HttpLegacy;
+        let params = json!({key: name});
+        let answer = way.ask(&harness, &json!({}), method, params).await;
+        assert_eq!(answer["error"]["code"], unknown, "{answer}");
+    }
+}
+
+/// They are found as soon as their server is ready.
+#[tokio::test]
+async fn a_prompt_and_a_resource_are_answered_as_soon_as_their_server_is_ready() {
+    for (method, params, member) in [
+        ("prompts/get", json!({"name": "greet"}), "messages"),
+        ("resources/read", json!({"uri": "place:bern"}), "contents"),
+    ] {
+        for is_modern in [false, true] {
+            let ready = Arc::new(Notify::new());
+            let gate = Arc::clone(&ready);
+            let peer = ScriptedServer::start(move |seen| {
+                let reply = places_server::answer(Era::Legacy, seen)?;
+                Some(match seen.method() {
+                    "initialize" => reply.after(&gate),
+                    _ => reply,
+                })
+            })
+            .await;
+            let gateway = Gateway::open(before(&[("late", &peer)])).await;
+            gateway.serve_now().await;
+            let (address, _stop) = serve(&gateway).await;
+            let asking = async {
+                if is_modern {
+                    let message = modern(json!(1), method, params.clone(), &json!({}));
+                    let post = HttpRequest::modern(&message);
+                    RawHttp::connect(address).await.ask(&post).await
+                } else {
+                    let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+                    client.ask(method, params.clone()).await
+                }
+            };
+            let release = async {
+                // The request is there by then, most likely.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                ready.notify_one();
+            };
+            let (answer, ()) = tokio::join!(asking, release);
+            let answer = answer.answer();
+            assert!(
+                answer["result"][member].is_array(),
+                "{method} {is_modern}: {answer}"
+            );
+        }
+    }
 }
 
 /// Its names are not known, but its prefix is.

@@ -2,7 +2,8 @@
 
 use mcp_vary_config::Source;
 use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
+use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{introduced, names, texts, under};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use serde_json::{Value, json};
@@ -359,6 +360,46 @@ async fn a_call_that_fits_reaches_the_server_as_in_standard() {
         .await;
         assert_eq!(text(&wrong), "done");
     }
+}
+
+/// Models write `null` for what they leave out. The check takes it so, and the server gets what the client wrote.
+#[tokio::test]
+async fn a_null_for_an_optional_argument_reaches_the_server_as_it_was_written() {
+    let harness = harness(|config| config).await;
+    let written = r#"{ "limit":null, "query" : "\u00e9\/", "dry_run":  null }"#;
+    let meta = |members: &str| {
+        format!(r#"{{"io.modelcontextprotocol/server-variant":"directory"{members}}}"#)
+    };
+    let call = |meta: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"search_issues","arguments":{written},"_meta":{meta}}}}}"#
+        )
+    };
+    let modern = concat!(
+        r#","io.modelcontextprotocol/protocolVersion":"2026-07-28""#,
+        r#","io.modelcontextprotocol/clientCapabilities":{}"#,
+    );
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let post = HttpRequest::of(&client.session, call(&meta("")));
+    let over_http = client.http.ask(&post).await.json();
+    let mut pipe = harness.open_pipe();
+    pipe.send(call(&meta(modern))).await;
+    for answer in [over_http, pipe.receive().await] {
+        assert_eq!(text(&answer["result"]), "done", "{answer}");
+    }
+    let sent = harness.peer.of("tools/call");
+    assert_eq!(sent.len(), 2);
+    for call in sent {
+        let arguments = format!(r#""arguments":{written}"#);
+        assert!(call.text.contains(&arguments), "{}", call.text);
+    }
+    // The `null` of an argument that is required is none.
+    let kind = ClientKind::HttpModern;
+    let none = json!({"query": null});
+    let result = self::call(&harness, kind, "directory", "search_issues", none).await;
+    let expected = "invalid arguments: the argument `query` is missing\n";
+    assert!(text(&result).starts_with(expected), "{result}");
+    assert_eq!(harness.peer.of("tools/call").len(), 2);
 }
 
 #[tokio::test]

@@ -152,6 +152,35 @@ async fn a_server_orders_its_variants_for_the_hints_of_a_client() {
     }
 }
 
+/// EXT-9: the operator sees that the server chose the variant of a session. What the rules choose is told as their choice.
+#[tokio::test]
+async fn the_reason_of_a_variant_that_the_server_put_first_is_the_server() {
+    let chat = hints(json!({"useCase": "chat"}));
+    for is_modern_server in [false, true] {
+        let harness = in_front_of_http(is_modern_server, Behavior::Ranks).await;
+        becomes_first(&harness, &chat, "crm/human").await;
+        for way in ClientKind::ALL {
+            for declared in [&chat, &json!({})] {
+                way.ask(&harness, declared, "tools/list", json!({})).await;
+            }
+        }
+        let uses = harness.gateway.status().clients;
+        let mut found: Vec<_> = uses
+            .iter()
+            .map(|it| (it.variant.as_ref().unwrap().as_str(), it.reason.unwrap()))
+            .collect();
+        found.sort_unstable();
+        // Clients of 2026-07-28 have no name here, those with sessions have one.
+        let expected = [
+            ("crm/agent", "ranking"),
+            ("crm/human", "server"),
+            ("standard", "ranking"),
+            ("standard", "ranking"),
+        ];
+        assert_eq!(found, expected, "{uses:?}");
+    }
+}
+
 /// EXT-9: a server is asked once for clients with the same hints, and with nothing but its hints: no tag, no capability of
 /// the client.
 #[tokio::test]
