@@ -155,11 +155,11 @@ impl CheckedFile<'_> {
     /// Notes about names in `access` that fit nothing now.
     fn unmatched_access(&self, gateway: &Gateway) -> Vec<Unmatched> {
         let served = gateway.served();
-        let names: Vec<&str> = served
+        let items: Vec<_> = served
             .iter()
-            .flat_map(|item| [item.id.as_str(), &item.upstream_name])
+            .map(|item| (item.id.as_str(), item.upstream_name.as_str()))
             .collect();
-        let notes = self.file.unmatched_access(&names).into_iter();
+        let notes = self.file.unmatched_access(&items).into_iter();
         notes.map(|note| (None, note)).collect()
     }
 }

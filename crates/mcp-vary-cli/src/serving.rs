@@ -286,7 +286,10 @@ pub(crate) fn listen_problem(
 
 fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     Failure::command(match error.kind() {
-        io::ErrorKind::AddrInUse if is_vary(address) => format!(
+        io::ErrorKind::AddrInUse if answers(address, "/status", "\"uptime\"") => {
+            format!("{address} is in use by the status of another Vary; choose another with {flag}")
+        }
+        io::ErrorKind::AddrInUse if answers(address, "/", "the MCP endpoint is /mcp") => format!(
             "{address} is in use by another Vary: use http://{address}/mcp, end that one, or choose another with {flag}"
         ),
         io::ErrorKind::AddrInUse => {
@@ -304,18 +307,19 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     })
 }
 
-/// Whether a Vary listens on `address`: it says where its endpoint is.
-fn is_vary(address: &str) -> bool {
+/// Whether what listens on `address` answers at `path` with these `words`.
+fn answers(address: &str, path: &str, words: &str) -> bool {
     let ask = || {
         let address = address.to_socket_addrs().ok()?.next()?;
         let mut stream = StdTcpStream::connect_timeout(&address, PROBE).ok()?;
         stream.set_read_timeout(Some(PROBE)).ok()?;
-        let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).ok()?;
         let mut answer = Vec::new();
         // What was read before an error is enough.
         let _ = stream.take(4096).read_to_end(&mut answer);
-        Some(String::from_utf8_lossy(&answer).contains("the MCP endpoint is /mcp"))
+        Some(String::from_utf8_lossy(&answer).contains(words))
     };
     ask().unwrap_or(false)
 }

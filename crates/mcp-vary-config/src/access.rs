@@ -74,26 +74,36 @@ pub(super) fn read(
     }
 }
 
-/// The names in `allow` and `deny`, with their places in the file.
+/// The names in `allow` and `deny`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AccessNames(Vec<(Position, String, Pattern)>);
+pub(super) struct AccessNames(Vec<AccessName>);
+
+#[derive(Clone, Debug)]
+struct AccessName {
+    at: Position,
+    path: String,
+    pattern: Pattern,
+    /// Whether it is also compared with the names on the servers.
+    compares_own: bool,
+}
 
 impl AccessNames {
-    /// A note for each pattern that fits none of `names`. What servers list as a template has other names as well, so
-    /// patterns for URIs are left out.
-    pub(super) fn unmatched(&self, names: &[&str]) -> Vec<Diagnostic> {
-        let is_unmatched = |(_, _, pattern): &&(_, _, Pattern)| {
-            !pattern.as_str().contains("://") && !names.iter().any(|name| pattern.matches(name))
+    /// A note for each pattern that fits none of `items`, each with its name for clients and on its server. What servers
+    /// list as a template has other names as well, so patterns for URIs are left out.
+    pub(super) fn unmatched(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
+        let is_unmatched = |name: &&AccessName| {
+            let fits = |(id, own): &(&str, &str)| {
+                name.pattern.matches(id) || name.compares_own && name.pattern.matches(own)
+            };
+            !name.pattern.as_str().contains("://") && !items.iter().any(fits)
         };
-        let unmatched = self.0.iter().filter(is_unmatched);
-        let notes = unmatched.map(|(at, path, pattern)| {
-            let written = pattern.as_str();
-            let note = Diagnostic::new(
-                *at,
-                path.as_str(),
-                format!("matches nothing now: `{written}`"),
-            );
-            match nearest(written, names) {
+        let ids: Vec<&str> = items.iter().map(|(id, _)| *id).collect();
+        let notes = self.0.iter().filter(is_unmatched).map(|name| {
+            let written = name.pattern.as_str();
+            let what = format!("matches nothing now: `{written}`");
+            let note = Diagnostic::new(name.at, name.path.as_str(), what);
+            let own = items.iter().find(|(_, own)| name.pattern.matches(own));
+            match own.map(|(id, _)| *id).or_else(|| nearest(written, &ids)) {
                 Some(meant) => note.with_fix(did_you_mean(meant)),
                 None => note,
             }
@@ -106,8 +116,12 @@ impl PartialAccess {
     /// The names in all patterns.
     pub(super) fn names(&self) -> AccessNames {
         let named = self.patterns.iter().filter_map(|it| {
-            let name = it.name.clone()?;
-            Some((it.at, it.path.clone(), name))
+            Some(AccessName {
+                at: it.at,
+                path: it.path.clone(),
+                pattern: it.name.clone()?,
+                compares_own: it.server.is_some() || it.denies,
+            })
         });
         AccessNames(named.collect())
     }

@@ -23,7 +23,7 @@ use super::secret_files::SecretFiles;
 use super::server::LeftOut;
 use super::variables::Variables;
 use super::variants::VariantSpans;
-use super::{clients, experiments, mcp_json};
+use super::{clients, experiments, mcp_json, server};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use crate::key_spec::KeySpec;
@@ -88,10 +88,11 @@ pub struct File {
 }
 
 impl File {
-    /// A note for each name in `access` that fits none of `names`, the names and URIs of what the servers offer.
+    /// A note for each name in `access` that fits none of `items`, what the servers offer: the name or URI for clients, and
+    /// the server's own.
     #[must_use]
-    pub fn unmatched_access(&self, names: &[&str]) -> Vec<Diagnostic> {
-        self.access_names.unmatched(names)
+    pub fn unmatched_access(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
+        self.access_names.unmatched(items)
     }
 
     /// Whether the file declares variants.
@@ -258,6 +259,11 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         servers.read(reader, is_setting, &mut draft.servers);
     } else {
         reader.settings(&field, TABLES, &mut draft, FIRST_LINES);
+        let unknown = reader
+            .diagnostics
+            .iter_mut()
+            .filter(|it| it.what == "is not a known key" && server::is_setting_of_server(&it.key));
+        unknown.for_each(|it| it.fix = Some("a server has it: write it in `servers.NAME`".into()));
         if entries.iter().all(|entry| entry.key != "servers") {
             let diagnostic = Diagnostic::new(Position::START, "", "the file names no server");
             reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));

@@ -88,7 +88,18 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
     }
     let mut taken = BTreeSet::new();
     for entry in entries {
-        if reader.only.is_empty() || reader.only.contains(&entry.key) {
+        let is_table = matches!(
+            entry.node.value,
+            document::Value::Table(_) | document::Value::Null
+        );
+        if !is_table && !reader.foreign && is_setting_of_server(&entry.key) {
+            let what = "is a setting of a server";
+            reader.report(
+                &field.member(entry),
+                what,
+                "indent it below the name of its server",
+            );
+        } else if reader.only.is_empty() || reader.only.contains(&entry.key) {
             read_one(reader, field, entry, &mut taken, into);
         }
     }
@@ -102,6 +113,12 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
         let diagnostics = left_out.into_iter().flat_map(|it| it.diagnostics);
         reader.diagnostics.extend(diagnostics);
     }
+}
+
+/// Whether `key` is one of the keys of a server.
+pub(super) fn is_setting_of_server(key: &str) -> bool {
+    let mut all = COMMON.iter().chain(OURS);
+    all.any(|setting| setting.key == key)
 }
 
 fn read_one<'t>(

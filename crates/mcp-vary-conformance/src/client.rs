@@ -85,11 +85,11 @@ impl ErrorAnswer {
         let code = self
             .code
             .map_or("without a code".to_owned(), |code| code.to_string());
-        format!(
-            "error {code} {:?}, data {}",
-            cut(&self.message, 200),
-            brief(&self.data)
-        )
+        let message = cut(&self.message, 200);
+        match self.data.is_null() {
+            true => format!("error {code} {message:?}"),
+            false => format!("error {code} {message:?}, data {}", brief(&self.data)),
+        }
     }
 }
 

@@ -100,6 +100,16 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
         "{address} is in use by another Vary: use {url}, end that one, or choose another with --listen"
     );
     run(&["serve", "--listen", address, "--", VARY, "weather"]).refuses(&[&why]);
+    let first = Server::start(&[
+        "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
+    ]);
+    let admin = first.admin();
+    let why =
+        format!("{admin} is in use by the status of another Vary; choose another with --admin");
+    let second = [
+        "serve", "--listen", "0", "--admin", &admin, "--", VARY, "weather",
+    ];
+    run(&second).refuses(&[&why]);
 }
 
 #[test]
@@ -233,7 +243,7 @@ fn a_server_that_may_have_the_old_transport_is_named_with_a_bridge() {
     let url = answering("405 Method Not Allowed");
     run(&["inspect", &url]).refuses(&[
         "check the path of its address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, \
-         `npx -y mcp-remote URL` as `command` does",
+         let `npx -y mcp-remote URL` as its `command` translate",
     ]);
 }
 

@@ -107,13 +107,14 @@ fn a_guard_that_matches_nothing_is_a_note_and_no_failure() {
 fn a_name_in_access_that_fits_nothing_is_a_note() {
     let path = configuration("check-access.yaml", "always", &["sky"]);
     let text = std::fs::read_to_string(&path).unwrap();
-    let access = "access:\n  - {when: {anyone: on}, allow: [sky_get_wether, 'map://x'], deny: ['*delete*']}\n";
+    let access = "access:\n  - {when: {anyone: on}, allow: [sky_get_wether, 'get_wea*', 'map://x'], deny: ['*delete*', get_weather]}\n";
     std::fs::write(&path, text + access).unwrap();
     let said = checks(&[], &path, 0);
     let (_, notes) = said.split_once("\n\nnote: ").unwrap();
     insta::assert_snapshot!(notes, @"
     check-access.yaml:6:34: `access[0].allow[0]` matches nothing now: `sky_get_wether`; did you mean `sky_get_weather`?
-    note: check-access.yaml:6:69: `access[0].deny[0]` matches nothing now: `*delete*`
+    note: check-access.yaml:6:50: `access[0].allow[1]` matches nothing now: `get_wea*`; did you mean `sky_get_weather`?
+    note: check-access.yaml:6:81: `access[0].deny[0]` matches nothing now: `*delete*`
 
     OK
     ");

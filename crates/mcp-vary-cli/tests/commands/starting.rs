@@ -260,8 +260,12 @@ fn the_only_server_may_be_down_at_the_start_unless_all_are_required() {
 #[test]
 fn a_server_that_needs_six_seconds_is_inspected() {
     let slow = format!("sleep 6; exec {VARY:?} weather");
-    let shown = run(&["inspect", "--summary", "--", "sh", "-c", &slow]).data(0);
-    assert!(shown.contains("standard"), "{shown}");
+    let shown = run(&["inspect", "--summary", "--", "sh", "-c", &slow]);
+    assert_eq!(
+        (shown.code, &*shown.stderr),
+        (Some(0), "waiting for `sh` ... 5 s\n")
+    );
+    assert!(shown.stdout.contains("standard"), "{}", shown.stdout);
 }
 
 #[cfg(unix)]

@@ -88,7 +88,7 @@ fn an_authority_in_the_place_of_a_server_is_refused_with_what_to_do() {
     let refused = house.run(&["inspect", &house.url("localhost")]);
     refused.refuses(&[
         "CaUsedAsEndEntity",
-        "it is the certificate of an authority; the server needs one of its own",
+        "it is the certificate of an authority, as `openssl req -x509` makes it; make it again with",
     ]);
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Placed {
     pub(super) server: Option<Pattern>,
     /// For the name; `None` if it is for all names.
     pub(super) name: Option<Pattern>,
+    /// Whether it is one of `deny`.
+    pub(super) denies: bool,
     /// Whether it applies to servers with `trust-annotations` only.
     pub(super) needs_trust: bool,
 }
@@ -84,6 +86,7 @@ fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option
         pattern,
         server,
         name,
+        denies: !allows,
     })
 }
 

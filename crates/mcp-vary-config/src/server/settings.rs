@@ -37,6 +37,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.given.insert("args");
             draft.args = reader.strings(field);
+            check_paths(reader, field, &draft.args);
         }),
     },
     KeySpec {
@@ -360,6 +361,23 @@ fn endpoint(text: &str) -> Option<Uri> {
     }
 }
 
+const CONTROL_CHARACTER: &str = "contains a control character";
+const BACKSLASHES: &str =
+    "write `\\\\` for each backslash, or put the path into single quotes in YAML";
+
+/// Reports arguments that are paths with lost backslashes.
+fn check_paths(reader: &mut Reader<'_>, field: &Located<'_>, arguments: &[String]) {
+    let document::Value::List(items) = &field.node.value else {
+        return;
+    };
+    for (index, (node, argument)) in items.iter().zip(arguments).enumerate() {
+        if argument.get(1..2) == Some(":") && argument.contains(char::is_control) {
+            let path = format!("{}[{index}]", field.path);
+            reader.report(&Located { path, node }, CONTROL_CHARACTER, BACKSLASHES);
+        }
+    }
+}
+
 /// Reads the path of a program, a file or a directory.
 fn read_path(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let path = reader.text(field)?;
@@ -367,8 +385,7 @@ fn read_path(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
         let fix = "write the whole path, or `${HOME}` in its place";
         reader.report(field, "begins with `~`, which only shells replace", fix);
     } else if path.contains(char::is_control) {
-        let fix = "write `\\\\` for each backslash, or put the path into single quotes in YAML";
-        reader.report(field, "contains a control character", fix);
+        reader.report(field, CONTROL_CHARACTER, BACKSLASHES);
     }
     Some(path)
 }

@@ -9,6 +9,13 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
         "servers:\n  w:\n  command: x\n  args: [y]\n",
         &["2:4: `servers.w` is empty; indent its settings by two spaces more than its name"],
     );
+    refuses(
+        "x",
+        "servers:\n  timeout: 3s\n  w: {command: x}\n",
+        &[
+            "2:12: `servers.timeout` is a setting of a server; indent it below the name of its server",
+        ],
+    );
     let beside = |entry: &str, fix: &str| {
         let text = format!("servers: {{a: {{command: x}}}}\n{entry}\n");
         refuses("x", &text, &[&format!("2:1: {fix}")]);
@@ -20,6 +27,10 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
     beside(
         "safe: {tools: [a]}",
         "`safe` is not a known key; a variant stands under `variants`",
+    );
+    beside(
+        "timeout: 3s",
+        "`timeout` is not a known key; a server has it: write it in `servers.NAME`",
     );
     beside(
         "zzzzzz: 1",
@@ -50,6 +61,11 @@ fn a_path_that_no_program_would_find_is_refused() {
         (
             r#"{command: "C:\temp\new"}"#,
             "2:16: `servers.a.command`",
+            control,
+        ),
+        (
+            r#"{command: x, args: [a, "C:\temp"]}"#,
+            "2:29: `servers.a.args[1]`",
             control,
         ),
         (

@@ -18,8 +18,8 @@ use super::exchange::{Call, Exchange};
 use super::pool::{Connector, Pool};
 use super::proxy::Proxy;
 use super::session::Session;
-use super::{Connection, modern_headers, tls};
-use crate::config::{UpstreamConfig, origin};
+use super::{Connection, endpoint, modern_headers, tls};
+use crate::config::UpstreamConfig;
 use crate::error::{ConnectError, UpstreamError};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::liveness::Liveness;
@@ -374,9 +374,9 @@ impl Connection {
                 server: Arc::clone(&self.server),
                 what: format!(
                     "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its \
-                     address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, \
-                     `npx -y mcp-remote URL` as `command` does",
-                    origin(&self.uri)
+                     address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, let \
+                     `npx -y mcp-remote URL` as its `command` translate",
+                    endpoint(&self.uri)
                 ),
             },
             _ => error.into(),

@@ -188,7 +188,7 @@ impl Connection {
             excerpt: self.secrets.excerpt(body, EXCERPT_CHARS),
             advice: match status {
                 StatusCode::UNAUTHORIZED => self.credentials_advice(),
-                _ => String::new(),
+                _ => self.proxy_advice(status),
             },
         };
         // The server has detected that requests loop through this gateway.
@@ -196,6 +196,16 @@ impl Connection {
             self.liveness.end(refused.clone());
         }
         refused
+    }
+
+    /// Who may have answered in place of the server.
+    fn proxy_advice(&self, status: StatusCode) -> String {
+        match &self.proxy {
+            Some(proxy) if matches!(status.as_u16(), 407 | 502..=504) => {
+                format!("; it may be the answer of the proxy {proxy}")
+            }
+            _ => String::new(),
+        }
     }
 
     /// Remembers whether the server refers to an authorization server (RFC 9728).

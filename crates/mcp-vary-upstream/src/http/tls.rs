@@ -118,7 +118,8 @@ pub(crate) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
             }
             // This error has no public type.
             _ if why.to_string().contains("CaUsedAsEndEntity") => Some(
-                "it is the certificate of an authority; the server needs one of its own that is not (`CA:FALSE`)",
+                "it is the certificate of an authority, as `openssl req -x509` makes it; make it again with \
+                 `-addext basicConstraints=critical,CA:FALSE`, and name it in `ca`",
             ),
             _ => None,
         },

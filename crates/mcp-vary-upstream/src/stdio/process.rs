@@ -141,10 +141,10 @@ fn cannot_start(
     let server = Arc::clone(server);
     let program = excerpt(program.as_bytes(), 200);
     match cwd {
-        Some(cwd) if !cwd.is_dir() => ConnectError::Start {
+        Some(cwd) if let Some(problem) = directory_problem(cwd) => ConnectError::Start {
             server,
             program,
-            reason: format!("its directory `{}` does not exist", cwd.display()),
+            reason: format!("its directory `{}` {problem}", cwd.display()),
         },
         _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound { server, program },
         _ => ConnectError::Start {
@@ -155,12 +155,28 @@ fn cannot_start(
     }
 }
 
+/// Why no program can be started in a directory.
+fn directory_problem(cwd: &Path) -> Option<String> {
+    if cwd.is_file() {
+        return Some("is a file".to_owned());
+    }
+    // To list it is more than to enter it, which cannot be tried for another process.
+    match std::fs::metadata(cwd.join(".")) {
+        Ok(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
+        Err(error) => Some(format!("cannot be entered: {}", io_error::describe(&error))),
+    }
+}
+
 /// What to do about a program that is there but cannot be started.
 fn start_advice(program: &str, cwd: Option<&Path>, error: &io::Error) -> &'static str {
     let path = cwd.unwrap_or(Path::new("")).join(program);
     match error.kind() {
         io::ErrorKind::PermissionDenied if path.is_dir() => {
             "; it is a directory: name the program in it"
+        }
+        _ if error.to_string().starts_with("Exec format error") => {
+            "; it begins with no `#!` line: write the program that runs it as `command`"
         }
         io::ErrorKind::PermissionDenied if path.is_file() => {
             "; it is not executable: run `chmod +x` on it, or write the program that runs it as `command`, as in \

@@ -266,6 +266,12 @@ async fn a_program_that_may_not_be_run_says_what_to_do() {
         );
         assert_eq!(error.to_string(), expected);
     }
+    let mut config = UpstreamConfig::new("tools", Target::command("sh", []));
+    if let Target::Command { cwd, .. } = &mut config.target {
+        *cwd = Some(script.clone());
+    }
+    let expected = format!("its directory `{}` is a file", script.display());
+    says(&fails(config).await, &[&expected]);
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
