@@ -259,11 +259,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         servers.read(reader, is_setting, &mut draft.servers);
     } else {
         reader.settings(&field, TABLES, &mut draft, FIRST_LINES);
-        let unknown = reader
-            .diagnostics
-            .iter_mut()
-            .filter(|it| it.what == "is not a known key" && server::is_setting_of_server(&it.key));
-        unknown.for_each(|it| it.fix = Some("a server has it: write it in `servers.NAME`".into()));
+        name_settings_of_servers(&mut reader.diagnostics);
         if entries.iter().all(|entry| entry.key != "servers") {
             let diagnostic = Diagnostic::new(Position::START, "", "the file names no server");
             reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
@@ -302,6 +298,15 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         access_names,
         ..draft.finish()
     })
+}
+
+/// Says of unknown keys of the file that servers have them.
+fn name_settings_of_servers(diagnostics: &mut [Diagnostic]) {
+    let is_of_server = |it: &&mut Diagnostic| {
+        it.what == "is not a known key" && server::is_setting_of_server(&it.key)
+    };
+    let unknown = diagnostics.iter_mut().filter(is_of_server);
+    unknown.for_each(|it| it.fix = Some("a server has it: write it in `servers.NAME`".into()));
 }
 
 /// The schema of a file.
