@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use http::Uri;
 use mcp_vary::variant::VariantId;
-use mcp_vary_config::{Diagnostic, File, SecretFiles};
+use mcp_vary_config::{File, SecretFiles};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
+use self::report::Unmatched;
 use crate::args::Check;
 use crate::chain;
 use crate::environment::environment;
@@ -163,9 +164,6 @@ impl CheckedFile<'_> {
         notes.map(|note| (None, note)).collect()
     }
 }
-
-/// A part of a variant or of `access` that matches nothing, at its place in the file.
-type Unmatched = (Option<VariantId>, Diagnostic);
 
 fn exit_verdict(problems: usize) -> Verdict {
     match problems {

@@ -316,14 +316,23 @@ fn answers(address: &str, path: &str, words: &str) -> bool {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).ok()?;
-        let mut answer = Vec::new();
-        // What was read before an error is enough.
-        let _ = stream.take(4096).read_to_end(&mut answer);
+        let (mut answer, mut chunk) = (Vec::new(), [0; 1024]);
+        // In all, so that a program that answers byte by byte does not hold up the message.
+        let until = Instant::now() + PROBE;
+        while answer.len() < MAX_ANSWER && Instant::now() < until {
+            match stream.read(&mut chunk) {
+                Ok(length @ 1..) => answer.extend(chunk.get(..length)?),
+                // What was read before an error is enough.
+                Ok(0) | Err(_) => break,
+            }
+        }
         Some(String::from_utf8_lossy(&answer).contains(words))
     };
     ask().unwrap_or(false)
 }
 
+/// The bytes of an answer that are looked at.
+const MAX_ANSWER: usize = 4096;
 /// How long a program that has the address may take to answer.
 const PROBE: Duration = Duration::from_millis(500);
 /// How often a terminal shows for how long the start has waited.

@@ -5,8 +5,10 @@ use mcp_vary_config::{Diagnostic, Diagnostics, File};
 use mcp_vary_gateway::{Collision, ServerReport};
 use serde_json::{Value, json};
 
-use super::Unmatched;
 use crate::{server_summary, tokens};
+
+/// A part of a variant or of `access` that matches nothing, at its place in the file.
+pub(super) type Unmatched = (Option<VariantId>, Diagnostic);
 
 /// A file that cannot be used.
 pub(super) fn invalid_file(mistakes: &Diagnostics) -> String {

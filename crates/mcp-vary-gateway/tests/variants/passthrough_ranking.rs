@@ -152,7 +152,7 @@ async fn a_server_orders_its_variants_for_the_hints_of_a_client() {
     }
 }
 
-/// EXT-9: the operator sees that the server chose the variant of a session. What the rules choose is told as their choice.
+/// EXT-9: the operator sees that the server chose the variant of a session. What the rules choose is reported as their choice.
 #[tokio::test]
 async fn the_reason_of_a_variant_that_the_server_put_first_is_the_server() {
     let chat = hints(json!({"useCase": "chat"}));

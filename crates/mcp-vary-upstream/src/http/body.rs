@@ -88,7 +88,7 @@ pub(super) async fn drain(mut body: Incoming) {
 const DRAIN_BYTES: usize = 64 * 1024;
 const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// What a body is that is no answer, since `why`.
+/// Describes a body without an answer; `why` is the reason if it is not a web page.
 pub(super) fn describe(body: &[u8], why: &str) -> String {
     match is_web_page(body) {
         true => {

@@ -160,7 +160,7 @@ fn directory_problem(cwd: &Path) -> Option<String> {
     if cwd.is_file() {
         return Some("is a file".to_owned());
     }
-    // To list it is more than to enter it, which cannot be tried for another process.
+    // To look `.` up needs the permission to enter the directory, not the one to list it.
     match std::fs::metadata(cwd.join(".")) {
         Ok(_) => None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
