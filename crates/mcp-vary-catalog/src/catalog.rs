@@ -282,6 +282,9 @@ pub fn offered_capabilities(snapshots: &[Arc<ServerSnapshot>]) -> BTreeSet<Strin
     offered
 }
 
+/// The target of the log's events about names and URIs that two servers have.
+pub const COLLISION_TARGET: &str = "mcp_vary_catalog::collision";
+
 /// Logs the first few new collisions.
 pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
     const FEW: usize = 20;
@@ -293,6 +296,7 @@ pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
         .collect();
     if new.len() > FEW {
         warn!(
+            target: COLLISION_TARGET,
             list = merged.kind.method(),
             collisions = new.len(),
             "names or URIs collide; `vary config check` shows all"
@@ -300,11 +304,12 @@ pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
     }
     for collision in new.into_iter().take(FEW) {
         warn!(
+            target: COLLISION_TARGET,
             list = collision.list,
             id = collision.id,
             reachable = collision.reachable,
             hidden = collision.hidden,
-            "two servers offer the same; the first one is reached"
+            "two servers offer the same, and the first one is reached; `vary config check` says more"
         );
     }
 }

@@ -201,7 +201,30 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
         let at = at.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
     }
+    let own = file.servers.iter().filter(|server| is_own(server, file));
+    refused.extend(own.map(|server| {
+        format!(
+            "{name}: `servers.{}` has the address on which this file is served; take its entry out",
+            server.name
+        )
+    }));
     refused
+}
+
+/// Whether the address of a server is the one on which the file is served.
+fn is_own(server: &UpstreamConfig, file: &File) -> bool {
+    let Target::Http { url, .. } = &server.target else {
+        return false;
+    };
+    let port = file
+        .listen
+        .as_deref()
+        .and_then(|listen| listen.rsplit(':').next());
+    let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    is_loopback
+        && url
+            .port()
+            .is_some_and(|of_url| port == Some(of_url.as_str()))
 }
 
 fn problem_lines(refused: &[String]) -> String {

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary_config::{LogFormat as FileFormat, LogLevel, LogLevelError, LogSettings};
+use mcp_vary_gateway::COLLISION_TARGET;
 use mcp_vary_upstream::CONNECT_TARGET;
 use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
@@ -117,15 +118,18 @@ impl CommandLog {
 fn unreported<S: Subscriber>() -> impl Layer<S> {
     let filter =
         DynFilterFn::new(|event: &Metadata<'_>, _: &Context<'_, S>| !is_reported(event.target()));
-    filter.with_callsite_filter(|event| match event.target() == CONNECT_TARGET {
+    filter.with_callsite_filter(|event| match REPORTED.contains(&event.target()) {
         true => Interest::sometimes(),
         false => Interest::always(),
     })
 }
 
-/// Whether the program reports the event itself: until the servers are reported, why one of them cannot be connected to.
+/// What the report about the servers has, too: which one cannot be connected to, and that names collide.
+const REPORTED: [&str; 2] = [CONNECT_TARGET, COLLISION_TARGET];
+
+/// Whether the program reports the event itself, as it does until the servers are reported.
 fn is_reported(target: &str) -> bool {
-    target == CONNECT_TARGET && IS_STARTING.load(Ordering::Relaxed)
+    REPORTED.contains(&target) && IS_STARTING.load(Ordering::Relaxed)
 }
 
 /// From now on the log has what becomes of the servers.

@@ -82,13 +82,16 @@ pub(crate) struct ErrorAnswer {
 impl ErrorAnswer {
     /// The error as part of a sentence.
     pub(crate) fn describe(&self) -> String {
-        let code = self
-            .code
-            .map_or("without a code".to_owned(), |code| code.to_string());
         let message = cut(&self.message, 200);
+        let error = match self.code {
+            Some(code) => format!("error {code} {message:?}"),
+            // An answer without a message of JSON-RPC.
+            None if message.starts_with("HTTP ") => message,
+            None => format!("an error without a code, {message:?}"),
+        };
         match self.data.is_null() {
-            true => format!("error {code} {message:?}"),
-            false => format!("error {code} {message:?}, data {}", brief(&self.data)),
+            true => error,
+            false => format!("{error}, data {}", brief(&self.data)),
         }
     }
 }

@@ -250,7 +250,12 @@ impl Group {
         command.wrap(process_wrap::tokio::JobObject);
         let child = command
             .spawn()
-            .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => format!(
+                    "the program `{program}` was not found; install it, put its directory on `PATH`, or give its full path"
+                ),
+                _ => format!("`{program}` cannot be started: {error}"),
+            })?;
         Ok(Self {
             child,
             is_killed: false,
@@ -331,6 +336,13 @@ async fn answer(input: &mut ChildStdin, message: &Value) {
     };
     let answer = match method.as_str() {
         Some("ping") => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+        // A program that repeats what it reads sends this back, too, and it is read as the refusal.
+        Some(method @ ("initialize" | "server/discover")) => {
+            let message = format!(
+                "`{method}` is a request of clients; a program that repeats what it is sent, as `cat` does, is not an MCP server"
+            );
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": message}})
+        }
         _ => {
             let error = json!({"code": -32601, "message": "Method not found"});
             json!({"jsonrpc": "2.0", "id": id, "error": error})

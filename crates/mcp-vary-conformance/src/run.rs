@@ -119,6 +119,15 @@ async fn survey(
         Ok(Err(objection)) => objection.into_text(),
         Err(_) => "the time limit passed".to_owned(),
     };
+    let is = |error: &str| reason.contains(error);
+    // As servers of one revision answer the first request of another.
+    let reason = match is("error -32601 ") || is("error -32022 ") {
+        true => format!("the server does not speak it: {reason}"),
+        false if is("HTTP 404") || is("HTTP 405") => format!(
+            "{reason}; check the path of the address (a server with only the transport of 2024-11-05, SSE, is not checked)"
+        ),
+        false => reason,
+    };
     match stderr.is_empty() {
         true => Err(reason),
         false => Err(format!("{reason}{STDERR}{stderr}")),

@@ -215,7 +215,7 @@ async fn a_client_that_cannot_be_started_is_an_error() {
     let error = run_client(&command, &Options::for_clients()).await;
     let error = error.unwrap_err().to_string();
     assert!(
-        error.contains("`no-such-program-of-anybody` cannot be started"),
+        error.contains("the program `no-such-program-of-anybody` was not found"),
         "{error}"
     );
 }

@@ -86,6 +86,7 @@ pub use crate::settings::config::Config;
 pub use crate::settings::limits::Limits;
 pub use gateway::Gateway;
 pub use mcp_vary_base::environment::Environment;
+pub use mcp_vary_catalog::catalog::COLLISION_TARGET;
 pub use mcp_vary_catalog::merge::{Collision, Naming};
 pub use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
 pub use mcp_vary_catalog::selection::known_clients::{KNOWN_CLIENTS, KnownClient};

@@ -136,7 +136,7 @@ fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
     if let Some(proxy) = proxy {
         cause = format!("through the proxy {proxy}: {cause}");
     }
-    DocumentError::Connection(match tls::advice(error) {
+    DocumentError::Connection(match tls::advice(error, false) {
         Some(advice) => format!("{cause}; {advice}"),
         None => cause,
     })

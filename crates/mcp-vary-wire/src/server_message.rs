@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use bytes::Bytes;
-use mcp_vary::error_code::METHOD_NOT_FOUND;
+use mcp_vary::error_code::{INVALID_REQUEST, METHOD_NOT_FOUND};
 use mcp_vary::json::{MAX_DEPTH, fault, skip, span};
 
 use crate::raw_envelope::RawEnvelope;
@@ -154,6 +154,13 @@ pub fn write_default_response(id: &str, method: &str) -> Bytes {
     match method {
         "ping" => write_response(id, Ok("{}")),
         "roots/list" => write_response(id, Ok(r#"{"roots":[]}"#)),
+        // A program that repeats what it reads sends this back, too, and it is read as the refusal.
+        "initialize" | "server/discover" => {
+            let message = format!(
+                "`{method}` is a request of clients; a program that repeats what it is sent, as `cat` does, is not an MCP server"
+            );
+            write_response(id, Err(&error_json(INVALID_REQUEST, &message)))
+        }
         _ => {
             let method = crate::sanitize::excerpt(method.as_bytes(), 60);
             let message =

@@ -40,6 +40,10 @@ pub(super) async fn verify(
         Failure::command(format!("--token: {name}: {}", io_error::describe(&error)))
     })?;
     let token = text.trim();
+    if token.is_empty() {
+        let name = path.display();
+        return Err(Failure::command(format!("--token: {name} is empty")));
+    }
     let token = token.strip_prefix("Bearer ").unwrap_or(token).trim();
     let environment = environment()?;
     let now = (environment.now)();
@@ -65,9 +69,15 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// How a reason begins that is about the keys of the issuer, and not about the token.
+const UNVERIFIABLE: &str = "tokens cannot be verified at the moment; try again later";
+
 /// The `reason`, and what of the token differs from the configuration. Issuer and audiences are no secrets.
 fn refusal(reason: &str, token: &str, verifier: &TokenVerifier) -> String {
-    let first = format!("the token is refused: {reason}");
+    let first = match reason.strip_prefix(UNVERIFIABLE) {
+        Some(why) => format!("the token cannot be checked{why}"),
+        None => format!("the token is refused: {reason}"),
+    };
     let Ok(token) = UnverifiedToken::parse(token) else {
         return first;
     };

@@ -134,6 +134,13 @@ impl Plan {
         if let Some(command) = command {
             out.push_str(&format!("\nor run: {command}"));
         }
+        let missing = self.missing_variables();
+        if !missing.is_empty() {
+            let (names, title) = (missing.join(", "), self.client().title);
+            out.push_str(&format!(
+                "\nnot set here: {names}; set it where {title} is started"
+            ));
+        }
         out
     }
 

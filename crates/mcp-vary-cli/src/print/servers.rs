@@ -135,6 +135,11 @@ pub(crate) fn collision_table(collisions: &[Collision]) -> String {
     if collisions.iter().any(is_named) {
         out.push_str("\nwith `naming: always` or `naming: on-collision` every name can be used\n");
     }
+    if !collisions.iter().all(is_named) {
+        out.push_str(
+            "\na resource keeps its URI: the first of these servers in the file serves it\n",
+        );
+    }
     out
 }
 

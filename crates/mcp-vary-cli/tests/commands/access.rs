@@ -324,7 +324,7 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     let keys = ", jwks: 'http://127.0.0.1:1/keys'";
     let text = refusal(tried(&server, "token-keys", good, keys).await);
     let reason = format!(
-        "tokens cannot be verified at the moment; try again later; keys of {} not fetched: http://127.0.0.1:1/keys: ",
+        "error: the token cannot be checked; keys of {} not fetched: http://127.0.0.1:1/keys: ",
         server.issuer()
     );
     assert!(text.contains(&reason), "{text}");

@@ -129,7 +129,10 @@ fn what_cannot_be_checked_is_exit_code_2() {
     let headers = ["check", "--other-header", "a: b", "--", VARY, "weather"];
     run(&headers).refuses(&["--other-header needs a URL; only requests to a URL have headers"]);
     run(&["check", "--", "no-such-program-of-anybody"])
-        .refuses(&["`no-such-program-of-anybody` cannot be started"]);
+        .refuses(&["the program `no-such-program-of-anybody` was not found; install it"]);
+    let repeats = "a program that repeats what it is sent, as `cat` does, is not an MCP server";
+    run(&["check", "--", "cat"]).refuses(&[repeats]);
+    run(&["inspect", "--", "cat"]).refuses(&[repeats]);
     run(&["check", "--", "sh", "-c", "echo it rains >&2; exit 3"])
         .refuses(&["exit status: 3", "its standard error ends with: it rains"]);
 }

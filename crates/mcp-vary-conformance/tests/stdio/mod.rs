@@ -102,7 +102,7 @@ async fn a_command_that_is_not_there_is_an_error() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("`no-such-program-of-anybody` cannot be started"),
+        error.contains("the program `no-such-program-of-anybody` was not found"),
         "{error}"
     );
 }

@@ -138,6 +138,12 @@ async fn a_proxy_opens_a_tunnel_to_a_server_with_tls_whose_authority_the_file_na
         distrusted.contains("nobody that this machine trusts has signed it"),
         "{distrusted}"
     );
+    std::fs::write(&ca, tls::authority().pem()).unwrap();
+    let other = failure(with_ca(Some(ca.clone()))).await;
+    assert!(
+        other.contains("has signed it, and none of the file in `ca`"),
+        "{other}"
+    );
     std::fs::write(&ca, "no certificate").unwrap();
     let empty = failure(with_ca(Some(ca.clone()))).await;
     let expected = format!("`ca`: {} has no certificate in PEM", ca.display());
@@ -161,6 +167,13 @@ async fn an_error_names_the_proxy_without_its_password() {
         error.contains(&expected) && !error.contains("secret"),
         "{error}"
     );
+    let dead = failure(behind("https://server.test/mcp", |name| {
+        (name == "HTTPS_PROXY").then(|| "http://127.0.0.1:9".to_owned())
+    }))
+    .await;
+    let expected = "the proxy http://127.0.0.1:9 on the way to https://server.test/mcp: connection refused; \
+                    correct `HTTPS_PROXY` or `HTTP_PROXY`, or name the host in `NO_PROXY`";
+    assert!(dead.contains(expected), "{dead}");
     let unusable = failure(behind("https://server.test/mcp", |name| {
         (name == "HTTPS_PROXY").then(|| "socks5://ann:secret@proxy.test".to_owned())
     }))

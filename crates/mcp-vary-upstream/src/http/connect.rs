@@ -55,6 +55,7 @@ pub(crate) async fn connect(
         pool: Pool::new(connector, &url),
         uri: url,
         proxy: proxy.map(|proxy| proxy.address()),
+        has_ca: config.ca.is_some(),
         next_id: AtomicU64::new(1),
         session: ArcSwap::from_pointee(blank),
         generation: watch::Sender::new(0),

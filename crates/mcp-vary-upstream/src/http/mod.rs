@@ -70,6 +70,8 @@ pub(super) struct Connection {
     uri: Uri,
     /// The address of the proxy on the way to it.
     proxy: Option<String>,
+    /// Whether `ca` names authorities for it.
+    has_ca: bool,
     pool: Pool,
     next_id: AtomicU64,
     session: ArcSwap<Session>,
@@ -305,21 +307,22 @@ impl Connection {
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> UpstreamError {
-        let mut reason = format!("{}: {}", endpoint(&self.uri), root_cause(error));
-        if let Some(proxy) = &self.proxy {
+        let (to, cause) = (endpoint(&self.uri), root_cause(error));
+        let reason = match (&self.proxy, tls::advice(error, self.has_ca)) {
+            (None, None) => format!("{to}: {cause}"),
+            (None, Some(advice)) => format!("{to}: {cause}; {advice}"),
+            (Some(proxy), Some(advice)) => {
+                format!("through the proxy {proxy}: {to}: {cause}; {advice}")
+            }
             // The library's words for a status other than 200 and 407.
-            let reason_of_proxy = match reason.ends_with("tunnel error: unsuccessful") {
-                true => format!(
-                    "the proxy does not connect to {}; name the host in `NO_PROXY` if no proxy is needed for it",
-                    endpoint(&self.uri)
-                ),
-                false => reason,
-            };
-            reason = format!("through the proxy {proxy}: {reason_of_proxy}");
-        }
-        if let Some(advice) = tls::advice(error) {
-            reason = format!("{reason}; {advice}");
-        }
+            (Some(proxy), None) if cause.ends_with("unsuccessful") => {
+                format!("through the proxy {proxy}: the proxy does not connect to {to}; {NO_PROXY}")
+            }
+            // Only the proxy is connected to; behind it, what fails is TLS.
+            (Some(proxy), None) => format!(
+                "the proxy {proxy} on the way to {to}: {cause}; correct `HTTPS_PROXY` or `HTTP_PROXY`, or {NO_PROXY}"
+            ),
+        };
         UpstreamError::Unreachable {
             server: Arc::clone(&self.server),
             reason,
@@ -381,6 +384,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
+const NO_PROXY: &str = "name the host in `NO_PROXY` if no proxy is needed for it";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");

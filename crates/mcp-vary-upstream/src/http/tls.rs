@@ -99,11 +99,15 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
         .map_err(|error| error.to_string())
 }
 
-/// The advice for an error that TLS caused, if there is any.
-pub(crate) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
+/// The advice for an error that TLS caused, if there is any. `has_ca` says whether `ca` names authorities.
+pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'static str> {
     let why = std::iter::successors(Some(error), |&error| error.source()).find_map(below)?;
     match why {
         rustls::Error::InvalidCertificate(why) => match why {
+            CertificateError::UnknownIssuer | CertificateError::BadSignature if has_ca => Some(
+                "no authority that this machine trusts has signed it, and none of the file in `ca`; name the authority's \
+                 certificate there",
+            ),
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
                 "nobody that this machine trusts has signed it; name the file of its authority's certificate in SSL_CERT_FILE, or for one server in `ca`",
             ),

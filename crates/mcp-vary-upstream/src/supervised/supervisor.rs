@@ -132,7 +132,7 @@ impl Supervisor {
         if self.last_failure.as_ref() == Some(&failure) {
             tracing::debug!(server, why, again_in = ?pause, "server still not connected");
         } else {
-            tracing::warn!(target: CONNECT_TARGET, server, why, again_in = ?pause, "server not connected");
+            tracing::warn!(target: CONNECT_TARGET, server, why, again_in = ?pause, "server is down, and Vary keeps trying");
             self.last_failure = Some(failure);
         }
     }
