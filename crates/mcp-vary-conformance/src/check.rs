@@ -3,10 +3,17 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::advice;
+use crate::era::Era;
+use crate::extension::Extension;
+use crate::member::Member;
+use crate::objection::{ClientVerdict, Verdict};
 use crate::observation::{Observation, Scenario};
 use crate::probe::Probe;
+use crate::scope::Scope;
+use crate::survey::Survey;
 
 /// A requirement as an executable check.
 ///
@@ -64,8 +71,8 @@ impl Check {
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self.test {
-            Test::Server(_) => advice::of(self.requirement()),
-            Test::Client(..) => advice::for_clients(self.requirement()),
+            Test::Client(..) | Test::ClientMember(_) => advice::for_clients(self.requirement()),
+            _ => advice::of(self.requirement()),
         }
     }
 
@@ -75,19 +82,18 @@ impl Check {
         self.id.split('/').next().unwrap_or(self.id)
     }
 
+    /// The scenario whose run shows what a check of clients is about.
+    pub(crate) fn scenario(&self) -> Scenario {
+        match self.test {
+            Test::Client(scenario, _) => scenario,
+            _ => Scenario::Ordinary,
+        }
+    }
+
     /// The extension without which the check makes no sense, if there is one.
     #[must_use]
     pub const fn extension(&self) -> Option<Extension> {
-        match self.scope {
-            Scope::Any => None,
-            Scope::Negotiation | Scope::NoNegotiation | Scope::NegotiatingClient => {
-                Some(Extension::Negotiation)
-            }
-            Scope::DeclaredVariants
-            | Scope::Variants
-            | Scope::NoVariants
-            | Scope::VariantsClient => Some(Extension::Variants),
-        }
+        self.scope.extension()
     }
 
     /// Whether `selector` names this check: its whole identifier, or its requirement (`SV-1`).
@@ -123,142 +129,19 @@ impl fmt::Display for Level {
     }
 }
 
-/// An extension that a server may declare.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
-pub enum Extension {
-    /// Content negotiation: `io.modelcontextprotocol/content-negotiation`.
-    Negotiation,
-    /// Server variants: `io.modelcontextprotocol/server-variants`.
-    Variants,
-}
-
-/// A form of the protocol.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
-pub enum Era {
-    /// Revision 2025-11-25 and earlier: `initialize` opens a session, capabilities are declared once.
-    Legacy,
-    /// Revision 2026-07-28: no session; each request declares the client's capabilities in its `_meta`.
-    Modern,
-}
-
-impl Era {
-    /// The revision of the protocol that the checks speak in this era.
-    #[must_use]
-    pub const fn revision(self) -> &'static str {
-        match self {
-            Self::Legacy => "2025-11-25",
-            Self::Modern => "2026-07-28",
-        }
-    }
-}
-
-impl fmt::Display for Era {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.revision())
-    }
-}
-
-pub(crate) const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
-pub(crate) const LEGACY: &[Era] = &[Era::Legacy];
-pub(crate) const MODERN: &[Era] = &[Era::Modern];
-
-/// The servers or clients that a check applies to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Scope {
-    /// Every server, or every client.
-    Any,
-    /// Servers that declare content negotiation.
-    Negotiation,
-    /// Servers that do not declare content negotiation.
-    NoNegotiation,
-    /// Servers that declare server variants, with or without any on offer.
-    DeclaredVariants,
-    /// Servers that offer at least one variant.
-    Variants,
-    /// Servers that do not declare server variants. Only a run that asks for it checks them: a server cannot be expected to
-    /// know a document that it does not claim to implement.
-    NoVariants,
-    /// Clients that declare content negotiation.
-    NegotiatingClient,
-    /// Clients that declare server variants, or select one.
-    VariantsClient,
-}
-
-impl Scope {
-    /// Why a server or client is outside.
-    pub(crate) const fn reason(self) -> &'static str {
-        match self {
-            Self::Any => "nobody is outside",
-            Self::Negotiation => "the server does not declare content negotiation",
-            Self::NoNegotiation => "the server declares content negotiation",
-            Self::DeclaredVariants => "the server does not declare server variants",
-            Self::Variants => "the server offers no variants",
-            Self::NoVariants => "the server declares server variants",
-            Self::NegotiatingClient => "the client does not declare content negotiation",
-            Self::VariantsClient => "the client neither declares server variants nor selects one",
-        }
-    }
-}
-
 /// The function of a check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Test {
     /// Sends requests to a server.
     Server(for<'a> fn(&'a Probe<'a>) -> BoxFuture<'a, Verdict>),
+    /// Reads what the survey of a server found.
+    Survey(fn(&Survey) -> Verdict),
+    /// Reads a member that a server declares.
+    Member(Member),
+    /// Reads each variant that a server offers to a client without hints.
+    EachVariant(fn(&Value) -> bool),
     /// Reads what a client sent in the runs, of which this one shows what the check is about.
     Client(Scenario, fn(&Observation<'_>) -> ClientVerdict),
-}
-
-/// Why a check of a client did not pass, and the last event that shows it.
-#[derive(Debug)]
-pub(crate) struct ClientObjection {
-    pub(crate) objection: Objection,
-    pub(crate) last_event: Option<usize>,
-}
-
-/// The outcome of a test function for clients.
-pub(crate) type ClientVerdict = Result<(), ClientObjection>;
-
-/// The outcome of a test function.
-pub(crate) type Verdict = Result<(), Objection>;
-
-/// Why a check did not pass.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Objection {
-    /// The server does not do what the sentence requires.
-    Violation(String),
-    /// The server has nothing that the check could test.
-    NotApplicable(String),
-    /// The server did not answer as MCP requires, or in time.
-    NoAnswer(String),
-    /// The server refused a request because there were too many.
-    Limited,
-}
-
-impl Objection {
-    pub(crate) fn into_text(self) -> String {
-        match self {
-            Self::Violation(text) | Self::NotApplicable(text) | Self::NoAnswer(text) => text,
-            Self::Limited => "limited: the server refuses requests that come too often".to_owned(),
-        }
-    }
-}
-
-pub(crate) fn violation<T>(finding: impl Into<String>) -> Result<T, Objection> {
-    Err(Objection::Violation(finding.into()))
-}
-
-pub(crate) fn not_applicable<T>(reason: impl Into<String>) -> Result<T, Objection> {
-    Err(Objection::NotApplicable(reason.into()))
-}
-
-/// Objects with `finding` if `condition` is false.
-pub(crate) fn require(condition: bool, finding: impl FnOnce() -> String) -> Verdict {
-    if condition {
-        Ok(())
-    } else {
-        violation(finding())
-    }
+    /// Reads a member that a client declares in the ordinary run.
+    ClientMember(Member),
 }

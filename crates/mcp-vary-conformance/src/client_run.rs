@@ -1,25 +1,24 @@
 //! Runs a client before the mock server, once for each scenario, and the checks on what it did.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
-use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
-use tokio::process::{ChildStdout, Command};
-use tokio::task::JoinHandle;
-use tokio::time::{Instant as Deadline, sleep, timeout};
+use tokio::time::Instant as Deadline;
 
-use crate::check::{Check, ClientObjection, ClientVerdict, Era, Objection, Test};
+use crate::check::{Check, Test};
 use crate::client_command::ClientCommand;
+use crate::client_process::ClientProcess;
+use crate::era::Era;
 use crate::limits::Limits;
+use crate::member::Member;
 use crate::mock_server::{self, MockServer};
-use crate::observation::{End, Observation, Record, Scenario};
+use crate::objection::{ClientObjection, ClientVerdict, Objection};
+use crate::observation::{Observation, Record, Scenario};
 use crate::options::Options;
-use crate::process::{Group, last_lines, read_stderr};
 use crate::registry;
 use crate::report::{Finding, Outcome, Report};
 use crate::run::RunError;
@@ -27,21 +26,9 @@ use crate::run::RunError;
 /// How many runs there are at the same time.
 const RUNS: usize = 4;
 
-/// How long one run may take in any case. A sixth of it is the limit of silence by default; it grows with that.
-const LONGEST: Duration = Duration::from_secs(30);
-
 /// How long a client that is notified must stay until it must have reacted. It grows with the limit of silence, of which it
 /// is a fifth by default.
 const REACTION: Duration = Duration::from_secs(1);
-
-/// How often a run is looked at.
-const TICK: Duration = Duration::from_millis(20);
-
-/// How long the end of standard output and standard error is waited for after the client has ended.
-const LAST_OUTPUT: Duration = Duration::from_secs(1);
-
-/// The most bytes of standard output that are read for the checks.
-const OUTPUT: usize = 64 << 10;
 
 /// Checks the client that `command` starts, with options of [`Options::for_clients`].
 ///
@@ -72,9 +59,8 @@ pub async fn run_client(command: &ClientCommand, options: &Options) -> Result<Re
             None => {
                 let records = run.records(ordinary, *era, options).await;
                 let records = records.map_err(RunError::Transport)?;
-                let era = *era;
                 let observation = Observation {
-                    era,
+                    era: *era,
                     records: &records,
                     reaction: REACTION.max(options.limits().request / 5),
                 };
@@ -129,27 +115,48 @@ fn refusal(ordinary: &Record, era: Era) -> Option<String> {
 fn judge(observation: &Observation<'_>, options: &Options, report: &mut Report) {
     let checks = registry::client_checks().filter(|check| options.selects(check));
     for check in checks.filter(|check| check.eras().contains(&observation.era)) {
-        if let Test::Client(scenario, test) = check.test {
-            let verdict = match observation.is_in(check.scope) {
-                true => test(observation),
-                false => Err(out_of_scope(check, options)),
-            };
-            let record = observation.of(scenario);
-            report.add(finding(check, observation.era, record, verdict));
-        }
+        let record = observation.of(check.scenario());
+        let verdict = if observation.is_in(check.scope) {
+            verdict(check, observation)
+        } else {
+            Err(out_of_scope(check, options).into())
+        };
+        report.add(finding(check, observation.era, record, verdict));
     }
 }
 
-/// The objection to a client that a check does not apply to.
-fn out_of_scope(check: &Check, options: &Options) -> ClientObjection {
-    let reason = check.scope.reason();
-    let objection = match options.asks_for(check) {
-        true => Objection::Violation(format!("{reason}, which this run asks for")),
-        false => Objection::NotApplicable(reason.to_owned()),
+fn verdict(check: &Check, observation: &Observation<'_>) -> ClientVerdict {
+    match check.test {
+        Test::Client(_, test) => test(observation),
+        Test::ClientMember(member) => member_verdict(member, observation),
+        _ => Ok(()),
+    }
+}
+
+/// Objects unless a member that the client declares is right.
+fn member_verdict(member: Member, observation: &Observation<'_>) -> ClientVerdict {
+    let declared = match member.extension {
+        Some(extension) => observation.settings(extension),
+        None => observation.declaration(),
     };
-    ClientObjection {
-        objection,
-        last_event: None,
+    let Some((event, declared)) = declared else {
+        return Ok(());
+    };
+    member
+        .test(Some(declared))
+        .map_err(|objection| ClientObjection {
+            objection,
+            last_event: Some(event),
+        })
+}
+
+/// The objection to a client that a check does not apply to.
+fn out_of_scope(check: &Check, options: &Options) -> Objection {
+    let reason = check.scope.reason();
+    if options.asks_for(check) {
+        Objection::Violation(format!("{reason}, which this run asks for"))
+    } else {
+        Objection::NotApplicable(reason.to_owned())
     }
 }
 
@@ -190,7 +197,7 @@ impl ClientRun<'_> {
     ) -> Result<BTreeMap<Scenario, Record>, String> {
         let is_needed = |scenario: &Scenario| {
             let mut checks = registry::client_checks().filter(|check| options.selects(check));
-            checks.any(|check| matches!(check.test, Test::Client(of, _) if of == *scenario))
+            checks.any(|check| check.scenario() == *scenario)
         };
         let scenarios = Scenario::ALL.into_iter().skip(1).filter(is_needed);
         let records = stream::iter(scenarios.map(async |scenario| {
@@ -212,12 +219,13 @@ impl ClientRun<'_> {
         let listener = listener.map_err(|error| format!("no port can be opened: {error}"))?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let server = Arc::new(MockServer::new(scenario, era));
-        let serving = match self.command.is_stdio() {
-            true => tokio::spawn(mock_server::relay::serve(listener, Arc::clone(&server))),
-            false => tokio::spawn(mock_server::http::serve(listener, Arc::clone(&server))),
+        let serving = if self.command.is_stdio() {
+            tokio::spawn(mock_server::relay::serve(listener, Arc::clone(&server)))
+        } else {
+            tokio::spawn(mock_server::http::serve(listener, Arc::clone(&server)))
         };
-        let words = self.command.command_for(&address.to_string());
-        let mut client = RunningClient::start(&words, scenario, era)?;
+        let command = self.command.command_for(&address.to_string());
+        let mut client = ClientProcess::start(&command, scenario, era)?;
         let started = Instant::now();
         let end = client.wait(&server, self.limits, self.deadline).await;
         let duration = started.elapsed();
@@ -230,96 +238,5 @@ impl ClientRun<'_> {
             stdout: client.stdout(),
             stderr: client.stderr(),
         })
-    }
-}
-
-/// The process of the client.
-#[derive(Debug)]
-struct RunningClient {
-    group: Group,
-    stdout: Arc<Mutex<Vec<u8>>>,
-    stderr: Arc<Mutex<VecDeque<String>>>,
-    readers: Vec<JoinHandle<()>>,
-}
-
-impl RunningClient {
-    fn start(words: &[String], scenario: Scenario, era: Era) -> Result<Self, String> {
-        let (program, arguments) = words.split_first().ok_or("the command is empty")?;
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env("MCP_CONFORMANCE_SCENARIO", scenario.name())
-            .env("MCP_CONFORMANCE_PROTOCOL_VERSION", era.revision())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut group = Group::start(program, command)?;
-        let (stdout, stderr) = (Arc::default(), Arc::default());
-        let mut readers = Vec::new();
-        if let Some(output) = group.child.stdout().take() {
-            readers.push(tokio::spawn(read_stdout(output, Arc::clone(&stdout))));
-        }
-        if let Some(errors) = group.child.stderr().take() {
-            readers.push(tokio::spawn(read_stderr(errors, Arc::clone(&stderr))));
-        }
-        Ok(Self {
-            group,
-            stdout,
-            stderr,
-            readers,
-        })
-    }
-
-    /// Waits until the client has ended, or has been silent or there for too long.
-    async fn wait(&mut self, server: &MockServer, limits: Limits, deadline: Deadline) -> End {
-        let started = Instant::now();
-        let longest = LONGEST.max(limits.request * 6);
-        loop {
-            match self.group.child.try_wait() {
-                Ok(Some(status)) if status.success() => return End::Success,
-                Ok(Some(status)) => return End::Failure(status.to_string()),
-                Ok(None) => {}
-                Err(error) => return End::Failure(error.to_string()),
-            }
-            let is_silent = match server.silence() {
-                Some(silence) => silence >= limits.request,
-                None => started.elapsed() >= limits.start,
-            };
-            if is_silent {
-                return End::Silence;
-            }
-            if server.is_full() || started.elapsed() >= longest || Deadline::now() >= deadline {
-                return End::Limit;
-            }
-            sleep(TICK).await;
-        }
-    }
-
-    /// Ends the client with all that it started, and reads what it wrote last.
-    async fn close(&mut self) {
-        self.group.terminate();
-        _ = self.group.wait().await;
-        self.group.kill();
-        // A process that left the group may still have the streams.
-        _ = timeout(LAST_OUTPUT, join_all(self.readers.drain(..))).await;
-    }
-
-    fn stdout(&self) -> String {
-        let bytes = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn stderr(&self) -> String {
-        last_lines(&self.stderr)
-    }
-}
-
-/// Keeps the beginning of standard output, and reads the rest, so that the client can go on.
-async fn read_stdout(mut stdout: ChildStdout, kept: Arc<Mutex<Vec<u8>>>) {
-    let mut buffer = vec![0; 8 << 10];
-    while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = OUTPUT.saturating_sub(kept.len());
-        kept.extend_from_slice(buffer.get(..count.min(room)).unwrap_or_default());
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::check::{Era, Scope};
-use crate::client::{NEGOTIATION, SELECTOR, VARIANTS};
+use crate::era::Era;
+use crate::extension::{NEGOTIATION, SELECTOR, VARIANTS};
 use crate::json::{at, object_at, text_at};
+use crate::scope::Scope;
 use crate::traffic::Exchange;
 
 /// The most exchanges of a run that a finding shows.

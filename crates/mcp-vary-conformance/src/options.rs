@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::called_tool::NamedTool;
-use crate::check::{BOTH, Check, Era, Extension};
+use crate::check::Check;
+use crate::era::{BOTH, Era};
+use crate::extension::Extension;
 use crate::limits::Limits;
 use crate::registry;
 

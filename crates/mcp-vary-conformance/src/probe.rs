@@ -1,38 +1,33 @@
-//! What a check works with: the transport, the era, and what the survey found.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! What a check works with: the connections of its clients, and what the survey found.
 
 use serde_json::{Value, json};
 
-use crate::check::{Era, Objection, not_applicable, violation};
-use crate::client::{Client, NEGOTIATION, VARIANTS};
+use crate::client::Client;
+use crate::connections::Connections;
+use crate::era::Era;
+use crate::extension::{NEGOTIATION, VARIANTS};
+use crate::list_kind::ListKind;
+use crate::objection::{Objection, not_applicable, violation};
 use crate::survey::Survey;
-use crate::traffic::{Exchange, Traffic};
-use crate::transport::{Connection, Outgoing, Reply, Transport};
+use crate::transport::Transport;
 
 /// One check at work on one server in one era.
 #[derive(Debug)]
 pub(crate) struct Probe<'a> {
-    transport: &'a Transport,
-    era: Era,
+    pub(crate) connections: Connections<'a>,
     survey: &'a Survey,
-    traffic: Traffic,
-    connections: Mutex<Vec<Connection>>,
 }
 
 impl<'a> Probe<'a> {
     pub(crate) fn new(transport: &'a Transport, era: Era, survey: &'a Survey) -> Self {
         Self {
-            transport,
-            era,
+            connections: Connections::new(transport, era, &survey.limit),
             survey,
-            traffic: Traffic::default(),
-            connections: Mutex::default(),
         }
     }
 
     pub(crate) fn era(&self) -> Era {
-        self.era
+        self.connections.era()
     }
 
     pub(crate) fn survey(&self) -> &'a Survey {
@@ -41,29 +36,32 @@ impl<'a> Probe<'a> {
 
     /// A client that declares these extensions and nothing else.
     pub(crate) async fn connect(&self, extensions: Value) -> Result<Client<'_>, Objection> {
-        Client::connect(self, self.survey.declaring(&extensions)).await
+        Client::connect(&self.connections, self.survey.declaring(&extensions)).await
     }
 
     /// A client of the other principal.
     pub(crate) async fn connect_other(&self, extensions: Value) -> Result<Client<'_>, Objection> {
-        let Some(connection) = self.transport.open_other() else {
+        let Some(connection) = self.connections.open_other() else {
             return not_applicable(
                 "no second principal is known; `--other-header` has its credentials",
             );
         };
         let capabilities = self.survey.declaring(&extensions);
-        let client = Client::connect_over(self, connection, capabilities).await?;
+        let client = Client::connect_over(&self.connections, connection, capabilities).await?;
         client.or_else(|error| {
-            violation(format!(
-                "the other principal was refused with {}",
-                error.describe()
-            ))
+            let error = error.describe();
+            violation(format!("the other principal was refused with {error}"))
         })
     }
 
     /// A client that declares server variants, without hints.
     pub(crate) async fn connect_with_variants(&self) -> Result<Client<'_>, Objection> {
         self.connect(json!({ VARIANTS: {} })).await
+    }
+
+    /// A client that declares server variants, if the server declares what `kind` needs.
+    pub(crate) async fn connect_with_list(&self, kind: &ListKind) -> Result<Client<'_>, Objection> {
+        self.connect_with_variants().await?.with_list(kind)
     }
 
     /// A client that declares content negotiation with these tags.
@@ -79,76 +77,5 @@ impl<'a> Probe<'a> {
     pub(crate) async fn connect_with_hints(&self, hints: Value) -> Result<Client<'_>, Objection> {
         self.connect(json!({ VARIANTS: {"variantHints": {"hints": hints}} }))
             .await
-    }
-
-    pub(crate) fn next_id(&self) -> u64 {
-        self.transport.next_id()
-    }
-
-    /// The connection of a client that declares `capabilities`. All modern clients of a check share one.
-    pub(crate) fn open(&self, capabilities: &Value) -> Result<Connection, Objection> {
-        let mut connections = self.lock();
-        if let (Era::Modern, Some(shared)) = (self.era, connections.first()) {
-            return Ok(shared.clone());
-        }
-        let opened = self.transport.open(self.era, capabilities);
-        let opened = opened.map_err(Objection::NoAnswer)?;
-        connections.push(opened.clone());
-        Ok(opened)
-    }
-
-    /// Remembers that a connection has a session, so that it is ended.
-    pub(crate) fn note_session(&self, connection: &Connection) {
-        self.lock().push(connection.clone());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) async fn send(
-        &self,
-        connection: &Connection,
-        message: &Outgoing<'_>,
-    ) -> Result<Reply, Objection> {
-        let reply = self.transport.send(connection, message).await;
-        match &reply {
-            Ok(reply) => {
-                let received = format!("{} {}", reply.status, reply.body);
-                self.traffic.record(&message.text, received.trim_end());
-            }
-            Err(error) => self.traffic.record(&message.text, error),
-        }
-        reply.map_err(Objection::NoAnswer)
-    }
-
-    /// Ends the connections that the check opened, and lets no other check use them.
-    pub(crate) async fn discard(&self) {
-        let connections = std::mem::take(&mut *self.lock());
-        for connection in connections {
-            self.transport.discard(connection).await;
-        }
-    }
-
-    /// Ends the connections that the check opened.
-    pub(crate) async fn close(&self) {
-        let connections = std::mem::take(&mut *self.lock());
-        for connection in connections {
-            self.transport.close(connection).await;
-        }
-    }
-
-    /// The last lines that the processes of this check wrote to standard error.
-    pub(crate) fn stderr(&self) -> String {
-        let connections = self.lock();
-        let texts = connections.iter().map(Connection::stderr);
-        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-        texts.join("\n")
-    }
-
-    pub(crate) fn into_exchanges(self) -> Vec<Exchange> {
-        self.traffic.into_exchanges()
     }
 }

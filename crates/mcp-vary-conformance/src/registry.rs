@@ -49,9 +49,10 @@ pub fn client_checks() -> impl Iterator<Item = &'static Check> {
 
 /// The checks of a run of one kind.
 pub(crate) fn of(is_for_clients: bool) -> Box<dyn Iterator<Item = &'static Check>> {
-    match is_for_clients {
-        true => Box::new(client_checks()),
-        false => Box::new(checks()),
+    if is_for_clients {
+        Box::new(client_checks())
+    } else {
+        Box::new(checks())
     }
 }
 

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Era, Level, Objection, Scope, Verdict};
+use crate::check::{Check, Level};
+use crate::era::Era;
+use crate::objection::{Objection, Verdict};
+use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::traffic::Exchange;
 

@@ -1,17 +1,23 @@
 //! Runs the checks within the time limits.
 
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant as Deadline, timeout_at};
 
-use crate::check::{Check, Era, Extension, Scope, Test};
+use crate::check::{Check, Test};
+use crate::connections::Connections;
+use crate::era::Era;
+use crate::extension::Extension;
+use crate::objection::{Verdict, not_applicable};
 use crate::options::Options;
 use crate::probe::Probe;
 use crate::registry;
 use crate::report::{Finding, Outcome, Report};
+use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::target::Target;
 use crate::transport::Transport;
@@ -57,9 +63,9 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
     let surveys = options.eras().iter();
     let surveys = surveys.map(|era| survey(&transport, *era, options, deadline));
     let surveys = join_all(surveys).await;
-    let mut taken = surveys.iter().flatten();
-    if let Some(reason) = taken.find_map(|survey| survey.unusable_tool.clone()) {
-        transport.finish().await;
+    let mut answered = surveys.iter().flatten();
+    if let Some(reason) = answered.find_map(|survey| survey.unusable_tool.clone()) {
+        transport.shut_down().await;
         return Err(RunError::Tool(reason));
     }
     for (era, survey) in options.eras().iter().zip(surveys) {
@@ -80,7 +86,7 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
             Err(reason) => report.skip_era(*era, reason),
         }
     }
-    transport.finish().await;
+    transport.shut_down().await;
     if report.findings().is_empty() && report.skipped_eras().len() == options.eras().len() {
         return Err(RunError::NoEra(both_reasons(report.skipped_eras())));
     }
@@ -109,28 +115,35 @@ async fn survey(
     options: &Options,
     deadline: Deadline,
 ) -> Result<Survey, String> {
-    let nothing = Survey::default();
-    let probe = Probe::new(transport, era, &nothing);
-    let survey = timeout_at(deadline, Survey::take(&probe, options.tools())).await;
-    let stderr = probe.stderr();
-    _ = timeout_at(deadline, probe.close()).await;
+    let limit = OnceLock::new();
+    let connections = Connections::new(transport, era, &limit);
+    let survey = Survey::of_server(&connections, options.tools());
+    let survey = timeout_at(deadline, survey).await;
+    let stderr = connections.stderr();
+    _ = timeout_at(deadline, connections.close()).await;
     let reason = match survey {
-        Ok(Ok(survey)) => return Ok(survey),
+        Ok(Ok(mut survey)) => {
+            survey.limit = limit;
+            return Ok(survey);
+        }
         Ok(Err(objection)) => objection.into_text(),
         Err(_) => "the time limit passed".to_owned(),
     };
     let is = |error: &str| reason.contains(error);
     // As servers of one revision answer the first request of another.
-    let reason = match is("error -32601 ") || is("error -32022 ") {
-        true => format!("the server does not speak it: {reason}"),
-        false if is("HTTP 404") || is("HTTP 405") => format!(
+    let reason = if is("error -32601 ") || is("error -32022 ") {
+        format!("the server does not speak it: {reason}")
+    } else if is("HTTP 404") || is("HTTP 405") {
+        format!(
             "{reason}; check the path of the address (a server with only the transport of 2024-11-05, SSE, is not checked)"
-        ),
-        false => reason,
+        )
+    } else {
+        reason
     };
-    match stderr.is_empty() {
-        true => Err(reason),
-        false => Err(format!("{reason}{STDERR}{stderr}")),
+    if stderr.is_empty() {
+        Err(reason)
+    } else {
+        Err(format!("{reason}{STDERR}{stderr}"))
     }
 }
 
@@ -180,13 +193,15 @@ impl EraRun<'_> {
             if attempts == 0 || !matches!(outcome, Outcome::Violated(_)) {
                 break outcome;
             }
-            _ = timeout_at(self.deadline, probe.discard()).await;
+            _ = timeout_at(self.deadline, probe.connections.discard()).await;
             probe = Probe::new(self.transport, self.era, self.survey);
         };
-        let stderr = probe.stderr();
-        _ = timeout_at(self.deadline, probe.close()).await;
+        let stderr = probe.connections.stderr();
+        _ = timeout_at(self.deadline, probe.connections.close()).await;
         let (exchanges, stderr) = match outcome {
-            Outcome::Violated(_) | Outcome::Unanswered(_) => (probe.into_exchanges(), stderr),
+            Outcome::Violated(_) | Outcome::Unanswered(_) => {
+                (probe.connections.into_exchanges(), stderr)
+            }
             _ => (Vec::new(), String::new()),
         };
         Finding {
@@ -225,9 +240,10 @@ fn inapplicable(check: &Check, survey: &Survey, options: &Options) -> Option<Out
     }
     let reason = check.scope.reason();
     let is_for_others = matches!(check.scope, Scope::NoVariants | Scope::NoNegotiation);
-    Some(match is_asked_for && !is_for_others {
-        true => Outcome::Violated(format!("{reason}, which this run asks for")),
-        false => Outcome::NotApplicable(reason.to_owned()),
+    Some(if is_asked_for && !is_for_others {
+        Outcome::Violated(format!("{reason}, which this run asks for"))
+    } else {
+        Outcome::NotApplicable(reason.to_owned())
     })
 }
 
@@ -246,11 +262,19 @@ fn unmet_expectation(check: &Check, survey: &Survey, options: &Options) -> Optio
 }
 
 async fn outcome(check: &Check, probe: &Probe<'_>, deadline: Deadline) -> Outcome {
-    let Test::Server(test) = check.test else {
-        return Outcome::NotApplicable("it is a check of clients".to_owned());
-    };
-    match timeout_at(deadline, test(probe)).await {
+    match timeout_at(deadline, verdict(check, probe)).await {
         Ok(verdict) => Outcome::from(verdict),
         Err(_) => out_of_time(),
+    }
+}
+
+async fn verdict(check: &Check, probe: &Probe<'_>) -> Verdict {
+    let survey = probe.survey();
+    match check.test {
+        Test::Server(test) => test(probe).await,
+        Test::Survey(test) => test(survey),
+        Test::Member(member) => member.test(survey.declared(member.extension)),
+        Test::EachVariant(is_right) => survey.each_variant(is_right),
+        Test::Client(..) | Test::ClientMember(_) => not_applicable("it is a check of clients"),
     }
 }

@@ -5,14 +5,15 @@ use std::sync::OnceLock;
 use http::header::HeaderValue;
 use serde_json::{Map, Value, json};
 
+use crate::answer::{Answer, ErrorAnswer};
 use crate::called_tool::{CalledTool, NamedTool};
-use crate::check::{Extension, Objection, Scope, not_applicable};
-use crate::client::{
-    Answer, Client, EXPERIMENTAL, ErrorAnswer, KINDS, Kind, NEGOTIATION, PROMPTS, RESOURCES, TOOLS,
-    VARIANTS, offered_in, settings_of,
-};
+use crate::client::{Client, ids};
+use crate::connections::Connections;
+use crate::extension::{EXPERIMENTAL, Extension, NEGOTIATION, VARIANTS, offered_in, settings_of};
 use crate::json::{array_at, at, brief, text_at};
-use crate::probe::Probe;
+use crate::list_kind::{LIST_KINDS, ListKind, PROMPTS, RESOURCES, TOOLS};
+use crate::objection::{Objection, Verdict, ensure, not_applicable};
+use crate::scope::Scope;
 
 /// The most tools that are called to find one that suits the checks.
 const TRIED: usize = 8;
@@ -31,32 +32,32 @@ pub(crate) struct Survey {
     prompt: Option<String>,
     /// Why a tool that the run names cannot be called.
     pub(crate) unusable_tool: Option<String>,
-    /// The first refusal of a request because there were too many.
-    limit: OnceLock<ErrorAnswer>,
+    /// The first refusal of a request because there were too many, also during the checks.
+    pub(crate) limit: OnceLock<ErrorAnswer>,
 }
 
 impl Survey {
-    /// Connects and looks.
+    /// Connects to a server, reads its lists, and calls its tools.
     ///
     /// # Errors
     ///
-    /// If the server does not speak the era of `probe`.
-    pub(crate) async fn take(probe: &Probe<'_>, named: &[NamedTool]) -> Result<Self, Objection> {
+    /// If the server does not speak the era of `connections`.
+    pub(crate) async fn of_server(
+        connections: &Connections<'_>,
+        named: &[NamedTool],
+    ) -> Result<Self, Objection> {
         let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: {}});
-        let declaring = probe.connect(both).await?;
+        let client = Client::connect(connections, json!({ "extensions": both })).await?;
         let mut survey = Self {
-            capabilities: declaring.capabilities,
+            capabilities: client.capabilities,
             ..Self::default()
         };
         // What follows may fail: then the checks that need it do not apply, and others object.
-        if let Ok(client) = probe.connect(json!({})).await {
+        if let Ok(client) = Client::connect(connections, json!({"extensions": {}})).await {
             survey.resource = first_key(&client, &RESOURCES).await;
             survey.prompt = first_prompt(&client).await;
             survey.call_tools(&client, named).await;
-            survey.ask_for_json(probe).await;
-        }
-        if let Some(limit) = probe.survey().limit() {
-            survey.note_limit(limit);
+            survey.ask_for_json(connections).await;
         }
         Ok(survey)
     }
@@ -83,13 +84,13 @@ impl Survey {
     }
 
     /// Looks for tools whose results have a structure only for clients that ask for JSON.
-    async fn ask_for_json(&mut self, probe: &Probe<'_>) {
+    async fn ask_for_json(&mut self, connections: &Connections<'_>) {
         if !self.is_in(Scope::Negotiation) || self.data_tool().is_ok() {
             return;
         }
         for features in [json!(["agent", "format=json"]), json!(["format=json"])] {
             let settings = json!({NEGOTIATION: {"version": "1.0", "features": features}});
-            let Ok(client) = Client::connect(probe, self.declaring(&settings)).await else {
+            let Ok(client) = Client::connect(connections, self.declaring(&settings)).await else {
                 continue;
             };
             for tool in &mut self.tools {
@@ -101,10 +102,11 @@ impl Survey {
 
     /// Client capabilities with `extensions`, also where the server declares its own.
     pub(crate) fn declaring(&self, extensions: &Value) -> Value {
-        match self.is_experimental() {
-            true => json!({"extensions": extensions, EXPERIMENTAL: extensions}),
-            false => json!({ "extensions": extensions }),
+        let mut capabilities = json!({ "extensions": extensions });
+        if self.is_experimental() {
+            capabilities[EXPERIMENTAL] = extensions.clone();
         }
+        capabilities
     }
 
     /// Whether the server declares an extension of these documents in `experimental` only.
@@ -116,32 +118,21 @@ impl Survey {
         declared(EXPERIMENTAL).any(|name| !declared("extensions").any(|other| other == name))
     }
 
-    /// Remembers that the server refused a request because there were too many.
-    pub(crate) fn note_limit(&self, error: &ErrorAnswer) {
-        // Only the first is looked at.
-        _ = self.limit.set(error.clone());
-    }
-
-    /// The first refusal of a request because there were too many.
-    pub(crate) fn limit(&self) -> Option<&ErrorAnswer> {
-        self.limit.get()
-    }
-
     /// Why no result of the server shows whether it does what an extension asks, if so.
     pub(crate) fn uncheckable(&self, extension: Extension) -> Option<String> {
         match extension {
-            _ if self.limit().is_some() => None,
+            _ if self.limit.get().is_some() => None,
             Extension::Variants => {
-                let has_list = KINDS
-                    .iter()
-                    .any(|kind| self.capabilities.get(kind.capability).is_some());
+                let mut names = LIST_KINDS.iter().map(|kind| kind.name);
+                let has_list = names.any(|name| self.capabilities.get(name).is_some());
                 (!has_list).then(|| "the server declares no tools, resources or prompts".to_owned())
             }
             Extension::Negotiation => {
                 let are_short = self.tools.iter().all(CalledTool::answers_few_words);
-                let needs_no_tool = match self.lists_tools {
-                    true => !self.tools.is_empty() && are_short,
-                    false => self.resource.is_some() || self.prompt.is_some(),
+                let needs_no_tool = if self.lists_tools {
+                    !self.tools.is_empty() && are_short
+                } else {
+                    self.resource.is_some() || self.prompt.is_some()
                 };
                 let reason = self.data_tool().err().filter(|_| !needs_no_tool);
                 reason.map(Objection::into_text)
@@ -149,9 +140,23 @@ impl Survey {
         }
     }
 
+    /// What the server declares: its settings of an extension, or its capabilities.
+    pub(crate) fn declared(&self, extension: Option<&str>) -> Option<&Value> {
+        match extension {
+            Some(extension) => self.settings(extension),
+            None => Some(&self.capabilities),
+        }
+    }
+
     /// The settings that the server declares for an extension.
     pub(crate) fn settings(&self, extension: &str) -> Option<&Value> {
         settings_of(&self.capabilities, extension)
+    }
+
+    /// Whether the server has more variants than it offers.
+    pub(crate) fn has_more_variants(&self) -> bool {
+        let settings = self.settings(VARIANTS);
+        settings.and_then(|it| it.get("moreVariantsAvailable")) == Some(&true.into())
     }
 
     /// The variants that the server offers to a client without hints.
@@ -161,10 +166,13 @@ impl Survey {
 
     /// The ids of the offered variants.
     pub(crate) fn variants(&self) -> Vec<&str> {
-        self.offered()
-            .iter()
-            .filter_map(|variant| text_at(variant, &["id"]))
-            .collect()
+        ids(self.offered())
+    }
+
+    /// The variant that is offered first.
+    pub(crate) fn first_variant(&self) -> Result<&str, Objection> {
+        let first = self.variants().first().copied();
+        first.map_or_else(|| not_applicable("no offered variant has an id"), Ok)
     }
 
     /// The ids of two different variants.
@@ -176,6 +184,13 @@ impl Survey {
             (Some(first), Some(other)) => Ok([first, other]),
             _ => not_applicable("the server offers fewer than two variants"),
         }
+    }
+
+    /// Objects unless all offered variants are right.
+    pub(crate) fn each_variant(&self, is_right: fn(&Value) -> bool) -> Verdict {
+        let wrong = self.offered().iter().find(|variant| !is_right(variant));
+        ensure!(wrong.is_none(), "the variant {}", brief(&json!(wrong)));
+        Ok(())
     }
 
     pub(crate) fn is_in(&self, scope: Scope) -> bool {
@@ -221,9 +236,9 @@ impl Survey {
     pub(crate) fn shaped_request(&self) -> Result<(&'static str, Value), Objection> {
         let tool = self.data_tool().or_else(|_| self.tool());
         match (tool, &self.resource, &self.prompt) {
-            (Ok(tool), ..) => Ok((TOOLS.one, tool.params())),
-            (_, Some(uri), _) => Ok((RESOURCES.one, json!({ "uri": uri }))),
-            (_, _, Some(name)) => Ok((PROMPTS.one, json!({ "name": name }))),
+            (Ok(tool), ..) => Ok((TOOLS.item_method, tool.params())),
+            (_, Some(uri), _) => Ok((RESOURCES.item_method, json!({ "uri": uri }))),
+            (_, _, Some(name)) => Ok((PROMPTS.item_method, json!({ "name": name }))),
             (Err(objection), ..) => Err(objection),
         }
     }
@@ -252,28 +267,32 @@ impl Survey {
         }
     }
 
-    /// The URI of a resource.
-    pub(crate) fn resource(&self) -> Result<&str, Objection> {
-        match &self.resource {
-            Some(uri) => Ok(uri),
-            None => not_applicable("the server lists no resource"),
-        }
+    /// The parameters of a request for an item of a list: a tool that can be called, a resource, or a prompt without required
+    /// arguments.
+    pub(crate) fn item_params(&self, kind: &ListKind) -> Result<Value, Objection> {
+        let item = match kind.name {
+            "tools" => return Ok(self.tool()?.params()),
+            "resources" => self.resource.as_ref().ok_or("the server lists no resource"),
+            _ => {
+                let reason = "the server lists no prompt without required arguments";
+                self.prompt.as_ref().ok_or(reason)
+            }
+        };
+        item.map_or_else(not_applicable, |item| Ok(json!({ kind.key: item })))
     }
 
-    /// The name of a prompt without required arguments.
-    pub(crate) fn prompt(&self) -> Result<&str, Objection> {
-        match &self.prompt {
-            Some(name) => Ok(name),
-            None => not_applicable("the server lists no prompt without required arguments"),
+    /// The parameters of a subscription to a resource.
+    pub(crate) fn subscription_params(&self) -> Result<Value, Objection> {
+        match at(&self.capabilities, &["resources", "subscribe"]) {
+            Some(Value::Bool(true)) => self.item_params(&RESOURCES),
+            _ => not_applicable("the server does not declare `resources.subscribe`"),
         }
     }
 }
 
-async fn first_key(client: &Client<'_>, kind: &Kind) -> Option<String> {
-    let elements = listed(client, kind).await;
-    let mut keys = elements
-        .iter()
-        .filter_map(|element| text_at(element, &[kind.key]));
+async fn first_key(client: &Client<'_>, kind: &ListKind) -> Option<String> {
+    let items = listed(client, kind).await;
+    let mut keys = items.iter().filter_map(|item| text_at(item, &[kind.key]));
     keys.find(|key| fits_header(key)).map(str::to_owned)
 }
 
@@ -290,7 +309,7 @@ async fn first_prompt(client: &Client<'_>) -> Option<String> {
     names.find(|name| fits_header(name)).map(str::to_owned)
 }
 
-async fn listed(client: &Client<'_>, kind: &Kind) -> Vec<Value> {
+async fn listed(client: &Client<'_>, kind: &ListKind) -> Vec<Value> {
     if client.has(kind) {
         client.list(kind, None).await.unwrap_or_default()
     } else {
@@ -313,8 +332,8 @@ async fn call_named(
             "the server lists no tool `{name}`; it lists {names}"
         ));
     };
-    let made = || required_arguments(tool.get("inputSchema")?);
-    let Some(arguments) = named.arguments.clone().or_else(made) else {
+    let required = || required_arguments(tool.get("inputSchema")?);
+    let Some(arguments) = named.arguments.clone().or_else(required) else {
         return Err(format!(
             "the tool `{name}` needs arguments that cannot be made from its schema; write them with `--arguments`"
         ));

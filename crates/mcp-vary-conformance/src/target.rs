@@ -22,7 +22,7 @@ use http::header::{HeaderName, HeaderValue};
 /// ```
 #[derive(Clone)]
 pub struct Target {
-    place: Place,
+    endpoint: Endpoint,
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The headers of another principal, each instead of one of the same name.
     other_headers: Vec<(HeaderName, HeaderValue)>,
@@ -30,7 +30,7 @@ pub struct Target {
 
 /// Where the server is.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Http(Uri),
     /// The program and its arguments.
     Command(Vec<String>),
@@ -48,11 +48,9 @@ impl Target {
     pub fn http(url: &str) -> Result<Self, InvalidTarget> {
         let uri: Uri = url.parse().map_err(|_| InvalidTarget::Url)?;
         match (uri.scheme_str(), uri.host()) {
-            (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(Self {
-                place: Place::Http(uri),
-                headers: Vec::new(),
-                other_headers: Vec::new(),
-            }),
+            (Some("http" | "https"), Some(host)) if !host.is_empty() => {
+                Ok(Self::new(Endpoint::Http(uri)))
+            }
             _ => Err(InvalidTarget::Url),
         }
     }
@@ -68,12 +66,16 @@ impl Target {
     ) -> Result<Self, InvalidTarget> {
         let command: Vec<String> = command.into_iter().map(Into::into).collect();
         match command.first() {
-            Some(program) if !program.is_empty() => Ok(Self {
-                place: Place::Command(command),
-                headers: Vec::new(),
-                other_headers: Vec::new(),
-            }),
+            Some(program) if !program.is_empty() => Ok(Self::new(Endpoint::Command(command))),
             _ => Err(InvalidTarget::Command),
+        }
+    }
+
+    fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            headers: Vec::new(),
+            other_headers: Vec::new(),
         }
     }
 
@@ -100,7 +102,7 @@ impl Target {
     }
 
     fn header(&self, name: &str, value: &str) -> Result<(HeaderName, HeaderValue), InvalidTarget> {
-        if matches!(self.place, Place::Command(_)) {
+        if matches!(self.endpoint, Endpoint::Command(_)) {
             return Err(InvalidTarget::HeaderOfCommand);
         }
         let name = HeaderName::try_from(name).map_err(|_| InvalidTarget::Header)?;
@@ -109,8 +111,8 @@ impl Target {
         Ok((name, value))
     }
 
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The headers of requests by the run's principal, or by the other one.
@@ -120,11 +122,10 @@ impl Target {
     ) -> impl Iterator<Item = &(HeaderName, HeaderValue)> {
         let others: &[_] = if is_other { &self.other_headers } else { &[] };
         let is_replaced = |name: &HeaderName| others.iter().any(|(other, _)| other == name);
-        let kept = self
-            .headers
-            .iter()
-            .filter(move |(name, _)| !is_replaced(name));
-        kept.chain(others)
+        let headers = self.headers.iter();
+        headers
+            .filter(move |(name, _)| !is_replaced(name))
+            .chain(others)
     }
 
     /// Whether another principal is known.
@@ -136,8 +137,8 @@ impl Target {
 /// The address without what may be secret in it: user information and query; the command without values that may be.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Http(uri) => {
+        match &self.endpoint {
+            Endpoint::Http(uri) => {
                 let scheme = uri.scheme_str().unwrap_or_default();
                 write!(formatter, "{scheme}://{}", uri.host().unwrap_or_default())?;
                 if let Some(port) = uri.port_u16() {
@@ -145,36 +146,38 @@ impl fmt::Display for Target {
                 }
                 formatter.write_str(uri.path())
             }
-            Place::Command(command) => {
+            Endpoint::Command(command) => {
                 let before = std::iter::once("").chain(command.iter().map(String::as_str));
-                let words: Vec<String> = before
+                let shown: Vec<String> = before
                     .zip(command)
-                    .map(|(before, word)| shown(word, before))
+                    .map(|(before, argument)| redacted(argument, before))
                     .collect();
-                formatter.write_str(&words.join(" "))
+                formatter.write_str(&shown.join(" "))
             }
         }
     }
 }
 
-/// A word of a command, without a value that may be secret: that of an option `--name=value`, one after an option that is
+/// An argument of a command, without a value that may be secret: that of an option `--name=value`, one after an option that is
 /// called like a credential, and one that looks like none of a path, a package or a word.
-fn shown(word: &str, before: &str) -> String {
+fn redacted(argument: &str, before: &str) -> String {
     const CREDENTIALS: [&str; 7] = ["auth", "cred", "header", "key", "pass", "secret", "token"];
     const LONGEST: usize = 24;
-    if let (true, Some((name, _))) = (word.starts_with('-'), word.split_once('=')) {
+    if let Some((name, _)) = argument.split_once('=')
+        && argument.starts_with('-')
+    {
         return format!("{name}=…");
     }
     let before = before.to_ascii_lowercase();
     let names_secret = before.starts_with('-') && CREDENTIALS.iter().any(|it| before.contains(it));
-    let is_plain = word
+    let is_plain = argument
         .chars()
         .all(|letter| letter.is_alphanumeric() || "@._-/+~".contains(letter));
-    let mut parts = word.split(['@', '.', '-', '/']);
+    let mut parts = argument.split(['@', '.', '-', '/']);
     if before == "-h" || names_secret || !is_plain || parts.any(|part| part.len() > LONGEST) {
         "…".to_owned()
     } else {
-        word.to_owned()
+        argument.to_owned()
     }
 }
 

@@ -2,204 +2,98 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{
-    BOTH, Check, LEGACY, Level, Objection, Scope, Test, Verdict, not_applicable, require,
-};
-use crate::client::{Client, Kind, NEGOTIATION, PROMPTS, RESOURCES, TOOLS, VARIANTS};
+use crate::check::{Check, Level, Test};
+use crate::client::Client;
+use crate::era::{BOTH, LEGACY};
+use crate::extension::{NEGOTIATION, VARIANTS};
 use crate::json::brief;
+use crate::list_kind::{ListKind, PROMPTS, RESOURCES, TOOLS};
+use crate::member::{IfAbsent, Member};
+use crate::objection::{Objection, Verdict, ensure, not_applicable};
 use crate::probe::Probe;
+use crate::scope::Scope;
 use crate::source;
+use crate::survey::Survey;
 
 use super::hints::flags;
 
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "CN-17/no-features-of-the-server",
-        level: Level::Should,
-        source: source::SETTINGS,
+    Check { id: "CN-17/no-features-of-the-server", level: Level::Should, source: source::SETTINGS,
         sentence: "Feature tags declaring client capabilities and preferences (client only). Servers do not include this field.",
         does: "Reads the server's settings: they have no `features`.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(no_features_of_the_server(probe))),
-    },
-    Check {
-        id: "CN-17/version-is-text",
-        level: Level::Must,
-        source: source::SETTINGS,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Survey(no_features_of_the_server) },
+    Check { id: "CN-17/version-is-text", level: Level::Must, source: source::SETTINGS,
         sentence: "version: string;",
         does: "Reads the server's settings: a `version` is a string.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(version_is_text(probe))),
-    },
-    Check {
-        id: "CN-7/undeclared-gets-the-default",
-        level: Level::Must,
-        source: source::ADOPTION,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Member(Member {
+            extension: Some(NEGOTIATION), path: &["version"], is_right: Value::is_string,
+            if_absent: IfAbsent::NotApplicable("the server declares no version"),
+        }) },
+    Check { id: "CN-7/undeclared-gets-the-default", level: Level::Must, source: source::ADOPTION,
         sentence: "If a server supports this extension but a client does not declare it, the server MUST return default content (identical to pre-negotiation behavior).",
         does: "Calls a tool without the extension, then as an agent that wants JSON, as a human who wants markdown, and again without: first and last are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(undeclared_gets_the_default(probe))),
-    },
-    Check {
-        id: "CN-7/undeclared-extension-ignores-tags",
-        level: Level::Must,
-        source: source::ADOPTION,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(undeclared_gets_the_default(probe))) },
+    Check { id: "CN-7/undeclared-extension-ignores-tags", level: Level::Must, source: source::ADOPTION,
         sentence: "If a client declares `contentNegotiation` but a server does not support this extension, the server MUST respond with default content (identical to non-negotiating behavior).",
         does: "Calls a tool without the extension, as an agent that wants JSON and as a human who wants markdown, from a server that does not declare it: the results are the same.",
-        scope: Scope::NoNegotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(undeclared_extension_ignores_tags(probe))),
-    },
-    Check {
-        id: "CN-7/no-features-are-the-default",
-        level: Level::Must,
-        source: source::ADOPTION_AND_TESTING,
+        scope: Scope::NoNegotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(undeclared_extension_ignores_tags(probe))) },
+    Check { id: "CN-7/no-features-are-the-default", level: Level::Must, source: source::ADOPTION_AND_TESTING,
         sentence: "If … a client does not declare it, the server MUST return default content … Client features: [] (not declared) … Expected: Server default format (backwards compatible)",
         does: "Calls a tool with `features: []` and without the extension: the results are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(are_the_default(probe, json!([])))),
-    },
-    Check {
-        id: "CN-7/unsupported-features-are-the-default",
-        level: Level::Must,
-        source: source::BEHAVIOR,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(are_the_default(probe, json!([])))) },
+    Check { id: "CN-7/unsupported-features-are-the-default", level: Level::Must, source: source::BEHAVIOR,
         sentence: "If a client declares unsupported features, servers MUST respond with default content (same as non-negotiating servers) and MAY log a warning.",
         does: "Calls a tool with tags that nobody knows: the result is that without the extension.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| {
-            Box::pin(are_the_default(
-                probe,
-                json!(["x-example-nobody", "example-nobody=1"]),
-            ))
-        }),
-    },
-    Check {
-        id: "CN-1/invalid-tags-are-ignored",
-        level: Level::Should,
-        source: source::TESTING,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(are_the_default(probe, json!(["x-example-nobody", "example-nobody=1"])))) },
+    Check { id: "CN-1/invalid-tags-are-ignored", level: Level::Should, source: source::TESTING,
         sentence: "Client features: [\"@#$%\", \"format==json\"] … Server behavior: Log warning, ignore invalid tags, use defaults",
         does: "Calls a tool with these tags: the result is that without the extension.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| {
-            Box::pin(are_the_default(probe, json!(["@#$%", "format==json"])))
-        }),
-    },
-    Check {
-        id: "CN-1/line-breaks-in-tags",
-        level: Level::Should,
-        source: source::INJECTION,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(are_the_default(probe, json!(["@#$%", "format==json"])))) },
+    Check { id: "CN-1/line-breaks-in-tags", level: Level::Should, source: source::INJECTION,
         sentence: "Invalid tags SHOULD be ignored, not cause error",
         does: "Calls a tool with the tag `format=` and a line break: the result is that without the extension.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(are_the_default(probe, json!(["format=\n"])))),
-    },
-    Check {
-        id: "CN-1/valid-beside-invalid",
-        level: Level::Should,
-        source: source::BEHAVIOR,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(are_the_default(probe, json!(["format=\n"])))) },
+    Check { id: "CN-1/valid-beside-invalid", level: Level::Should, source: source::BEHAVIOR,
         sentence: "Invalid syntax SHOULD be logged but not cause error; unknown tags SHOULD be ignored.",
         does: "Calls a tool with valid tags, alone and among invalid and unknown ones: the results are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(valid_beside_invalid(probe))),
-    },
-    Check {
-        id: "CN-1/negations-are-accepted",
-        level: Level::Should,
-        source: source::TAGS,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(valid_beside_invalid(probe))) },
+    Check { id: "CN-1/negations-are-accepted", level: Level::Should, source: source::TAGS,
         sentence: "Feature tags support three syntactic forms (inspired by RFC 2295)",
         does: "Calls a tool with `!interactive`, `!mcp-capable` and `format!=xml`: it answers without an error.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(negations_are_accepted(probe))),
-    },
-    Check {
-        id: "CN-2/features-of-wrong-types",
-        level: Level::Decision,
-        source: source::DECISION,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(negations_are_accepted(probe))) },
+    Check { id: "CN-2/features-of-wrong-types", level: Level::Decision, source: source::DECISION,
         sentence: "`features` that are not an array, or a member that is not a string, are ignored alone.",
         does: "Calls a tool with `features: \"agent\"`, and with numbers among the tags: the result is that without the extension.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(features_of_wrong_types(probe))),
-    },
-    Check {
-        id: "CN-2/many-tags",
-        level: Level::Decision,
-        source: source::DECISION,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(features_of_wrong_types(probe))) },
+    Check { id: "CN-2/many-tags", level: Level::Decision, source: source::DECISION,
         sentence: "A server bounds the tags that it reads, and ignores those that are too many.",
         does: "Calls a tool with 200 unknown tags: the result is that without the extension.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(many_tags(probe))),
-    },
-    Check {
-        id: "CN-16/tools-do-not-depend-on-tags",
-        level: Level::Must,
-        source: source::BEHAVIOR,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(many_tags(probe))) },
+    Check { id: "CN-16/tools-do-not-depend-on-tags", level: Level::Must, source: source::BEHAVIOR,
         sentence: "They MUST NOT be used to: Control access to tools/resources (use authorization)",
         does: "Lists tools without the extension, as an agent and as a human, in the same variant: the names are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &TOOLS))),
-    },
-    Check {
-        id: "CN-16/resources-do-not-depend-on-tags",
-        level: Level::Must,
-        source: source::BEHAVIOR,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &TOOLS))) },
+    Check { id: "CN-16/resources-do-not-depend-on-tags", level: Level::Must, source: source::BEHAVIOR,
         sentence: "They MUST NOT be used to: Control access to tools/resources (use authorization)",
         does: "Lists resources without the extension, as an agent and as a human, in the same variant: the URIs are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &RESOURCES))),
-    },
-    Check {
-        id: "CN-16/prompts-do-not-depend-on-tags",
-        level: Level::Decision,
-        source: source::DECISION,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &RESOURCES))) },
+    Check { id: "CN-16/prompts-do-not-depend-on-tags", level: Level::Decision, source: source::DECISION,
         sentence: "Whatever the tags, the same prompts can be reached. (The document names tools and resources.)",
         does: "Lists prompts without the extension, as an agent and as a human, in the same variant: the names are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &PROMPTS))),
-    },
-    Check {
-        id: "CN-16/capabilities-do-not-depend-on-tags",
-        level: Level::Must,
-        source: source::BEHAVIOR,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &PROMPTS))) },
+    Check { id: "CN-16/capabilities-do-not-depend-on-tags", level: Level::Must, source: source::BEHAVIOR,
         sentence: "Feature tags are for content shaping only. They MUST NOT be used to: Control access to tools/resources (use authorization)",
         does: "Connects without the extension, as an agent and as a human: capabilities other than extensions are the same.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_tags(probe))),
-    },
-    Check {
-        id: "CN-18/tags-last-for-the-session",
-        level: Level::Should,
-        source: source::DESIGN,
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_tags(probe))) },
+    Check { id: "CN-18/tags-last-for-the-session", level: Level::Should, source: source::DESIGN,
         sentence: "MCP's capability system is session-scoped: declared once at `initialize`, then unchanged for the session.",
         does: "Calls a tool twice in a session that declared `agent` and `format=json`: the results are the same.",
-        scope: Scope::Negotiation,
-        eras: LEGACY,
-        test: Test::Server(|probe| Box::pin(tags_last_for_the_session(probe))),
-    },
-    Check {
-        id: "EXT-7/unknown-versions-are-the-default",
-        level: Level::Decision,
-        source: source::DECISION,
+        scope: Scope::Negotiation, eras: LEGACY, test: Test::Server(|probe| Box::pin(tags_last_for_the_session(probe))) },
+    Check { id: "EXT-7/unknown-versions-are-the-default", level: Level::Decision, source: source::DECISION,
         sentence: "Settings of another major version count as undeclared.",
         does: "Calls a tool with version `99.0` and tags: the result is that without the extension.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(unknown_versions_are_the_default(probe))),
-    },
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_versions_are_the_default(probe))) },
 ];
 
 /// What negotiation may change of a result: that of a call, or the contents of a resource or the messages of a prompt.
@@ -235,39 +129,24 @@ pub(super) async fn with_features(probe: &Probe<'_>, features: Value) -> Result<
 }
 
 fn same(found: &Value, expected: &Value) -> Verdict {
-    require(found == expected, || {
-        format!(
-            "the result is {}, instead of {}",
-            brief(found),
-            brief(expected)
-        )
-    })
+    ensure!(
+        found == expected,
+        "the result is {}, instead of {}",
+        brief(found),
+        brief(expected)
+    );
+    Ok(())
 }
 
-async fn no_features_of_the_server(probe: &Probe<'_>) -> Verdict {
-    let features = probe
-        .survey()
-        .settings(NEGOTIATION)
-        .and_then(|settings| settings.get("features"));
-    require(features.is_none(), || {
-        format!(
-            "the server's settings have `features`: {}",
-            brief(features.unwrap_or(&Value::Null))
-        )
-    })
-}
-
-async fn version_is_text(probe: &Probe<'_>) -> Verdict {
-    match probe
-        .survey()
-        .settings(NEGOTIATION)
-        .and_then(|settings| settings.get("version"))
-    {
-        None => not_applicable("the server declares no version"),
-        Some(version) => require(version.is_string(), || {
-            format!("`version` is {}", brief(version))
-        }),
-    }
+fn no_features_of_the_server(survey: &Survey) -> Verdict {
+    let settings = survey.settings(NEGOTIATION);
+    let features = settings.and_then(|settings| settings.get("features"));
+    ensure!(
+        features.is_none(),
+        "the server's settings have `features`: {}",
+        brief(&json!(features))
+    );
+    Ok(())
 }
 
 async fn undeclared_gets_the_default(probe: &Probe<'_>) -> Verdict {
@@ -291,27 +170,27 @@ async fn are_the_default(probe: &Probe<'_>, features: Value) -> Verdict {
 async fn valid_beside_invalid(probe: &Probe<'_>) -> Verdict {
     default_body(probe).await?;
     let alone = with_features(probe, json!(["human", "format=markdown"])).await?;
-    let among = json!([
+    let among = [
         "@#$%",
         "human",
         "format==text",
         "=",
         "",
         "x-example-nobody",
-        "format=markdown"
-    ]);
-    same(&with_features(probe, among).await?, &alone)
+        "format=markdown",
+    ];
+    same(&with_features(probe, json!(among)).await?, &alone)
 }
 
 async fn negations_are_accepted(probe: &Probe<'_>) -> Verdict {
-    let result = with_features(
-        probe,
-        json!(["!interactive", "!mcp-capable", "format!=xml"]),
-    )
-    .await?;
-    require(result.get("isError") == Some(&Value::Null), || {
-        format!("the tool failed: {}", brief(&result))
-    })
+    let features = json!(["!interactive", "!mcp-capable", "format!=xml"]);
+    let result = with_features(probe, features).await?;
+    ensure!(
+        result.get("isError") == Some(&Value::Null),
+        "the tool failed: {}",
+        brief(&result)
+    );
+    Ok(())
 }
 
 async fn features_of_wrong_types(probe: &Probe<'_>) -> Verdict {
@@ -323,49 +202,28 @@ async fn features_of_wrong_types(probe: &Probe<'_>) -> Verdict {
 }
 
 async fn many_tags(probe: &Probe<'_>) -> Verdict {
-    let tags: Vec<String> = (0..200)
-        .map(|number| format!("x-example-{number}"))
-        .collect();
-    are_the_default(probe, json!(tags)).await
+    let tags = (0..200).map(|number| format!("x-example-{number}").into());
+    are_the_default(probe, Value::Array(tags.collect())).await
 }
 
-async fn do_not_depend_on_tags(probe: &Probe<'_>, kind: &Kind) -> Verdict {
-    let client = probe.connect_with_variants().await?;
-    if !client.has(kind) {
-        return not_applicable(format!("the server does not declare `{}`", kind.capability));
-    }
+async fn do_not_depend_on_tags(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
+    let client = probe.connect_with_list(kind).await?;
     // Sessions may get different default variants.
     let variant = probe.survey().variants().first().copied();
     let expected = client.keys(kind, variant).await?;
-    let tags = [
-        json!([
-            "agent",
-            "!interactive",
-            "mcp-capable",
-            "sampling",
-            "format=json",
-            "verbosity=compact"
-        ]),
-        json!([
-            "human",
-            "interactive",
-            "!mcp-capable",
-            "!sampling",
-            "format=markdown"
-        ]),
-    ];
-    for tags in tags {
+    let agent = "agent !interactive mcp-capable sampling format=json verbosity=compact";
+    let human = "human interactive !mcp-capable !sampling format=markdown";
+    for tags in [agent, human].map(|tags| json!(tags.split(' ').collect::<Vec<_>>())) {
         let settings = json!({"version": "1.0", "features": tags});
         let both = json!({NEGOTIATION: settings, VARIANTS: {}});
         let client = probe.connect(both).await?;
         let keys = client.keys(kind, variant).await?;
-        require(keys == expected, || {
-            format!(
-                "with {tags}, the list is {}, instead of {}",
-                brief(&json!(keys)),
-                brief(&json!(expected))
-            )
-        })?;
+        ensure!(
+            keys == expected,
+            "with {tags}, the list is {}, instead of {}",
+            brief(&json!(keys)),
+            brief(&json!(expected))
+        );
     }
     Ok(())
 }
@@ -377,12 +235,11 @@ async fn capabilities_do_not_depend_on_tags(probe: &Probe<'_>) -> Verdict {
         json!(["human", "format=markdown", "verbosity=verbose"]),
     ] {
         let client = probe.connect_with_features(tags.clone()).await?;
-        require(flags(&client.capabilities) == expected, || {
-            format!(
-                "with {tags}, the capabilities are {}",
-                brief(&client.capabilities)
-            )
-        })?;
+        ensure!(
+            flags(&client.capabilities) == expected,
+            "with {tags}, the capabilities are {}",
+            brief(&client.capabilities)
+        );
     }
     Ok(())
 }

@@ -2,178 +2,115 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::{
-    BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require, violation,
-};
-use crate::client::{Client, KINDS, Kind, NEGOTIATION, VARIANTS};
+use crate::check::{Check, Level, Test};
+use crate::client::Client;
+use crate::era::BOTH;
+use crate::extension::{NEGOTIATION, VARIANTS, is_identifier};
 use crate::json::{at, brief};
+use crate::list_kind::ListKind;
+use crate::member::{IfAbsent, Member};
+use crate::objection::{Objection, Verdict, ensure, not_applicable, violation};
 use crate::probe::Probe;
+use crate::scope::Scope;
 use crate::source;
+use crate::survey::Survey;
 
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "EXT-1/prefixed-identifiers",
-        level: Level::Must,
-        source: source::EXTENSIONS,
+    Check { id: "EXT-1/prefixed-identifiers", level: Level::Must, source: source::EXTENSIONS,
         sentence: "The names follow the same rules as the _meta keys, except that the prefix is mandatory.",
         does: "Reads the keys of `capabilities.extensions`.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(prefixed_identifiers(probe))),
-    },
-    Check {
-        id: "EXT-1/prefixes-are-domains",
-        level: Level::Should,
-        source: source::EXTENSIONS,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(prefixed_identifiers) },
+    Check { id: "EXT-1/prefixes-are-domains", level: Level::Should, source: source::EXTENSIONS,
         sentence: "To prevent identifier collisions, the vendor prefix SHOULD be a reversed domain name that the extension author owns or controls (similar to Java package naming conventions).",
         does: "Reads the keys of `capabilities.extensions`: each prefix has at least two labels.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(prefixes_are_domains(probe))),
-    },
-    Check {
-        id: "EXT-2/declared-in-extensions",
-        level: Level::Must,
-        source: source::NEGOTIATION_OF_EXTENSIONS,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(prefixes_are_domains) },
+    Check { id: "EXT-2/declared-in-extensions", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
         sentence: "Clients and servers advertise their support for extensions in the ClientCapabilities and ServerCapabilities fields … A new “extensions” field will be introduced to each",
         does: "Reads the capabilities: neither extension is declared in `experimental` alone. One that is there is checked all the same.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(declared_in_extensions(probe))),
-    },
-    Check {
-        id: "EXT-2/extensions-are-a-map",
-        level: Level::Must,
-        source: source::NEGOTIATION_OF_EXTENSIONS,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(declared_in_extensions) },
+    Check { id: "EXT-2/extensions-are-a-map", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
         sentence: "A new “extensions” field will be introduced to each that is a map of extension identifiers to per-extension settings objects.",
         does: "Reads `capabilities.extensions`: it is an object or absent.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(extensions_are_a_map(probe))),
-    },
-    Check {
-        id: "EXT-2/settings-are-objects",
-        level: Level::Must,
-        source: source::NEGOTIATION_OF_EXTENSIONS,
+        scope: Scope::Any, eras: BOTH, test: Test::Member(Member {
+            extension: None, path: &["extensions"], is_right: Value::is_object,
+            if_absent: IfAbsent::NotApplicable("the server declares no extensions"),
+        }) },
+    Check { id: "EXT-2/settings-are-objects", level: Level::Must, source: source::NEGOTIATION_OF_EXTENSIONS,
         sentence: "Each extension specifies the schema of its settings object; an empty object indicates no settings.",
         does: "Reads the values in `capabilities.extensions`: each is an object.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(settings_are_objects(probe))),
-    },
-    Check {
-        id: "EXT-4/served-without-extensions",
-        level: Level::Must,
-        source: source::DEGRADATION,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(settings_are_objects) },
+    Check { id: "EXT-4/served-without-extensions", level: Level::Must, source: source::DEGRADATION,
         sentence: "If one party supports an extension but the other does not, the supporting party MUST either revert to core protocol behavior or reject the request with an appropriate error if the extension is mandatory.",
         does: "Connects without any extension and reads each list: the answer is a result, or the error that a client with both extensions gets, too. A refused connection has an error that is not an internal one.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(served_without_extensions(probe))),
-    },
-    Check {
-        id: "EXT-5/bad-settings-are-survived",
-        level: Level::Should,
-        source: source::SECURITY_OF_EXTENSIONS,
+        scope: Scope::Any, eras: BOTH, test: Test::Server(|probe| Box::pin(served_without_extensions(probe))) },
+    Check { id: "EXT-5/bad-settings-are-survived", level: Level::Should, source: source::SECURITY_OF_EXTENSIONS,
         sentence: "Clients and servers SHOULD treat any new fields or data introduced as part of an extension as untrusted and SHOULD comprehensively validate them.",
         does: "Declares both extensions with settings of wrong types: each is answered, with a result or an error, and an ordinary client is served afterwards.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(bad_settings_are_survived(probe))),
-    },
-    Check {
-        id: "EXT-5/unknown-extensions-are-ignored",
-        level: Level::Decision,
-        source: source::DECISION,
+        scope: Scope::Any, eras: BOTH, test: Test::Server(|probe| Box::pin(bad_settings_are_survived(probe))) },
+    Check { id: "EXT-5/unknown-extensions-are-ignored", level: Level::Decision, source: source::DECISION,
         sentence: "An extension that a server does not know has no effect.",
         does: "Declares `com.example/unknown` with settings: the server's capabilities are the same as without.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(unknown_extensions_are_ignored(probe))),
-    },
+        scope: Scope::Any, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_extensions_are_ignored(probe))) },
 ];
 
-fn extensions<'a>(probe: &Probe<'a>) -> Result<&'a Map<String, Value>, Objection> {
-    match at(&probe.survey().capabilities, &["extensions"]).and_then(Value::as_object) {
+fn extensions(survey: &Survey) -> Result<&Map<String, Value>, Objection> {
+    match at(&survey.capabilities, &["extensions"]).and_then(Value::as_object) {
         Some(extensions) => Ok(extensions),
         None => not_applicable("the server declares no extensions"),
     }
 }
 
-async fn prefixed_identifiers(probe: &Probe<'_>) -> Verdict {
-    let identifiers = extensions(probe)?.keys();
+fn prefixed_identifiers(survey: &Survey) -> Verdict {
+    let identifiers = extensions(survey)?.keys();
     let unreadable: Vec<&String> = identifiers.filter(|key| !is_identifier(key)).collect();
-    require(unreadable.is_empty(), || {
-        format!(
-            "not `prefix/name` by the rules of `_meta` keys: {}",
-            brief(&json!(unreadable))
-        )
-    })
+    ensure!(
+        unreadable.is_empty(),
+        "not `prefix/name` by the rules of `_meta` keys: {}",
+        brief(&json!(unreadable))
+    );
+    Ok(())
 }
 
-/// `prefix/name`: dotted labels that start with a letter and end with a letter or digit; a name that starts and ends with
-/// a letter or digit.
-pub(crate) fn is_identifier(key: &str) -> bool {
-    let is_label = |label: &str| {
-        label.starts_with(|first: char| first.is_ascii_alphabetic())
-            && label.ends_with(|last: char| last.is_ascii_alphanumeric())
-            && label
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
-    };
-    key.split_once('/').is_some_and(|(prefix, name)| {
-        prefix.split('.').all(is_label)
-            && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-            && name.ends_with(|last: char| last.is_ascii_alphanumeric())
-            && name
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
-    })
-}
-
-async fn prefixes_are_domains(probe: &Probe<'_>) -> Verdict {
-    let prefixes = extensions(probe)?
-        .keys()
-        .filter_map(|key| Some(key.split_once('/')?.0));
+fn prefixes_are_domains(survey: &Survey) -> Verdict {
+    let identifiers = extensions(survey)?.keys();
+    let prefixes = identifiers.filter_map(|key| Some(key.split_once('/')?.0));
     let others: Vec<&str> = prefixes.filter(|prefix| !prefix.contains('.')).collect();
-    require(others.is_empty(), || {
-        format!("not reversed domain names: {}", brief(&json!(others)))
-    })
+    ensure!(
+        others.is_empty(),
+        "not reversed domain names: {}",
+        brief(&json!(others))
+    );
+    Ok(())
 }
 
-async fn declared_in_extensions(probe: &Probe<'_>) -> Verdict {
-    require(!probe.survey().is_experimental(), || {
+fn declared_in_extensions(survey: &Survey) -> Verdict {
+    ensure!(
+        !survey.is_experimental(),
         "the server declares the extension in `experimental`; clients look for it in `extensions`"
-            .to_owned()
-    })
+    );
+    Ok(())
 }
 
-async fn extensions_are_a_map(probe: &Probe<'_>) -> Verdict {
-    match at(&probe.survey().capabilities, &["extensions"]) {
-        None => not_applicable("the server declares no extensions"),
-        Some(Value::Object(_)) => Ok(()),
-        Some(other) => violation(format!("`extensions` is {}", brief(other))),
-    }
-}
-
-async fn settings_are_objects(probe: &Probe<'_>) -> Verdict {
-    let others = extensions(probe)?
-        .iter()
-        .filter(|(_, settings)| !settings.is_object());
+fn settings_are_objects(survey: &Survey) -> Verdict {
+    let extensions = extensions(survey)?.iter();
+    let others = extensions.filter(|(_, settings)| !settings.is_object());
     let others: Vec<String> = others
         .map(|(key, settings)| format!("{key}: {}", brief(settings)))
         .collect();
-    require(others.is_empty(), || {
-        format!("settings that are not objects: {}", others.join(", "))
-    })
+    ensure!(
+        others.is_empty(),
+        "settings that are not objects: {}",
+        others.join(", ")
+    );
+    Ok(())
 }
 
 async fn served_without_extensions(probe: &Probe<'_>) -> Verdict {
     const INTERNAL_ERROR: i64 = -32603;
-    let is_appropriate = |code: Option<i64>| code.is_some_and(|code| code != INTERNAL_ERROR);
-    match Client::try_connect(probe, json!({})).await? {
+    match Client::try_connect(&probe.connections, json!({})).await? {
         Ok(client) => {
-            for kind in KINDS.into_iter().filter(|kind| client.has(kind)) {
+            for kind in client.lists() {
                 let Err(objection) = client.list(kind, None).await else {
                     continue;
                 };
@@ -183,19 +120,18 @@ async fn served_without_extensions(probe: &Probe<'_>) -> Verdict {
                     return Err(objection);
                 }
             }
-            Ok(())
         }
-        Err(error) => require(is_appropriate(error.code), || {
-            format!(
-                "a client without extensions was refused with {}",
-                error.describe()
-            )
-        }),
+        Err(error) => ensure!(
+            error.code.is_some_and(|code| code != INTERNAL_ERROR),
+            "a client without extensions was refused with {}",
+            error.describe()
+        ),
     }
+    Ok(())
 }
 
 /// Whether a client that declares both extensions can read a list.
-async fn lists_with_extensions(probe: &Probe<'_>, kind: &Kind) -> Result<bool, Objection> {
+async fn lists_with_extensions(probe: &Probe<'_>, kind: &ListKind) -> Result<bool, Objection> {
     let both = json!({NEGOTIATION: {"version": "1.0", "features": []}, VARIANTS: {}});
     let client = probe.connect(both).await?;
     Ok(client.list(kind, None).await.is_ok())
@@ -211,7 +147,9 @@ async fn bad_settings_are_survived(probe: &Probe<'_>) -> Verdict {
     ];
     for settings in settings {
         let extensions = json!({"extensions": {VARIANTS: settings, NEGOTIATION: settings}});
-        if let Err(Objection::NoAnswer(reason)) = Client::try_connect(probe, extensions).await {
+        if let Err(Objection::NoAnswer(reason)) =
+            Client::try_connect(&probe.connections, extensions).await
+        {
             return violation(format!("the settings {}: {reason}", brief(&settings)));
         }
     }
@@ -223,27 +161,10 @@ async fn unknown_extensions_are_ignored(probe: &Probe<'_>) -> Verdict {
     let with = probe
         .connect(json!({"com.example/unknown": {"enabled": true}}))
         .await?;
-    require(with.capabilities == without.capabilities, || {
-        format!(
-            "the server's capabilities became {}",
-            brief(&with.capabilities)
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn identifiers_have_a_prefix_and_a_name() {
-        for right in ["io.modelcontextprotocol/ui", "com.example/a_b.c-d", "a/1"] {
-            assert!(is_identifier(right), "{right}");
-        }
-        for wrong in [
-            "ui", "/ui", "a/", "1a/b", "a-/b", "a..b/c", "a/b/c", "a b/c", "a/-b",
-        ] {
-            assert!(!is_identifier(wrong), "{wrong}");
-        }
-    }
+    ensure!(
+        with.capabilities == without.capabilities,
+        "the server's capabilities became {}",
+        brief(&with.capabilities)
+    );
+    Ok(())
 }

@@ -2,87 +2,48 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::{
-    BOTH, Check, Era, Level, Objection, Scope, Test, Verdict, not_applicable, require,
-};
-use crate::client::{Client, VARIANTS, selecting};
+use crate::check::{Check, Level, Test};
+use crate::client::{Client, selecting};
+use crate::era::{BOTH, Era};
+use crate::extension::{EXPERIMENTAL, VARIANTS};
 use crate::json::{at, brief, object_at, text_at};
+use crate::objection::{Objection, Verdict, ensure, not_applicable};
 use crate::probe::Probe;
+use crate::scope::Scope;
 use crate::source;
 
-use super::offers::{ids, is_stable, offered};
+use super::offers::is_stable;
 
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "SV-4/unknown-hints-are-ignored",
-        level: Level::Must,
-        source: source::VARIANT_HINTS,
+    Check { id: "SV-4/unknown-hints-are-ignored", level: Level::Must, source: source::VARIANT_HINTS,
         sentence: "Unknown hint keys MUST be ignored by clients and servers.",
         does: "Connects with hints of keys that nobody knows: the same variants are offered in the same order as without hints.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(unknown_hints_are_ignored(probe))),
-    },
-    Check {
-        id: "SV-4/text-or-array",
-        level: Level::Must,
-        source: source::VARIANT_HINTS,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(unknown_hints_are_ignored(probe))) },
+    Check { id: "SV-4/text-or-array", level: Level::Must, source: source::VARIANT_HINTS,
         sentence: "Values can be a single string or an array of strings (in order of preference).",
         does: "Connects with a hint as a string and as an array of it: the same variants are offered in the same order.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(text_or_array(probe))),
-    },
-    Check {
-        id: "SV-4/descriptions-are-accepted",
-        level: Level::Must,
-        source: source::VARIANT_HINTS,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(text_or_array(probe))) },
+    Check { id: "SV-4/descriptions-are-accepted", level: Level::Must, source: source::VARIANT_HINTS,
         sentence: "description?: string;",
         does: "Connects with a description and no hints: variants are offered.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(descriptions_are_accepted(probe))),
-    },
-    Check {
-        id: "SV-4/bad-hints-are-ignored-alone",
-        level: Level::Decision,
-        source: source::DECISION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(descriptions_are_accepted(probe))) },
+    Check { id: "SV-4/bad-hints-are-ignored-alone", level: Level::Decision, source: source::DECISION,
         sentence: "A hint that is neither a string nor an array of strings is ignored alone.",
         does: "Connects with a good hint, alone and beside bad ones: the same variants are offered in the same order.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(bad_hints_are_ignored_alone(probe))),
-    },
-    Check {
-        id: "SV-3/hints-leave-the-first-stable",
-        level: Level::Must,
-        source: source::INITIALIZE_RESULT,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(bad_hints_are_ignored_alone(probe))) },
+    Check { id: "SV-3/hints-leave-the-first-stable", level: Level::Must, source: source::INITIALIZE_RESULT,
         sentence: "The first element MUST have status `\"stable\"` unless the client explicitly requested experimental variants via `variantHints`.",
         does: "Connects with the hints of each offered variant, as far as they are of the common vocabulary: the first is stable.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(hints_leave_the_first_stable(probe))),
-    },
-    Check {
-        id: "SV-5/hints-rank",
-        level: Level::Should,
-        source: source::RANKING,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(hints_leave_the_first_stable(probe))) },
+    Check { id: "SV-5/hints-rank", level: Level::Should, source: source::RANKING,
         sentence: "Respect client preference ordering",
         does: "Connects with a hint that one stable variant alone has: it is the first.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(hints_rank(probe))),
-    },
-    Check {
-        id: "SV-11/capabilities-do-not-depend-on-variants",
-        level: Level::Must,
-        source: source::CAPABILITIES,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(hints_rank(probe))) },
+    Check { id: "SV-11/capabilities-do-not-depend-on-variants", level: Level::Must, source: source::CAPABILITIES,
         sentence: "Variants MUST NOT change top-level support flags (for example, whether tools are supported).",
         does: "Connects with the hints of each offered variant, and in 2026-07-28 selects each for `server/discover`: capabilities other than extensions are the same.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_variants(probe))),
-    },
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_variants(probe))) },
 ];
 
 /// The keys of SEP-2053's common hint vocabulary. What other keys ask for only their server knows.
@@ -96,12 +57,10 @@ const VOCABULARY: [&str; 5] = [
 
 /// The hints of `variant` that are of the common vocabulary.
 fn common_hints(variant: &Value) -> Map<String, Value> {
-    let hints = object_at(variant, &["hints"]).into_iter().flatten();
-    let common =
-        hints.filter(|(key, value)| VOCABULARY.contains(&key.as_str()) && value.is_string());
-    common
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
+    let hints = object_at(variant, &["hints"]).cloned();
+    let mut hints = hints.unwrap_or_default();
+    hints.retain(|key, value| VOCABULARY.contains(&key.as_str()) && value.is_string());
+    hints
 }
 
 /// A hint that an offered variant has; if there is one, of a stable variant that is not the first without hints.
@@ -116,14 +75,14 @@ fn any_hint(probe: &Probe<'_>) -> Result<(String, Value), Objection> {
 
 /// Objects unless two clients are offered the same variants in the same order.
 fn same_offers(client: &Client<'_>, expected: &Client<'_>) -> Verdict {
-    let (found, expected) = (ids(offered(client)), ids(offered(expected)));
-    require(found == expected, || {
-        format!(
-            "offered {}, instead of {}",
-            brief(&json!(found)),
-            brief(&json!(expected))
-        )
-    })
+    let (found, expected) = (client.variants(), expected.variants());
+    ensure!(
+        found == expected,
+        "offered {}, instead of {}",
+        brief(&json!(found)),
+        brief(&json!(expected))
+    );
+    Ok(())
 }
 
 async fn unknown_hints_are_ignored(probe: &Probe<'_>) -> Verdict {
@@ -135,20 +94,16 @@ async fn unknown_hints_are_ignored(probe: &Probe<'_>) -> Verdict {
 async fn text_or_array(probe: &Probe<'_>) -> Verdict {
     let (key, value) = any_hint(probe)?;
     let text = probe.connect_with_hints(json!({ &key: value })).await?;
-    same_offers(
-        &probe.connect_with_hints(json!({ &key: [value] })).await?,
-        &text,
-    )
+    let array = probe.connect_with_hints(json!({ &key: [value] })).await?;
+    same_offers(&array, &text)
 }
 
 async fn descriptions_are_accepted(probe: &Probe<'_>) -> Verdict {
     let hints = json!({"description": "An agent that plans before it acts."});
-    let client = probe
-        .connect(json!({VARIANTS: {"variantHints": hints}}))
-        .await?;
-    require(!offered(&client).is_empty(), || {
-        "no variant is offered".to_owned()
-    })
+    let settings = json!({"variantHints": hints});
+    let client = probe.connect(json!({ VARIANTS: settings })).await?;
+    ensure!(!client.offered().is_empty(), "no variant is offered");
+    Ok(())
 }
 
 async fn bad_hints_are_ignored_alone(probe: &Probe<'_>) -> Verdict {
@@ -162,13 +117,12 @@ async fn hints_leave_the_first_stable(probe: &Probe<'_>) -> Verdict {
     for variant in probe.survey().offered() {
         let hints = Value::Object(common_hints(variant));
         let client = probe.connect_with_hints(hints.clone()).await?;
-        let first = offered(&client).first();
-        require(first.is_some_and(is_stable), || {
-            format!(
-                "with the hints {hints}, the first variant is {}",
-                brief(&json!(first))
-            )
-        })?;
+        let first = client.offered().first();
+        ensure!(
+            first.is_some_and(is_stable),
+            "with the hints {hints}, the first variant is {}",
+            brief(&json!(first))
+        );
     }
     Ok(())
 }
@@ -185,14 +139,14 @@ async fn hints_rank(probe: &Probe<'_>) -> Verdict {
                 continue;
             }
             let client = probe.connect_with_hints(json!({ &key: value })).await?;
-            let first = offered(&client).first().and_then(|first| first.get("id"));
-            return require(first == variant.get("id"), || {
-                format!(
-                    "with the hint {key} = {}, the first is {}",
-                    brief(&value),
-                    brief(&json!(first))
-                )
-            });
+            let first = client.offered().first().and_then(|first| first.get("id"));
+            ensure!(
+                first == variant.get("id"),
+                "with the hint {key} = {}, the first is {}",
+                brief(&value),
+                brief(&json!(first))
+            );
+            return Ok(());
         }
     }
     not_applicable("no stable variant but the first has a hint for itself")
@@ -200,24 +154,22 @@ async fn hints_rank(probe: &Probe<'_>) -> Verdict {
 
 /// Capabilities without the extensions, which may say other things to other clients.
 pub(super) fn flags(capabilities: &Value) -> Map<String, Value> {
-    let members = object_at(capabilities, &[]).into_iter().flatten();
-    let flags = members.filter(|(key, _)| !matches!(key.as_str(), "extensions" | "experimental"));
+    let mut flags = capabilities.as_object().cloned().unwrap_or_default();
+    flags.retain(|key, _| !matches!(key.as_str(), "extensions" | EXPERIMENTAL));
     flags
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }
 
 async fn capabilities_do_not_depend_on_variants(probe: &Probe<'_>) -> Verdict {
     let without = probe.connect_with_variants().await?;
     let expected = flags(&without.capabilities);
     let same = |capabilities: &Value, variant: &Value| {
-        require(flags(capabilities) == expected, || {
-            format!(
-                "for {}, the capabilities are {}",
-                brief(&json!(variant.get("id"))),
-                brief(capabilities)
-            )
-        })
+        ensure!(
+            flags(capabilities) == expected,
+            "for {}, the capabilities are {}",
+            brief(&json!(variant.get("id"))),
+            brief(capabilities)
+        );
+        Ok(())
     };
     for variant in probe.survey().offered() {
         let hints = json!(object_at(variant, &["hints"]));

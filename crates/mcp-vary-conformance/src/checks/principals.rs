@@ -4,95 +4,78 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Objection, Scope, Test, Verdict, not_applicable, require};
-use crate::client::{Answer, Client, TOOLS, VARIANTS, selecting};
+use crate::check::{Check, Level, Test};
+use crate::client::{Client, selecting};
+use crate::era::BOTH;
+use crate::extension::VARIANTS;
 use crate::json::{array_at, at, brief, text_at};
+use crate::list_kind::TOOLS;
+use crate::objection::{Objection, Verdict, ensure, not_applicable};
 use crate::probe::Probe;
+use crate::scope::Scope;
 use crate::source;
 
-use super::offers::{ids, offered};
-use super::selection::any_kind;
-
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "SV-20/variants-of-another-are-refused",
-        level: Level::Must,
-        source: source::AUTHORIZATION,
+    Check { id: "SV-20/variants-of-another-are-refused", level: Level::Must, source: source::AUTHORIZATION,
         sentence: "In all cases, servers MUST NOT expose variant metadata a principal is not allowed to see.",
         does: "With `--other-header`: selects a variant that the other principal is offered and this one is not. The answer is the error of an unknown variant, and does not name it among those on offer.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(variants_of_another_are_refused(probe))),
-    },
-    Check {
-        id: "SV-20/variants-open-no-tools",
-        level: Level::Must,
-        source: source::AUTHORIZATION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(variants_of_another_are_refused(probe))) },
+    Check { id: "SV-20/variants-open-no-tools", level: Level::Must, source: source::AUTHORIZATION,
         sentence: "A client selecting a variant MUST NOT gain access to tools/resources the principal is not authorized to use",
         does: "With `--other-header`: calls a tool that changes nothing, and that the other principal is listed and this one is not, in each variant of this one: the answers are errors.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(variants_open_no_tools(probe))),
-    },
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(variants_open_no_tools(probe))) },
 ];
 
 async fn variants_of_another_are_refused(probe: &Probe<'_>) -> Verdict {
     let (client, other) = both(probe).await?;
-    let own = ids(offered(&client));
-    let theirs = ids(offered(&other));
-    let Some(foreign) = theirs.into_iter().find(|id| !own.contains(id)) else {
+    let visible = client.variants();
+    let Some(foreign) = other
+        .variants()
+        .into_iter()
+        .find(|id| !visible.contains(id))
+    else {
         return not_applicable("both principals are offered the same variants");
     };
     let more = ["extensions", VARIANTS, "moreVariantsAvailable"];
     if at(&client.capabilities, &more) == Some(&json!(true)) {
         return not_applicable("the server says that it has more variants than it offers");
     }
-    let kind = any_kind(&client)?;
-    let answer = client.ask(kind.method, selecting(json!({}), Some(foreign)));
-    let error = answer
-        .await?
-        .into_error(&format!("{foreign:?}, of another principal,"))?;
-    let names_it = array_at(&error.data, &["availableVariants"]).contains(&foreign.into());
-    require(
-        error.message == "Invalid server variant" && !names_it,
-        || {
-            format!(
-                "{foreign:?}, of another principal, was answered with {}",
-                error.describe()
-            )
-        },
-    )
+    let method = client.any_list()?.list_method;
+    let params = selecting(json!({}), Some(foreign));
+    let answer = client.ask(method, params).await?;
+    let error = answer.into_error(&format!("{foreign:?}, of another principal,"))?;
+    let names_foreign = array_at(&error.data, &["availableVariants"]).contains(&foreign.into());
+    ensure!(
+        error.message == "Invalid server variant" && !names_foreign,
+        "{foreign:?}, of another principal, was answered with {}",
+        error.describe()
+    );
+    Ok(())
 }
 
 async fn variants_open_no_tools(probe: &Probe<'_>) -> Verdict {
     let (client, other) = both(probe).await?;
-    let own: BTreeSet<String> = tools(&client).await?.iter().filter_map(name).collect();
-    let theirs = tools(&other).await?;
-    let foreign = theirs
+    let visible: BTreeSet<String> = tools(&client).await?.iter().filter_map(name).collect();
+    let tools = tools(&other).await?;
+    let foreign = tools
         .iter()
-        .filter(|tool| name(tool).is_some_and(|name| !own.contains(&name)));
-    let Some(params) = foreign
-        .filter_map(|tool| probe.survey().params_of(tool))
-        .next()
-    else {
+        .filter(|tool| name(tool).is_some_and(|name| !visible.contains(&name)));
+    let mut calls = foreign.filter_map(|tool| probe.survey().params_of(tool));
+    let Some(params) = calls.next() else {
         return not_applicable(
             "both principals are listed the same tools, as far as a check may call them",
         );
     };
-    for variant in ids(offered(&client)) {
+    for variant in client.variants() {
         let selecting = selecting(params.clone(), Some(variant));
-        let answer = client.ask(TOOLS.one, selecting).await?;
-        let is_refused = match &answer {
-            Answer::Error(_) => true,
-            Answer::Result(result) => result.get("isError") == Some(&json!(true)),
-        };
-        require(is_refused, || {
-            let name = brief(&json!(params.get("name")));
-            format!(
-                "{name} of another principal was answered with {}",
-                answer.describe()
-            )
-        })?;
+        let answer = client.ask(TOOLS.item_method, selecting).await?;
+        ensure!(
+            answer.is_refusal(),
+            "{} of another principal was answered with {}",
+            brief(&json!(params.get("name"))),
+            answer.describe()
+        );
     }
     Ok(())
 }
@@ -110,7 +93,7 @@ fn name(tool: &Value) -> Option<String> {
 /// The tools of all variants that `client` is offered.
 async fn tools(client: &Client<'_>) -> Result<Vec<Value>, Objection> {
     let mut tools = Vec::new();
-    for variant in ids(offered(client)) {
+    for variant in client.variants() {
         match client.list(&TOOLS, Some(variant)).await {
             Ok(list) => tools.extend(list),
             // `SV-8` objects to that.

@@ -1,27 +1,30 @@
 //! Server variants: what clients get that switch too often.
 
-use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, require};
+use crate::check::{Check, Level, Test};
+use crate::era::BOTH;
 use crate::json::text_at;
-use crate::probe::Probe;
+use crate::objection::{Verdict, ensure, not_applicable};
+use crate::scope::Scope;
 use crate::source;
+use crate::survey::Survey;
 
-pub(crate) const CHECKS: &[Check] = &[Check {
-    id: "SV-21/limits-name-the-variant",
-    level: Level::Should,
-    source: source::RATE_LIMITS,
-    sentence: "If rate-limiting triggers, servers SHOULD return a standard JSON-RPC error appropriate to the transport and include `activeVariant` in error data when helpful.",
-    does: "If the server refused a request of the other checks because there were too many: the refusal is a JSON-RPC error with `activeVariant`.",
-    scope: Scope::Variants,
-    eras: BOTH,
-    test: Test::Server(|probe| Box::pin(limits_name_the_variant(probe))),
-}];
+#[rustfmt::skip]
+pub(crate) const CHECKS: &[Check] = &[
+    Check { id: "SV-21/limits-name-the-variant", level: Level::Should, source: source::RATE_LIMITS,
+        sentence: "If rate-limiting triggers, servers SHOULD return a standard JSON-RPC error appropriate to the transport and include `activeVariant` in error data when helpful.",
+        does: "If the server refused a request of the other checks because there were too many: the refusal is a JSON-RPC error with `activeVariant`.",
+        scope: Scope::Variants, eras: BOTH, test: Test::Survey(limits_name_the_variant) },
+];
 
-async fn limits_name_the_variant(probe: &Probe<'_>) -> Verdict {
-    let Some(error) = probe.survey().limit() else {
+fn limits_name_the_variant(survey: &Survey) -> Verdict {
+    let Some(error) = survey.limit.get() else {
         return not_applicable("the server refused no request because there were too many");
     };
     let names_variant = text_at(&error.data, &["activeVariant"]).is_some();
-    require(error.code.is_some() && names_variant, || {
-        format!("a request too many was answered with {}", error.describe())
-    })
+    ensure!(
+        error.code.is_some() && names_variant,
+        "a request too many was answered with {}",
+        error.describe()
+    );
+    Ok(())
 }

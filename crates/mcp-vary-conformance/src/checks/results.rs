@@ -2,74 +2,49 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{BOTH, Check, Level, Scope, Test, Verdict, not_applicable, require};
+use crate::check::{Check, Level, Test};
+use crate::era::BOTH;
 use crate::json::{array_at, at, brief, object_at, text_at};
+use crate::list_kind::TOOLS;
+use crate::objection::{Verdict, ensure, not_applicable};
 use crate::probe::Probe;
+use crate::scope::Scope;
 use crate::source;
+use crate::survey::Survey;
 
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "TR-3/structure-comes-with-content",
-        level: Level::Should,
-        source: source::VISIBILITY,
+    Check { id: "TR-3/structure-comes-with-content", level: Level::Should, source: source::VISIBILITY,
         sentence: "For backwards compatibility, tools that return `structuredContent` SHOULD also return a `content` representation of the same information.",
         does: "Calls a tool that has a structure, without any extension: `content` is not empty.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(structure_comes_with_content(probe))),
-    },
-    Check {
-        id: "TR-2/text-does-not-contradict",
-        level: Level::Should,
-        source: source::VISIBILITY,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(structure_comes_with_content) },
+    Check { id: "TR-2/text-does-not-contradict", level: Level::Should, source: source::VISIBILITY,
         sentence: "`content` may summarize or textualize `structuredContent` without listing every field verbatim, but it SHOULD NOT contradict it.",
         does: "Calls a tool that has a structure, without any extension: where a text of `content` is a JSON object, its members have the values of `structuredContent`.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(text_does_not_contradict(probe))),
-    },
-    Check {
-        id: "TR-4/schema-means-structure",
-        level: Level::Must,
-        source: source::OUTPUT_SCHEMA,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(text_does_not_contradict) },
+    Check { id: "TR-4/schema-means-structure", level: Level::Must, source: source::OUTPUT_SCHEMA,
         sentence: "If an output schema is provided: Servers MUST provide structured results that conform to this schema.",
         does: "Calls a tool that declares `outputSchema`, without any extension: the result has `structuredContent`.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(schema_means_structure(probe))),
-    },
-    Check {
-        id: "TR-4/structure-fits-the-schema",
-        level: Level::Must,
-        source: source::OUTPUT_SCHEMA,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(schema_means_structure) },
+    Check { id: "TR-4/structure-fits-the-schema", level: Level::Must, source: source::OUTPUT_SCHEMA,
         sentence: "If an output schema is provided: Servers MUST provide structured results that conform to this schema.",
         does: "Calls a tool that declares `outputSchema`, without any extension: required members are there, and members have the types that `properties` names. Other keywords are not looked at.",
-        scope: Scope::Any,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(structure_fits_the_schema(probe))),
-    },
-    Check {
-        id: "TR-4/shaped-structure-fits-the-schema",
-        level: Level::Must,
-        source: source::OUTPUT_SCHEMA,
+        scope: Scope::Any, eras: BOTH, test: Test::Survey(structure_fits_the_schema) },
+    Check { id: "TR-4/shaped-structure-fits-the-schema", level: Level::Must, source: source::OUTPUT_SCHEMA,
         sentence: "If an output schema is provided: Servers MUST provide structured results that conform to this schema.",
         does: "The same, as an agent that wants JSON and as a human who wants markdown, from a server that negotiates content.",
-        scope: Scope::Negotiation,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(shaped_structure_fits_the_schema(probe))),
-    },
+        scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(shaped_structure_fits_the_schema(probe))) },
 ];
 
-async fn structure_comes_with_content(probe: &Probe<'_>) -> Verdict {
-    let result = &probe.survey().structured_tool()?.result;
+fn structure_comes_with_content(survey: &Survey) -> Verdict {
+    let result = &survey.structured_tool()?.result;
     let is_empty = array_at(result, &["content"]).is_empty();
-    require(!is_empty, || {
-        format!("`content` is empty: {}", brief(result))
-    })
+    ensure!(!is_empty, "`content` is empty: {}", brief(result));
+    Ok(())
 }
 
-async fn text_does_not_contradict(probe: &Probe<'_>) -> Verdict {
-    let result = &probe.survey().structured_tool()?.result;
+fn text_does_not_contradict(survey: &Survey) -> Verdict {
+    let result = &survey.structured_tool()?.result;
     let structure = object_at(result, &["structuredContent"]);
     for block in array_at(result, &["content"]) {
         let text = text_at(block, &["text"]).unwrap_or_default();
@@ -79,27 +54,30 @@ async fn text_does_not_contradict(probe: &Probe<'_>) -> Verdict {
         for (key, value) in members {
             let structured = structure.and_then(|structure| structure.get(&key));
             let contradicts = structured.is_some_and(|structured| structured != &value);
-            require(!contradicts, || {
-                format!(
-                    "{key:?} is {} in the text, and {} in the structure",
-                    brief(&value),
-                    brief(&json!(structured))
-                )
-            })?;
+            ensure!(
+                !contradicts,
+                "{key:?} is {} in the text, and {} in the structure",
+                brief(&value),
+                brief(&json!(structured))
+            );
         }
     }
     Ok(())
 }
 
-async fn schema_means_structure(probe: &Probe<'_>) -> Verdict {
-    let tool = probe.survey().tool_with_schema()?;
-    require(tool.has_structure(), || {
-        format!("{:?} answers {}", tool.name, brief(&tool.result))
-    })
+fn schema_means_structure(survey: &Survey) -> Verdict {
+    let tool = survey.tool_with_schema()?;
+    ensure!(
+        tool.has_structure(),
+        "{:?} answers {}",
+        tool.name,
+        brief(&tool.result)
+    );
+    Ok(())
 }
 
-async fn structure_fits_the_schema(probe: &Probe<'_>) -> Verdict {
-    let tool = probe.survey().tool_with_schema()?;
+fn structure_fits_the_schema(survey: &Survey) -> Verdict {
+    let tool = survey.tool_with_schema()?;
     match (tool.result.get("structuredContent"), &tool.output_schema) {
         (Some(structure), Some(schema)) => fits(structure, schema),
         _ => not_applicable("the result has no structure"),
@@ -113,14 +91,13 @@ async fn shaped_structure_fits_the_schema(probe: &Probe<'_>) -> Verdict {
         json!(["human", "format=markdown"]),
     ] {
         let client = probe.connect_with_features(features.clone()).await?;
-        let result = client.result("tools/call", tool.params()).await?;
+        let result = client.result(TOOLS.item_method, tool.params()).await?;
         let structure = result.get("structuredContent");
-        require(structure.is_some(), || {
-            format!(
-                "with {features}, the result has no structure: {}",
-                brief(&result)
-            )
-        })?;
+        ensure!(
+            structure.is_some(),
+            "with {features}, the result has no structure: {}",
+            brief(&result)
+        );
         if let (Some(structure), Some(schema)) = (structure, &tool.output_schema) {
             fits(structure, schema)?;
         }
@@ -130,30 +107,29 @@ async fn shaped_structure_fits_the_schema(probe: &Probe<'_>) -> Verdict {
 
 /// Objects if a required member is missing from `structure`, or if a member is not of the type that `schema` names.
 fn fits(structure: &Value, schema: &Value) -> Verdict {
-    let required = array_at(schema, &["required"])
-        .iter()
-        .filter_map(Value::as_str);
-    let missing: Vec<&str> = required
+    let required = array_at(schema, &["required"]).iter();
+    let missing = required.filter_map(Value::as_str);
+    let missing: Vec<&str> = missing
         .filter(|name| structure.get(name).is_none())
         .collect();
-    require(missing.is_empty(), || {
-        format!(
-            "members that the schema requires are missing: {}",
-            json!(missing)
-        )
-    })?;
-    require(has_type(structure, schema), || {
-        format!("the structure is {}", brief(structure))
-    })?;
+    ensure!(
+        missing.is_empty(),
+        "members that the schema requires are missing: {}",
+        json!(missing)
+    );
+    ensure!(
+        has_type(structure, schema),
+        "the structure is {}",
+        brief(structure)
+    );
     for (name, schema) in object_at(schema, &["properties"]).into_iter().flatten() {
         let member = at(structure, &[name]);
-        require(member.is_none_or(|member| has_type(member, schema)), || {
-            format!(
-                "{name:?} is {}, and its schema {}",
-                brief(&json!(member)),
-                brief(schema)
-            )
-        })?;
+        ensure!(
+            member.is_none_or(|member| has_type(member, schema)),
+            "{name:?} is {}, and its schema {}",
+            brief(&json!(member)),
+            brief(schema)
+        );
     }
     Ok(())
 }

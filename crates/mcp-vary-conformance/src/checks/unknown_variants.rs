@@ -2,127 +2,63 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{
-    BOTH, Check, LEGACY, Level, Objection, Scope, Test, Verdict, not_applicable, require,
-};
-use crate::client::{Client, ErrorAnswer, Kind, PROMPTS, RESOURCES, TOOLS, VARIANTS, selecting};
-use crate::json::{at, brief, text_at};
+use crate::answer::ErrorAnswer;
+use crate::check::{Check, Level, Test};
+use crate::client::{Client, selecting};
+use crate::era::{BOTH, LEGACY};
+use crate::json::{brief, text_at};
+use crate::list_kind::{ListKind, PROMPTS, RESOURCES, TOOLS};
+use crate::objection::{Objection, Verdict, ensure, not_applicable};
 use crate::probe::Probe;
+use crate::scope::Scope;
 use crate::source;
 
-use super::selection::any_kind;
-
+#[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "SV-9/unknown-variant-in-tools-list",
-        level: Level::Must,
-        source: source::SELECTION,
+    Check { id: "SV-9/unknown-variant-in-tools-list", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Lists tools with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_list(probe, &TOOLS))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-tools-call",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_list(probe, &TOOLS))) },
+    Check { id: "SV-9/unknown-variant-in-tools-call", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Calls a tool that exists with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_tools_call(probe))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-resources-list",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_item_request(probe, &TOOLS))) },
+    Check { id: "SV-9/unknown-variant-in-resources-list", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Lists resources with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_list(probe, &RESOURCES))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-resources-read",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_list(probe, &RESOURCES))) },
+    Check { id: "SV-9/unknown-variant-in-resources-read", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Reads a resource that exists with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_resources_read(probe))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-resources-subscribe",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_item_request(probe, &RESOURCES))) },
+    Check { id: "SV-9/unknown-variant-in-resources-subscribe", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Subscribes to a resource that exists with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: LEGACY,
-        test: Test::Server(|probe| Box::pin(in_resources_subscribe(probe))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-prompts-list",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: LEGACY, test: Test::Server(|probe| Box::pin(in_resources_subscribe(probe))) },
+    Check { id: "SV-9/unknown-variant-in-prompts-list", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Lists prompts with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_list(probe, &PROMPTS))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-prompts-get",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_list(probe, &PROMPTS))) },
+    Check { id: "SV-9/unknown-variant-in-prompts-get", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Gets a prompt that exists with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_prompts_get(probe))),
-    },
-    Check {
-        id: "SV-9/unknown-variant-in-completion",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_item_request(probe, &PROMPTS))) },
+    Check { id: "SV-9/unknown-variant-in-completion", level: Level::Must, source: source::SELECTION,
         sentence: "If the variant is invalid, the server MUST return a JSON-RPC error: … \"code\": -32602, \"message\": \"Invalid server variant\"",
         does: "Completes an argument of a prompt that exists with a variant that is not offered: the answer is this error.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(in_completion(probe))),
-    },
-    Check {
-        id: "SV-9/requested-variant",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(in_completion(probe))) },
+    Check { id: "SV-9/requested-variant", level: Level::Must, source: source::SELECTION,
         sentence: "\"data\": { \"requestedVariant\": \"unknown-variant\", … }",
         does: "Reads a list with a variant that is not offered: `data.requestedVariant` of the error is it.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(requested_variant(probe))),
-    },
-    Check {
-        id: "SV-9/visible-variants-only",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(requested_variant(probe))) },
+    Check { id: "SV-9/visible-variants-only", level: Level::Must, source: source::SELECTION,
         sentence: "`data.availableVariants` MUST include only variants visible to the authenticated principal.",
         does: "Reads a list with a variant that is not offered: `data.availableVariants` is absent, or an array of ids that the server offers (or others, if it says that there are more).",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(visible_variants_only(probe))),
-    },
-    Check {
-        id: "SV-9/connection-survives",
-        level: Level::Must,
-        source: source::SELECTION,
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(visible_variants_only(probe))) },
+    Check { id: "SV-9/connection-survives", level: Level::Must, source: source::SELECTION,
         sentence: "Apply the capability configuration for that variant for this request",
         does: "Reads a list with a variant that is not offered, and then with one that is: the second answer is a result.",
-        scope: Scope::Variants,
-        eras: BOTH,
-        test: Test::Server(|probe| Box::pin(connection_survives(probe))),
-    },
+        scope: Scope::Variants, eras: BOTH, test: Test::Server(|probe| Box::pin(connection_survives(probe))) },
 ];
 
 /// An id that no server offers.
@@ -143,97 +79,59 @@ async fn refusal(
 async fn is_refused(client: &Client<'_>, method: &str, params: Value) -> Verdict {
     let error = refusal(client, method, params).await?;
     let is_right = error.code == Some(INVALID_PARAMS) && error.message == "Invalid server variant";
-    require(is_right, || {
-        format!(
-            "`{method}` in an unknown variant was answered with {}",
-            error.describe()
-        )
-    })
-}
-
-/// A client to which the server declares `kind`.
-async fn connect<'a>(probe: &'a Probe<'_>, kind: &Kind) -> Result<Client<'a>, Objection> {
-    let client = probe.connect_with_variants().await?;
-    if client.has(kind) {
-        Ok(client)
-    } else {
-        not_applicable(format!("the server does not declare `{}`", kind.capability))
-    }
+    ensure!(
+        is_right,
+        "`{method}` in an unknown variant was answered with {}",
+        error.describe()
+    );
+    Ok(())
 }
 
 /// The refusal by the first list that the server has.
 async fn refusal_of_a_list(probe: &Probe<'_>) -> Result<ErrorAnswer, Objection> {
     let client = probe.connect_with_variants().await?;
-    let kind = any_kind(&client)?;
-    refusal(&client, kind.method, json!({})).await
+    refusal(&client, client.any_list()?.list_method, json!({})).await
 }
 
-async fn in_list(probe: &Probe<'_>, kind: &Kind) -> Verdict {
-    let client = connect(probe, kind).await?;
-    is_refused(&client, kind.method, json!({})).await
+async fn in_list(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
+    let client = probe.connect_with_list(kind).await?;
+    is_refused(&client, kind.list_method, json!({})).await
 }
 
-async fn in_tools_call(probe: &Probe<'_>) -> Verdict {
-    let params = probe.survey().tool()?.params();
-    is_refused(&connect(probe, &TOOLS).await?, "tools/call", params).await
-}
-
-async fn in_resources_read(probe: &Probe<'_>) -> Verdict {
-    let uri = probe.survey().resource()?;
-    is_refused(
-        &connect(probe, &RESOURCES).await?,
-        "resources/read",
-        json!({ "uri": uri }),
-    )
-    .await
+async fn in_item_request(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
+    let params = probe.survey().item_params(kind)?;
+    let client = probe.connect_with_list(kind).await?;
+    is_refused(&client, kind.item_method, params).await
 }
 
 async fn in_resources_subscribe(probe: &Probe<'_>) -> Verdict {
-    if at(&probe.survey().capabilities, &["resources", "subscribe"]) != Some(&json!(true)) {
-        return not_applicable("the server does not declare `resources.subscribe`");
-    }
-    let uri = probe.survey().resource()?;
-    is_refused(
-        &connect(probe, &RESOURCES).await?,
-        "resources/subscribe",
-        json!({ "uri": uri }),
-    )
-    .await
-}
-
-async fn in_prompts_get(probe: &Probe<'_>) -> Verdict {
-    let name = probe.survey().prompt()?;
-    is_refused(
-        &connect(probe, &PROMPTS).await?,
-        "prompts/get",
-        json!({ "name": name }),
-    )
-    .await
+    let params = probe.survey().subscription_params()?;
+    let client = probe.connect_with_list(&RESOURCES).await?;
+    is_refused(&client, "resources/subscribe", params).await
 }
 
 async fn in_completion(probe: &Probe<'_>) -> Verdict {
     if probe.survey().capabilities.get("completions").is_none() {
         return not_applicable("the server does not declare `completions`");
     }
-    let name = probe.survey().prompt()?;
+    let prompt = probe.survey().item_params(&PROMPTS)?;
     let params = json!({
-        "ref": {"type": "ref/prompt", "name": name},
+        "ref": {"type": "ref/prompt", "name": prompt.get("name")},
         "argument": {"name": "mcp-vary-conformance", "value": ""},
     });
-    is_refused(
-        &connect(probe, &PROMPTS).await?,
-        "completion/complete",
-        params,
-    )
-    .await
+    let client = probe.connect_with_list(&PROMPTS).await?;
+    is_refused(&client, "completion/complete", params).await
 }
 
 async fn requested_variant(probe: &Probe<'_>) -> Verdict {
     let error = refusal_of_a_list(probe).await?;
     let requested = text_at(&error.data, &["requestedVariant"]);
-    require(requested == Some(UNKNOWN), || {
-        format!("the data of the error is {}", brief(&error.data))
-    })
+    ensure!(
+        requested == Some(UNKNOWN),
+        "the data of the error is {}",
+        brief(&error.data)
+    );
+    Ok(())
 }
 
 async fn visible_variants_only(probe: &Probe<'_>) -> Verdict {
@@ -241,31 +139,26 @@ async fn visible_variants_only(probe: &Probe<'_>) -> Verdict {
     let Some(available) = error.data.get("availableVariants") else {
         return Ok(());
     };
-    let settings = probe.survey().settings(VARIANTS);
-    let has_more =
-        settings.and_then(|settings| settings.get("moreVariantsAvailable")) == Some(&json!(true));
+    let has_more = probe.survey().has_more_variants();
     let offered = probe.survey().variants();
     let is_visible = |id: &Value| {
         id.as_str()
             .is_some_and(|id| offered.contains(&id) || (has_more && id != UNKNOWN))
     };
-    let is_right = available
-        .as_array()
-        .is_some_and(|ids| ids.iter().all(is_visible));
-    require(is_right, || {
-        format!("`availableVariants` of the error is {}", brief(available))
-    })
+    let ids = available.as_array();
+    ensure!(
+        ids.is_some_and(|ids| ids.iter().all(is_visible)),
+        "`availableVariants` of the error is {}",
+        brief(available)
+    );
+    Ok(())
 }
 
 async fn connection_survives(probe: &Probe<'_>) -> Verdict {
     let client = probe.connect_with_variants().await?;
-    let kind = any_kind(&client)?;
-    client
-        .ask(kind.method, selecting(json!({}), Some(UNKNOWN)))
-        .await?;
-    let first = super::selection::first(probe)?;
-    client
-        .result(kind.method, selecting(json!({}), Some(first)))
-        .await
-        .map(|_| ())
+    let method = client.any_list()?.list_method;
+    let params = |variant| selecting(json!({}), Some(variant));
+    client.ask(method, params(UNKNOWN)).await?;
+    let first = probe.survey().first_variant()?;
+    client.result(method, params(first)).await.map(|_| ())
 }

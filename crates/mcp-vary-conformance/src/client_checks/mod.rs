@@ -5,7 +5,7 @@ pub(crate) mod declarations;
 pub(crate) mod reactions;
 pub(crate) mod selection;
 
-use crate::check::{ClientObjection, ClientVerdict, Objection};
+use crate::objection::{self, ClientObjection, ClientVerdict, Objection};
 
 /// The objection that an event shows.
 fn violation(last_event: usize, finding: impl Into<String>) -> ClientVerdict {
@@ -17,15 +17,9 @@ fn violation(last_event: usize, finding: impl Into<String>) -> ClientVerdict {
 
 /// The objection that a whole run shows.
 fn violation_of_run(finding: impl Into<String>) -> ClientVerdict {
-    Err(ClientObjection {
-        objection: Objection::Violation(finding.into()),
-        last_event: None,
-    })
+    Ok(objection::violation(finding)?)
 }
 
 fn not_applicable(reason: impl Into<String>) -> ClientVerdict {
-    Err(ClientObjection {
-        objection: Objection::NotApplicable(reason.into()),
-        last_event: None,
-    })
+    Ok(objection::not_applicable(reason)?)
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::check::Era;
-use crate::client::SELECTOR;
+use crate::era::Era;
+use crate::extension::SELECTOR;
 use crate::json::{at, text_at};
 use crate::observation::Scenario;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{NEGOTIATION, VARIANTS};
+use crate::extension::{NEGOTIATION, VARIANTS};
 use crate::observation::Scenario;
 
 /// The capabilities of the server in `scenario`.

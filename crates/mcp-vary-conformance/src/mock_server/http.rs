@@ -19,9 +19,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::check::Era;
-use crate::http::SESSION;
+use crate::era::Era;
 use crate::json::text_at;
+use crate::transport::http::SESSION;
 
 use super::{MESSAGE, MockServer, Sink, WAITING};
 
@@ -74,9 +74,10 @@ async fn post(server: Arc<MockServer>, request: Request<Incoming>) -> Response<B
         server.send_changes();
     });
     let Some(answer) = answer else {
-        return match opens_stream {
-            true => events(stream),
-            false => status(StatusCode::ACCEPTED),
+        return if opens_stream {
+            events(stream)
+        } else {
+            status(StatusCode::ACCEPTED)
         };
     };
     let mut response = Response::new(Full::new(Bytes::from(answer.to_string())).boxed_unsync());

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::check::Era;
+use crate::era::Era;
 use crate::observation::{Event, Scenario};
 
 use changes::Changes;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Finding, Outcome, Report, visible};
-use crate::check::Era;
+use crate::era::Era;
 
 pub(super) fn render(report: &Report) -> String {
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::{Finding, Outcome, Report, visible};
-use crate::check::{Era, Level};
+use crate::check::Level;
+use crate::era::Era;
 use crate::json::cut;
 
 /// The most exchanges that are shown of a finding, and the most characters of a message. JSON has more.
@@ -37,13 +38,12 @@ fn verdict(report: &Report) -> String {
     let target = visible(&report.target);
     let counts = report.counts();
     let count = |word| counts.get(word).copied().unwrap_or_default();
-    let declares = match report.declares_nothing {
-        true => {
-            let checks: BTreeSet<&str> = applied(report).map(|it| it.check.id()).collect();
-            let count = checks.len();
-            format!("; it declares neither extension; only {count} general checks apply")
-        }
-        false => String::new(),
+    let declares = if report.declares_nothing {
+        let checks: BTreeSet<&str> = applied(report).map(|it| it.check.id()).collect();
+        let count = checks.len();
+        format!("; it declares neither extension; only {count} general checks apply")
+    } else {
+        String::new()
     };
     match (report.passes(), count("pass")) {
         (true, 0) => format!("{target}: nothing could be checked{declares}\n"),

@@ -1,12 +1,13 @@
 //! The stdio transport: a process for each legacy client, one for all modern clients.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::JoinSet;
 
 use crate::limits::Limits;
-use crate::process::Process;
-use crate::transport::{Outgoing, Reply};
+
+use super::message::{Outgoing, Reply};
+use super::process::Process;
 
 /// The most processes that wait for another client.
 const IDLE: usize = 8;
@@ -34,7 +35,7 @@ impl Stdio {
     ///
     /// Starting a process takes some servers a second, and a run has over a hundred clients.
     pub(crate) fn open(&self, capabilities: &str) -> Result<Arc<Process>, String> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         let is_suitable = |process: &Arc<Process>| process.capabilities() == capabilities;
         match idle.iter().position(is_suitable) {
             Some(at) => Ok(idle.remove(at)),
@@ -48,18 +49,18 @@ impl Stdio {
         process: &Process,
         message: &Outgoing<'_>,
     ) -> Result<Reply, String> {
-        if let Some(reply) = process.remembered(message) {
-            return Ok(reply);
+        match process.cached_reply(message) {
+            Some(reply) => Ok(reply),
+            None => process.send(message, self.limits).await,
         }
-        process.send(message, self.limits).await
     }
 
-    /// Keeps `process` for another client. Ends it if it is of no use.
+    /// Retains `process` for another client, or ends it if none can use it.
     pub(crate) fn release(&self, process: Arc<Process>) {
         if !process.is_usable() {
             return self.end(process);
         }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         idle.push(process);
         if idle.len() > IDLE {
             let oldest = idle.remove(0);
@@ -70,18 +71,20 @@ impl Stdio {
 
     /// Ends `process`.
     pub(crate) fn end(&self, process: Arc<Process>) {
-        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-        ending.spawn(async move { process.end().await });
+        lock(&self.ending).spawn(async move { process.end().await });
     }
 
     /// Ends all processes, and waits until they have ended.
-    pub(crate) async fn finish(&self) {
-        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(crate) async fn shut_down(&self) {
+        let idle = std::mem::take(&mut *lock(&self.idle));
         for process in idle {
             self.end(process);
         }
-        let ending =
-            std::mem::take(&mut *self.ending.lock().unwrap_or_else(PoisonError::into_inner));
+        let ending = std::mem::take(&mut *lock(&self.ending));
         ending.join_all().await;
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

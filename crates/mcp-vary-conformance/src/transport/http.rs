@@ -17,11 +17,13 @@ use hyper_util::rt::TokioExecutor;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
-use crate::check::Era;
+use crate::era::Era;
 use crate::json::text_at;
-use crate::sse::EventReader;
-use crate::target::{Place, Target};
-use crate::transport::{Outgoing, Reply, response_to};
+use crate::target::Target;
+
+use super::HttpClient;
+use super::message::{Outgoing, Reply, response_to};
+use super::sse::EventReader;
 
 /// The most bytes of a response that are read.
 const BODY_LIMIT: usize = 4 << 20;
@@ -37,19 +39,16 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// `limit` is the longest that one request may take, with its response.
+    /// A client of `target`, which is at `uri`. `limit` is the longest that one request may take, with its response.
     ///
     /// # Errors
     ///
-    /// If the target is not a URL, or the machine's certificates cannot be read.
-    pub(crate) fn new(target: &Target, limit: Duration) -> Result<Self, String> {
-        let Place::Http(uri) = target.place() else {
-            return Err("the target is not a URL".to_owned());
-        };
+    /// If the machine's certificates cannot be read.
+    pub(crate) fn new(uri: Uri, target: &Target, limit: Duration) -> Result<Self, String> {
         let connector = connector(uri.scheme() == Some(&Scheme::HTTPS))?;
         Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
-            uri: uri.clone(),
+            uri,
             target: target.clone(),
             limit,
         })
@@ -59,11 +58,10 @@ impl Http {
     pub(crate) async fn send(
         &self,
         message: &Outgoing<'_>,
-        session: Option<&HeaderValue>,
-        is_other: bool,
+        client: &HttpClient,
     ) -> Result<Reply, String> {
-        let headers = headers(message, session);
-        let mut request = self.request(Method::POST, headers, message.text.clone(), is_other);
+        let headers = headers(message);
+        let mut request = self.request(Method::POST, headers, message.text.clone(), client);
         let accepted = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, accepted);
         let json = HeaderValue::from_static("application/json");
@@ -82,11 +80,12 @@ impl Http {
         self.target.has_other()
     }
 
-    /// Ends a session, as a client should. What the server says to it does not matter here.
-    pub(crate) async fn end_session(&self, session: HeaderValue, is_other: bool) {
-        let headers = HeaderMap::from_iter([(SESSION, session)]);
-        let request = self.request(Method::DELETE, headers, String::new(), is_other);
-        _ = timeout(Duration::from_secs(1), self.client.request(request)).await;
+    /// Ends the session of a client that has one, as a client should. Any response will do.
+    pub(crate) async fn end_session(&self, client: &HttpClient) {
+        if client.session.is_some() {
+            let request = self.request(Method::DELETE, HeaderMap::new(), String::new(), client);
+            _ = timeout(Duration::from_secs(1), self.client.request(request)).await;
+        }
     }
 
     fn request(
@@ -94,9 +93,12 @@ impl Http {
         method: Method,
         mut headers: HeaderMap,
         body: String,
-        is_other: bool,
+        client: &HttpClient,
     ) -> Request<Full<Bytes>> {
-        for (name, value) in self.target.headers(is_other) {
+        if let Some(session) = &client.session {
+            headers.insert(SESSION, session.clone());
+        }
+        for (name, value) in self.target.headers(client.is_other) {
             headers.append(name, value.clone());
         }
         let mut request = Request::new(Full::new(Bytes::from(body)));
@@ -114,7 +116,7 @@ impl fmt::Debug for Http {
 }
 
 /// The headers of a message: the revision, and for modern requests what the body says.
-fn headers(message: &Outgoing<'_>, session: Option<&HeaderValue>) -> HeaderMap {
+fn headers(message: &Outgoing<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut insert = |name, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -134,9 +136,6 @@ fn headers(message: &Outgoing<'_>, session: Option<&HeaderValue>) -> HeaderMap {
             insert("mcp-name", name);
         }
     }
-    if let Some(session) = session {
-        headers.insert(SESSION, session.clone());
-    }
     headers
 }
 
@@ -146,13 +145,14 @@ fn connector(is_tls: bool) -> Result<HttpsConnector<HttpConnector>, String> {
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let builder = match is_tls {
-        true => builder.with_native_roots().map_err(|error| {
+    let builder = if is_tls {
+        builder.with_native_roots().map_err(|error| {
             format!(
                 "the machine's root certificates cannot be read: {error}; name a file of them in SSL_CERT_FILE"
             )
-        })?,
-        false => builder.with_root_certificates(RootCertStore::empty()),
+        })?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
     };
     let builder = HttpsConnectorBuilder::new().with_tls_config(builder.with_no_client_auth());
     Ok(builder.https_or_http().enable_http1().build())

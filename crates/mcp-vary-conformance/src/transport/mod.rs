@@ -1,17 +1,25 @@
 //! How messages reach the server: over HTTP, or over the standard streams of a process.
 
+pub(crate) mod http;
+pub(crate) mod message;
+mod process;
+mod sse;
+mod stdio;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::header::HeaderValue;
+use ::http::header::HeaderValue;
 use serde_json::Value;
 
-use crate::check::Era;
-use crate::http::Http;
+use crate::era::Era;
 use crate::limits::Limits;
-use crate::process::Process;
-use crate::stdio::Stdio;
-use crate::target::{Place, Target};
+use crate::target::{Endpoint, Target};
+
+use http::Http;
+use message::{Outgoing, Reply};
+use process::Process;
+use stdio::Stdio;
 
 /// How many checks start processes at the same time.
 const PROCESSES: usize = 4;
@@ -32,51 +40,29 @@ enum Wire {
 /// The connection of one client.
 #[derive(Clone, Debug)]
 pub(crate) enum Connection {
-    /// Requests over HTTP; of legacy clients, with the session that the server opened.
-    Http {
-        session: Option<HeaderValue>,
-        /// Whether the client is of the other principal.
-        is_other: bool,
-    },
-    /// A process. Legacy clients have it alone while they use it.
+    /// Requests over HTTP.
+    Http(HttpClient),
+    /// A process. A legacy client has it alone while it uses it.
     Stdio(Arc<Process>),
+}
+
+/// What distinguishes one client over HTTP from another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HttpClient {
+    /// The session that the server opened for a legacy client.
+    pub(crate) session: Option<HeaderValue>,
+    /// Whether the client is of the other principal.
+    pub(crate) is_other: bool,
 }
 
 impl Connection {
     /// The last lines that its process wrote to standard error.
     pub(crate) fn stderr(&self) -> String {
         match self {
-            Self::Http { .. } => String::new(),
+            Self::Http(_) => String::new(),
             Self::Stdio(process) => process.stderr(),
         }
     }
-}
-
-/// A JSON-RPC message to the server.
-#[derive(Debug)]
-pub(crate) struct Outgoing<'a> {
-    pub(crate) era: Era,
-    pub(crate) method: &'a str,
-    pub(crate) params: &'a Value,
-    /// `None` for notifications.
-    pub(crate) id: Option<u64>,
-    /// The variant that the header selects, over HTTP.
-    pub(crate) variant_header: Option<&'a str>,
-    pub(crate) text: String,
-}
-
-/// What the server sent back.
-#[derive(Clone, Debug)]
-pub(crate) struct Reply {
-    pub(crate) session: Option<HeaderValue>,
-    /// The JSON-RPC response, if there is one for the request.
-    pub(crate) message: Option<Value>,
-    /// Whether the request was refused without a JSON-RPC response: an HTTP status of 400 to 499.
-    pub(crate) is_refusal: bool,
-    /// The HTTP status, or another word for what came instead of a response.
-    pub(crate) status: String,
-    /// What was received, as far as it was read.
-    pub(crate) body: String,
 }
 
 impl Transport {
@@ -86,9 +72,11 @@ impl Transport {
     ///
     /// If the machine's certificates cannot be read.
     pub(crate) fn new(target: &Target, limits: Limits) -> Result<Self, String> {
-        let wire = match target.place() {
-            Place::Http(_) => Wire::Http(Box::new(Http::new(target, limits.request)?)),
-            Place::Command(command) => Wire::Stdio(Stdio::new(command.clone(), limits)),
+        let wire = match target.endpoint() {
+            Endpoint::Http(uri) => {
+                Wire::Http(Box::new(Http::new(uri.clone(), target, limits.request)?))
+            }
+            Endpoint::Command(command) => Wire::Stdio(Stdio::new(command.clone(), limits)),
         };
         let last_id = AtomicU64::new(0);
         Ok(Self { wire, last_id })
@@ -110,10 +98,7 @@ impl Transport {
     /// The connection of a client that declares `capabilities`.
     pub(crate) fn open(&self, era: Era, capabilities: &Value) -> Result<Connection, String> {
         match (&self.wire, era) {
-            (Wire::Http(_), _) => Ok(Connection::Http {
-                session: None,
-                is_other: false,
-            }),
+            (Wire::Http(_), _) => Ok(Connection::Http(HttpClient::default())),
             (Wire::Stdio(stdio), Era::Legacy) => {
                 stdio.open(&capabilities.to_string()).map(Connection::Stdio)
             }
@@ -124,12 +109,11 @@ impl Transport {
 
     /// The connection of a client of the other principal, if one is known.
     pub(crate) fn open_other(&self) -> Option<Connection> {
-        let Wire::Http(http) = &self.wire else {
-            return None;
-        };
-        let (session, is_other) = (None, true);
-        http.has_other()
-            .then_some(Connection::Http { session, is_other })
+        let other = Connection::Http(HttpClient {
+            session: None,
+            is_other: true,
+        });
+        matches!(&self.wire, Wire::Http(http) if http.has_other()).then_some(other)
     }
 
     /// Sends a message, and receives the response if it is a request.
@@ -139,24 +123,16 @@ impl Transport {
         message: &Outgoing<'_>,
     ) -> Result<Reply, String> {
         match (&self.wire, connection) {
-            (Wire::Http(http), Connection::Http { session, is_other }) => {
-                http.send(message, session.as_ref(), *is_other).await
-            }
+            (Wire::Http(http), Connection::Http(client)) => http.send(message, client).await,
             (Wire::Stdio(stdio), Connection::Stdio(process)) => stdio.send(process, message).await,
             _ => Err("the connection is of another transport".to_owned()),
         }
     }
 
-    /// Ends a connection, or keeps its process for the next client with the same capabilities.
+    /// Ends a connection, or retains its process for the next client with the same capabilities.
     pub(crate) async fn close(&self, connection: Connection) {
         match (&self.wire, connection) {
-            (
-                Wire::Http(http),
-                Connection::Http {
-                    session: Some(id),
-                    is_other,
-                },
-            ) => http.end_session(id, is_other).await,
+            (Wire::Http(http), Connection::Http(client)) => http.end_session(&client).await,
             (Wire::Stdio(stdio), Connection::Stdio(process)) => stdio.release(process),
             _ => {}
         }
@@ -171,19 +147,9 @@ impl Transport {
     }
 
     /// Ends what the transport started, and waits until it has ended.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn shut_down(&self) {
         if let Wire::Stdio(stdio) = &self.wire {
-            stdio.finish().await;
+            stdio.shut_down().await;
         }
     }
-}
-
-/// `json` as a message, if it is the response to the request `id`. An error without an id is one, too: the server could
-/// not read the request's.
-pub(crate) fn response_to(json: &[u8], id: Option<u64>) -> Option<Value> {
-    let message: Value = serde_json::from_slice(json).ok()?;
-    let is_response = message.get("result").is_some() || message.get("error").is_some();
-    let answered = message.get("id").and_then(Value::as_u64);
-    let is_ours = answered == id || (answered.is_none() && message.get("error").is_some());
-    (is_response && is_ours).then_some(message)
 }
