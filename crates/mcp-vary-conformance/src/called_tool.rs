@@ -128,8 +128,8 @@ mod tests {
         ] {
             assert!(tool(data.clone()).has_data(), "{data}");
         }
-        let mut asked = tool(text("sunny"));
-        asked.as_json = vec![text("{\"weather\": \"sunny\"}")];
-        assert!(asked.has_data());
+        let mut negotiating = tool(text("sunny"));
+        negotiating.as_json = vec![text("{\"weather\": \"sunny\"}")];
+        assert!(negotiating.has_data());
     }
 }

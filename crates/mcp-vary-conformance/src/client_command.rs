@@ -26,11 +26,13 @@ impl ClientCommand {
     /// # Errors
     ///
     /// When the command is empty.
-    pub fn http(words: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, InvalidClient> {
-        let words: Vec<String> = words.into_iter().map(Into::into).collect();
-        match words.first() {
+    pub fn http(
+        command: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, InvalidClient> {
+        let command: Vec<String> = command.into_iter().map(Into::into).collect();
+        match command.first() {
             Some(program) if !program.is_empty() => Ok(Self {
-                command: words,
+                command,
                 relay: None,
             }),
             _ => Err(InvalidClient),
@@ -44,13 +46,13 @@ impl ClientCommand {
     ///
     /// When the command or `relay` is empty.
     pub fn stdio(
-        words: impl IntoIterator<Item = impl Into<String>>,
+        command: impl IntoIterator<Item = impl Into<String>>,
         relay: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidClient> {
         let relay = Self::http(relay)?.command;
         Ok(Self {
             relay: Some(relay),
-            ..Self::http(words)?
+            ..Self::http(command)?
         })
     }
 
@@ -61,15 +63,15 @@ impl ClientCommand {
 
     /// The program, and its arguments for a mock server at `address`.
     pub(crate) fn command_for(&self, address: &str) -> Vec<String> {
-        let mut words = self.command.clone();
+        let mut command = self.command.clone();
         match &self.relay {
             Some(relay) => {
-                words.extend(relay.iter().cloned());
-                words.push(address.to_owned());
+                command.extend(relay.iter().cloned());
+                command.push(address.to_owned());
             }
-            None => words.push(format!("http://{address}/mcp")),
+            None => command.push(format!("http://{address}/mcp")),
         }
-        words
+        command
     }
 }
 
@@ -103,11 +105,14 @@ mod tests {
     #[test]
     fn the_server_is_the_last_argument() {
         let client = ClientCommand::http(["client", "--json"]).unwrap();
-        let words = client.command_for("127.0.0.1:7");
-        assert_eq!(words, ["client", "--json", "http://127.0.0.1:7/mcp"]);
+        let command = client.command_for("127.0.0.1:7");
+        assert_eq!(command, ["client", "--json", "http://127.0.0.1:7/mcp"]);
         let client = ClientCommand::stdio(["client"], ["vary", "check", "--relay"]).unwrap();
-        let words = client.command_for("127.0.0.1:7");
-        assert_eq!(words, ["client", "vary", "check", "--relay", "127.0.0.1:7"]);
+        let command = client.command_for("127.0.0.1:7");
+        assert_eq!(
+            command,
+            ["client", "vary", "check", "--relay", "127.0.0.1:7"]
+        );
     }
 
     #[test]

@@ -87,8 +87,8 @@ impl Finding {
         self.is_objection() && self.check.level() == Level::Must
     }
 
-    /// One word, as reports have it.
-    fn word(&self) -> &'static str {
+    /// One word for the outcome, as reports have it.
+    fn label(&self) -> &'static str {
         match (&self.outcome, self.check.level()) {
             (Outcome::Passed, _) => "pass",
             (Outcome::NotApplicable(_), _) => "skip",
@@ -129,8 +129,8 @@ impl Report {
         }
     }
 
-    /// Notes what a server declares in one more era.
-    pub(crate) fn note_declarations(&mut self, survey: &Survey) {
+    /// Records what a server declares in one more era.
+    pub(crate) fn record_declarations(&mut self, survey: &Survey) {
         let declares = [Scope::Negotiation, Scope::DeclaredVariants].map(|it| survey.is_in(it));
         let is_first = self.findings.is_empty();
         self.declares_nothing = declares == [false, false] && (is_first || self.declares_nothing);
@@ -184,16 +184,19 @@ impl Report {
         })
     }
 
-    /// How many findings there are of each word.
+    /// How many findings there are of each label.
     fn counts(&self) -> BTreeMap<&'static str, usize> {
-        let words = ["pass", "fail", "warn", "info", "skip"];
-        let count = |word| {
+        let labels = ["pass", "fail", "warn", "info", "skip"];
+        let count = |label| {
             self.findings
                 .iter()
-                .filter(|finding| finding.word() == word)
+                .filter(|finding| finding.label() == label)
                 .count()
         };
-        words.into_iter().map(|word| (word, count(word))).collect()
+        labels
+            .into_iter()
+            .map(|label| (label, count(label)))
+            .collect()
     }
 }
 
@@ -206,7 +209,7 @@ fn finding_to_json(finding: &Finding) -> Value {
         "id": check.id(),
         "revision": finding.era.revision(),
         "level": check.level().to_string(),
-        "outcome": finding.word(),
+        "outcome": finding.label(),
         "finding": finding.text(),
         "sentence": check.sentence(),
         "source": check.source(),

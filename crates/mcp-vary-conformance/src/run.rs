@@ -72,7 +72,7 @@ pub async fn run(target: &Target, options: &Options) -> Result<Report, RunError>
         match survey {
             Ok(survey) => {
                 if options.selects_all() {
-                    report.note_declarations(&survey);
+                    report.record_declarations(&survey);
                 }
                 let run = EraRun {
                     transport: &transport,

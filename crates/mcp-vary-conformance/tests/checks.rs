@@ -17,9 +17,10 @@ use peer::{COHORTS, LIMITED, NO_EXTENSIONS, NO_FAULT, NO_VARIANTS, UNANNOTATED};
 
 async fn check(fault: &'static str) -> Report {
     let target = peer::start(fault).await;
-    let target = match fault.starts_with("SV-20/") || fault == NO_FAULT {
-        true => target.with_header("x-principal", "guest").unwrap(),
-        false => target,
+    let target = if fault.starts_with("SV-20/") || fault == NO_FAULT {
+        target.with_header("x-principal", "guest").unwrap()
+    } else {
+        target
     };
     let target = target.with_other_header("x-principal", "admin").unwrap();
     run(&target, &options(fault)).await.unwrap()

@@ -169,7 +169,7 @@ async fn are_the_default(probe: &Probe<'_>, features: Value) -> Verdict {
 
 async fn valid_beside_invalid(probe: &Probe<'_>) -> Verdict {
     default_body(probe).await?;
-    let alone = with_features(probe, json!(["human", "format=markdown"])).await?;
+    let expected = with_features(probe, json!(["human", "format=markdown"])).await?;
     let among = [
         "@#$%",
         "human",
@@ -179,7 +179,7 @@ async fn valid_beside_invalid(probe: &Probe<'_>) -> Verdict {
         "x-example-nobody",
         "format=markdown",
     ];
-    same(&with_features(probe, json!(among)).await?, &alone)
+    same(&with_features(probe, json!(among)).await?, &expected)
 }
 
 async fn negations_are_accepted(probe: &Probe<'_>) -> Verdict {

@@ -170,10 +170,10 @@ async fn compact_is_not_longer(probe: &Probe<'_>) -> Verdict {
 }
 
 async fn excluded_formats_leave_others(probe: &Probe<'_>) -> Verdict {
-    let alone = structured(probe, json!(["agent", "format=json"])).await?;
+    let expected = structured(probe, json!(["agent", "format=json"])).await?;
     let excluding = structured(probe, json!(["agent", "format=json", "format!=xml"])).await?;
     ensure!(
-        alone == excluding,
+        excluding == expected,
         "with `format!=xml`, the result is {}",
         brief(&excluding)
     );

@@ -11,19 +11,23 @@ use super::Sink;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The lists that change: their methods, the notifications, and the members of the filter of `subscriptions/listen`.
-const LISTS: &[(&str, &str, &str)] = &[
-    (
-        "tools/list",
-        "notifications/tools/list_changed",
-        "toolsListChanged",
-    ),
-    (
-        "resources/list",
-        "notifications/resources/list_changed",
-        "resourcesListChanged",
-    ),
-];
+/// A list that changes.
+#[derive(Debug)]
+struct ChangingList {
+    notification: &'static str,
+    /// The member of the filter of `subscriptions/listen`.
+    filter_member: &'static str,
+}
+
+const TOOLS: ChangingList = ChangingList {
+    notification: "notifications/tools/list_changed",
+    filter_member: "toolsListChanged",
+};
+
+const RESOURCES: ChangingList = ChangingList {
+    notification: "notifications/resources/list_changed",
+    filter_member: "resourcesListChanged",
+};
 
 /// The streams that are open, and the changes that wait for one.
 #[derive(Debug, Default)]
@@ -43,15 +47,13 @@ struct Stream {
 
 #[derive(Clone, Debug)]
 struct Change {
-    method: &'static str,
-    /// Its member of the filter of `subscriptions/listen`.
-    member: &'static str,
+    list: &'static ChangingList,
     variant: Option<Value>,
 }
 
 impl Changes {
-    /// Notes what a message of the client means for changes.
-    pub(super) fn note_message(
+    /// Records what a message of the client means for changes.
+    pub(super) fn record_message(
         &mut self,
         scenario: Scenario,
         era: Era,
@@ -68,25 +70,17 @@ impl Changes {
         let is_last_page = event
             .result()
             .is_some_and(|result| result.get("nextCursor").is_none());
-        let lists = match scenario {
-            Scenario::ChangedLists => LISTS,
-            Scenario::ChangedVariant => &LISTS[..1],
-            _ => &[],
-        };
-        let list = lists.iter().find(|(list, ..)| *list == event.method());
-        let Some((_, method, member)) = list.filter(|_| is_last_page) else {
-            return;
+        let list = match (scenario, event.method()) {
+            (Scenario::ChangedLists | Scenario::ChangedVariant, "tools/list") => &TOOLS,
+            (Scenario::ChangedLists, "resources/list") => &RESOURCES,
+            _ => return,
         };
         // A list without a selector is that of the default.
         let variant = (scenario == Scenario::ChangedVariant)
             .then(|| event.selector().cloned().unwrap_or("standard".into()));
-        if !self.changed.contains(method) {
-            self.changed.push(method);
-            self.waiting.push(Change {
-                method,
-                member,
-                variant,
-            });
+        if is_last_page && !self.changed.contains(&list.notification) {
+            self.changed.push(list.notification);
+            self.waiting.push(Change { list, variant });
         }
     }
 
@@ -143,7 +137,7 @@ impl Stream {
     fn notification(&self, change: &Change) -> Option<Value> {
         let mut meta = json!({});
         if let Some((id, filter)) = &self.listener {
-            let asks = at(filter, &[change.member]).and_then(Value::as_bool);
+            let asks = at(filter, &[change.list.filter_member]).and_then(Value::as_bool);
             if asks != Some(true) {
                 return None;
             }
@@ -152,6 +146,8 @@ impl Stream {
         if let Some(variant) = &change.variant {
             meta[SELECTOR] = variant.clone();
         }
-        Some(json!({"jsonrpc": "2.0", "method": change.method, "params": {"_meta": meta}}))
+        Some(
+            json!({"jsonrpc": "2.0", "method": change.list.notification, "params": {"_meta": meta}}),
+        )
     }
 }

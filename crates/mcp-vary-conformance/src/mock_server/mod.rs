@@ -78,7 +78,7 @@ impl MockServer {
         state.last_message = Some(Instant::now());
         state
             .changes
-            .note_message(self.scenario, self.era, &event, sink);
+            .record_message(self.scenario, self.era, &event, sink);
         state.events.push(event);
         response
     }

@@ -23,10 +23,10 @@ pub(super) fn render(report: &Report) -> String {
     for (era, counts) in counts(report) {
         _ = writeln!(text, "{era}: {counts}");
     }
-    for word in ["fail", "warn", "info"] {
-        for group in groups(report, word) {
+    for label in ["fail", "warn", "info"] {
+        for group in groups(report, label) {
             text.push('\n');
-            write_group(&mut text, word, &group);
+            write_group(&mut text, label, &group);
         }
     }
     write_skipped(&mut text, report);
@@ -37,7 +37,7 @@ pub(super) fn render(report: &Report) -> String {
 fn verdict(report: &Report) -> String {
     let target = visible(&report.target);
     let counts = report.counts();
-    let count = |word| counts.get(word).copied().unwrap_or_default();
+    let count = |label| counts.get(label).copied().unwrap_or_default();
     let declares = if report.declares_nothing {
         let checks: BTreeSet<&str> = applied(report).map(|it| it.check.id()).collect();
         let count = checks.len();
@@ -61,7 +61,7 @@ fn applied(report: &Report) -> impl Iterator<Item = &Finding> {
     findings.filter(|it| !matches!(it.outcome, Outcome::NotApplicable(_)))
 }
 
-/// The number of findings of each word, for each era that was checked.
+/// The number of findings of each label, for each era that was checked.
 fn counts(report: &Report) -> Vec<(Era, String)> {
     let mut eras: Vec<(Era, String)> = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
@@ -69,15 +69,15 @@ fn counts(report: &Report) -> Vec<(Era, String)> {
         if findings().next().is_none() {
             continue;
         }
-        let words = [
+        let labels = [
             ("pass", "passed"),
             ("fail", "failed"),
             ("warn", "warnings"),
             ("info", "notes"),
             ("skip", "not applicable"),
         ];
-        let parts = words.map(|(word, shown)| {
-            let count = findings().filter(|it| it.word() == word).count();
+        let parts = labels.map(|(label, shown)| {
+            let count = findings().filter(|it| it.label() == label).count();
             format!("{count} {shown}")
         });
         eras.push((era, parts.join(", ")));
@@ -88,9 +88,9 @@ fn counts(report: &Report) -> Vec<(Era, String)> {
 /// Findings that are shown as one: those of the same check in both eras, and those that differ in nothing but their check.
 type Group<'a> = Vec<&'a Finding>;
 
-fn groups<'a>(report: &'a Report, word: &str) -> Vec<Group<'a>> {
+fn groups<'a>(report: &'a Report, label: &str) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for finding in report.findings.iter().filter(|it| it.word() == word) {
+    for finding in report.findings.iter().filter(|it| it.label() == label) {
         let belongs = |group: &&mut Group<'a>| {
             group.iter().any(|other| {
                 let is_same_check = other.check.id() == finding.check.id();
@@ -107,7 +107,7 @@ fn groups<'a>(report: &'a Report, word: &str) -> Vec<Group<'a>> {
     groups
 }
 
-fn write_group(text: &mut String, word: &str, group: &[&Finding]) {
+fn write_group(text: &mut String, label: &str, group: &[&Finding]) {
     let Some(finding) = group.first() else {
         return;
     };
@@ -121,10 +121,10 @@ fn write_group(text: &mut String, word: &str, group: &[&Finding]) {
     }
     let level = finding.check.level();
     for (id, eras) in names.iter().take(NAMES) {
-        _ = writeln!(text, "{word} {id} ({level}; {})", eras.join(", "));
+        _ = writeln!(text, "{label} {id} ({level}; {})", eras.join(", "));
     }
     if names.len() > NAMES {
-        _ = writeln!(text, "{word} {} more checks", names.len() - NAMES);
+        _ = writeln!(text, "{label} {} more checks", names.len() - NAMES);
     }
     _ = writeln!(text, "  found:    {}", visible(finding.text()));
     if names.len() == 1 {

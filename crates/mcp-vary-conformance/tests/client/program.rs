@@ -216,11 +216,12 @@ impl Client {
             let is_named = change["params"]["_meta"].get(SELECTOR).is_some();
             match change["method"].as_str() {
                 Some("notifications/tools/list_changed") => {
-                    let is_ignored = match is_named {
-                        true => self.has("SV-16/client-lists-its-variant-again"),
-                        false => self.has("SV-16/client-lists-again"),
+                    let fault = if is_named {
+                        "SV-16/client-lists-its-variant-again"
+                    } else {
+                        "SV-16/client-lists-again"
                     };
-                    if !is_ignored {
+                    if !self.has(fault) {
                         self.request("tools/list", &json!({}));
                     }
                 }
@@ -252,10 +253,8 @@ impl Client {
             fail(&error);
         }
         self.selector = None;
-        let tries = match self.has("SV-19/client-retries-once") {
-            true => 3,
-            false => 1,
-        };
+        let retries_often = self.has("SV-19/client-retries-once");
+        let tries = if retries_often { 3 } else { 1 };
         for _ in 0..tries {
             if let Ok(result) = self.try_request(method, params.clone()) {
                 return Some(result);

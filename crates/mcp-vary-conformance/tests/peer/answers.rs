@@ -9,17 +9,17 @@ const INVALID_PARAMS: i64 = -32602;
 const PAGE: usize = 2;
 
 impl Peer {
-    pub(super) fn handle(&self, asked: &IncomingRequest<'_>) -> Result<Value, Refusal> {
-        let variant = self.select(asked)?;
-        match asked.method {
+    pub(super) fn handle(&self, request: &IncomingRequest<'_>) -> Result<Value, Refusal> {
+        let variant = self.select(request)?;
+        match request.method {
             "initialize" => {
-                let capabilities = self.capabilities(asked)?;
+                let capabilities = self.capabilities(request)?;
                 Ok(
                     json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": "peer"}}),
                 )
             }
             "server/discover" => {
-                let capabilities = self.capabilities(asked)?;
+                let capabilities = self.capabilities(request)?;
                 Ok(
                     json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities}),
                 )
@@ -27,26 +27,26 @@ impl Peer {
             "resources/list" if self.has(NO_EXTENSIONS) => {
                 Err(Refusal(-32601, "Method not found".to_owned(), Value::Null))
             }
-            "tools/list" | "resources/list" | "prompts/list" => self.list(asked, &variant),
+            "tools/list" | "resources/list" | "prompts/list" => self.list(request, &variant),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
             "tools/call" => {
-                let name = self.resolve(asked, "tools/list", "name", &variant)?;
-                if self.has("CN-2/features-of-wrong-types") && !has_array_of_features(asked) {
+                let name = self.resolve(request, "tools/list", "name", &variant)?;
+                if self.has("CN-2/features-of-wrong-types") && !has_array_of_features(request) {
                     return Err(invalid("Invalid features", Value::Null));
                 }
-                Ok(self.call(asked, name))
+                Ok(self.call(request, name))
             }
             "resources/read" => {
-                let uri = self.resolve(asked, "resources/list", "uri", &variant)?;
+                let uri = self.resolve(request, "resources/list", "uri", &variant)?;
                 let is_wrong =
-                    self.has("CN-15/json-resources-are-json") && asked.tags(self).is_some();
+                    self.has("CN-15/json-resources-are-json") && request.tags(self).is_some();
                 let text = if is_wrong { "a: 1" } else { "{\"a\":1}" };
                 Ok(
                     json!({"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}),
                 )
             }
             "prompts/get" => {
-                self.resolve(asked, "prompts/list", "name", &variant)?;
+                self.resolve(request, "prompts/list", "name", &variant)?;
                 let block = json!({"type": "text", "text": "Hello."});
                 let is_wrong = self.has("CN-15/prompt-content-is-one-block");
                 let content = if is_wrong { json!([block]) } else { block };
@@ -54,7 +54,7 @@ impl Peer {
             }
             "resources/subscribe" if self.has("SV-14/subscribe-to-unknown") => Ok(json!({})),
             "resources/subscribe" => self
-                .resolve(asked, "resources/list", "uri", &variant)
+                .resolve(request, "resources/list", "uri", &variant)
                 .map(|_| json!({})),
             "resources/unsubscribe" if self.has("SV-14/unsubscribe-is-accepted") => {
                 Err(invalid("Not subscribed", Value::Null))
@@ -70,22 +70,22 @@ impl Peer {
     }
 
     /// The variant of a request.
-    fn select(&self, asked: &IncomingRequest<'_>) -> Result<String, Refusal> {
-        let offered = self.variants(asked);
+    fn select(&self, request: &IncomingRequest<'_>) -> Result<String, Refusal> {
+        let offered = self.variants(request);
         let ids: Vec<&str> = offered
             .iter()
             .filter_map(|variant| variant["id"].as_str())
             .collect();
         let default = ids[0].to_owned();
-        let before = self.last_selector(asked);
-        if !matches!(asked.method, "initialize" | "server/discover") {
+        let before = self.last_selector(request);
+        if !matches!(request.method, "initialize" | "server/discover") {
             self.connections.follows("other", &[]);
         }
-        let Some(selector) = asked.selector() else {
+        let Some(selector) = request.selector() else {
             let is_sticky =
                 self.has("SV-8/selection-is-per-request") && before.as_deref() == Some("compact");
             let is_other =
-                self.has("SV-8/default-is-the-first") && asked.method == "resources/list";
+                self.has("SV-8/default-is-the-first") && request.method == "resources/list";
             return Ok(if is_sticky || is_other {
                 "compact".to_owned()
             } else {
@@ -99,20 +99,21 @@ impl Peer {
             return Err(invalid("Server variants not supported", Value::Null));
         }
         let Some(id) = selector.as_str().filter(|id| !id.is_empty()) else {
-            return match self.has("SV-9/selector-is-text") {
-                true => Ok(default),
-                false => Err(self.unknown_variant(asked, selector, &ids)),
+            return if self.has("SV-9/selector-is-text") {
+                Ok(default)
+            } else {
+                Err(self.unknown_variant(request, selector, &ids))
             };
         };
         self.limit(id, &default)?;
-        if self.is_broken(asked, id, before.as_deref()) {
+        if self.is_broken(request, id, before.as_deref()) {
             return Err(Refusal(-32603, "Internal error".to_owned(), Value::Null));
         }
         let is_leaked = self.has("SV-20/variants-of-another-are-refused") && id == "old";
         if is_leaked || ids.contains(&id) || (id == "preview" && self.has("SV-1/ids-are-text")) {
             return Ok(id.to_owned());
         }
-        let ignoring = match asked.method {
+        let ignoring = match request.method {
             "tools/call" => "SV-9/unknown-variant-in-tools-call",
             "resources/list" => "SV-9/unknown-variant-in-resources-list",
             "resources/read" => "SV-9/unknown-variant-in-resources-read",
@@ -120,11 +121,12 @@ impl Peer {
             "prompts/list" => "SV-9/unknown-variant-in-prompts-list",
             "prompts/get" => "SV-9/unknown-variant-in-prompts-get",
             "completion/complete" => "SV-9/unknown-variant-in-completion",
-            _ => return Err(self.unknown_variant(asked, selector, &ids)),
+            _ => return Err(self.unknown_variant(request, selector, &ids)),
         };
-        match self.has(ignoring) {
-            true => Ok(default),
-            false => Err(self.unknown_variant(asked, selector, &ids)),
+        if self.has(ignoring) {
+            Ok(default)
+        } else {
+            Err(self.unknown_variant(request, selector, &ids))
         }
     }
 
@@ -145,10 +147,10 @@ impl Peer {
     }
 
     /// Whether a fault fails this request in the variant `id`, after one that selected `before`.
-    fn is_broken(&self, asked: &IncomingRequest<'_>, id: &str, before: Option<&str>) -> bool {
-        match (asked.method, id) {
+    fn is_broken(&self, request: &IncomingRequest<'_>, id: &str, before: Option<&str>) -> bool {
+        match (request.method, id) {
             ("tools/list", "old") => {
-                self.has("SV-8/tools-in-every-variant") && asked.params.get("cursor").is_none()
+                self.has("SV-8/tools-in-every-variant") && request.params.get("cursor").is_none()
             }
             ("resources/list", "old") => self.has("SV-8/resources-in-every-variant"),
             ("prompts/list", "old") => self.has("SV-8/prompts-in-every-variant"),
@@ -166,7 +168,7 @@ impl Peer {
 
     fn unknown_variant(
         &self,
-        asked: &IncomingRequest<'_>,
+        request: &IncomingRequest<'_>,
         selector: &Value,
         ids: &[&str],
     ) -> Refusal {
@@ -174,7 +176,7 @@ impl Peer {
         match self.fault {
             "SV-9/requested-variant" => data["requestedVariant"] = Value::Null,
             "SV-9/visible-variants-only" => data["availableVariants"] = json!([selector]),
-            "SV-9/unknown-variant-in-tools-list" if asked.method == "tools/list" => {
+            "SV-9/unknown-variant-in-tools-list" if request.method == "tools/list" => {
                 return invalid("Unknown variant", data);
             }
             _ => {}
@@ -183,9 +185,9 @@ impl Peer {
     }
 
     /// The page of a list that the cursor names: `variant:start`.
-    fn list(&self, asked: &IncomingRequest<'_>, variant: &str) -> Result<Value, Refusal> {
+    fn list(&self, request: &IncomingRequest<'_>, variant: &str) -> Result<Value, Refusal> {
         let mut start = 0;
-        if let Some(cursor) = asked.params["cursor"].as_str() {
+        if let Some(cursor) = request.params["cursor"].as_str() {
             let Some((of, from)) = cursor.split_once(':') else {
                 let data = json!({"activeVariant": variant});
                 let names = !self.has("SV-13/unreadable-cursor-names-the-variant");
@@ -206,20 +208,20 @@ impl Peer {
             }
             start = from.parse().unwrap();
         }
-        let mut all = elements(asked.method, variant);
-        let hides = match asked.method {
+        let mut all = elements(request.method, variant);
+        let hides = match request.method {
             "tools/list" => self.has("CN-16/tools-do-not-depend-on-tags"),
             "resources/list" => self.has("CN-16/resources-do-not-depend-on-tags"),
             _ => self.has("CN-16/prompts-do-not-depend-on-tags"),
         };
         if hides
-            && asked
+            && request
                 .tags(self)
                 .is_some_and(|tags| tags.contains(&"!interactive".to_owned()))
         {
             all.remove(0);
         }
-        if asked.is_guest {
+        if request.is_guest {
             all.retain(|element| element["name"] != "debug");
         }
         if self.has(UNANNOTATED) {
@@ -227,7 +229,7 @@ impl Peer {
                 element.as_object_mut().unwrap().remove("annotations");
             }
         }
-        let member = asked.method.split('/').next().unwrap();
+        let member = request.method.split('/').next().unwrap();
         let page: Vec<Value> = all.iter().skip(start).take(PAGE).cloned().collect();
         let is_cached = self.has("SV-17/lists-are-not-cached") && member == "tools";
         let mut result = json!({member: page, "ttlMs": if is_cached { 1000 } else { 0 }});
@@ -240,12 +242,12 @@ impl Peer {
     /// The name in a request, if the variant has it.
     fn resolve<'a>(
         &self,
-        asked: &'a IncomingRequest<'_>,
+        request: &'a IncomingRequest<'_>,
         list: &str,
         key: &str,
         variant: &str,
     ) -> Result<&'a str, Refusal> {
-        let name = asked.params[key].as_str().unwrap();
+        let name = request.params[key].as_str().unwrap();
         let has = |variant| {
             elements(list, variant)
                 .iter()
@@ -265,12 +267,12 @@ impl Peer {
                 "SV-12/unknown-prompt-names-the-variant",
             ),
         };
-        let is_hidden = asked.is_guest && name == "debug";
+        let is_hidden = request.is_guest && name == "debug";
         let is_hidden = is_hidden && !self.has("SV-20/variants-open-no-tools");
         if !is_hidden && has(variant) || (self.has(leaky) && has("standard")) {
             return Ok(name);
         }
-        let is_nameless = self.has(nameless) && asked.method != "resources/subscribe";
+        let is_nameless = self.has(nameless) && request.method != "resources/subscribe";
         let data = json!({"activeVariant": variant});
         Err(invalid(
             &format!("Unknown: {name}"),
@@ -279,15 +281,18 @@ impl Peer {
     }
 
     /// The selector of the request before, if both list tools.
-    fn last_selector(&self, asked: &IncomingRequest<'_>) -> Option<String> {
-        let id = asked.selector().and_then(Value::as_str).map(str::to_owned);
-        let now = id.filter(|_| asked.method == "tools/list");
+    fn last_selector(&self, request: &IncomingRequest<'_>) -> Option<String> {
+        let id = request
+            .selector()
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let now = id.filter(|_| request.method == "tools/list");
         std::mem::replace(&mut *self.selector.lock().unwrap(), now)
     }
 }
 
-fn has_array_of_features(asked: &IncomingRequest<'_>) -> bool {
-    let features = asked
+fn has_array_of_features(request: &IncomingRequest<'_>) -> bool {
+    let features = request
         .settings(super::NEGOTIATION)
         .and_then(|settings| settings.get("features"));
     features.is_none_or(Value::is_array)

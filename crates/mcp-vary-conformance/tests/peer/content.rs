@@ -35,30 +35,30 @@ pub(super) fn elements(method: &str, variant: &str) -> Vec<Value> {
 
 impl Peer {
     /// The result of a tool, shaped by the client's tags.
-    pub(super) fn call(&self, asked: &IncomingRequest<'_>, name: &str) -> Value {
+    pub(super) fn call(&self, request: &IncomingRequest<'_>, name: &str) -> Value {
         match name {
-            "weather" => self.weather(asked),
-            "forecast" => self.forecast(asked),
+            "weather" => self.weather(request),
+            "forecast" => self.forecast(request),
             "delete" => panic!("a check called a tool that changes something"),
             _ => json!({"content": [text("nothing happened")]}),
         }
     }
 
-    fn weather(&self, asked: &IncomingRequest<'_>) -> Value {
-        assert_eq!(asked.params["arguments"], json!({"city": "test"}));
+    fn weather(&self, request: &IncomingRequest<'_>) -> Value {
+        assert_eq!(request.params["arguments"], json!({"city": "test"}));
         let structure = json!({"location": "Bern", "temperature": 8});
         let default = self.for_anyone(&structure);
         let markdown = json!({"content": [text("**Bern**: 8")]});
-        let declared = asked.settings(NEGOTIATION);
+        let declared = request.settings(NEGOTIATION);
         let declares_nothing = declared.is_some_and(|settings| settings["features"] == json!([]));
-        let tags = asked.tags(self).unwrap_or_default();
+        let tags = request.tags(self).unwrap_or_default();
         let has = |tag: &str| tags.iter().any(|has| has == tag);
         if let Some(wrong) = self.wrong_form(&tags, declares_nothing, &default) {
             return wrong;
         }
         if has("agent") && has("format=json") {
             self.calls.follows("agent", &[]);
-            let session = asked.session.map(str::to_owned);
+            let session = request.session.map(str::to_owned);
             let last = std::mem::replace(&mut *self.agent.lock().unwrap(), session.clone());
             // Of the sessions of that check alone, which declares the tags in this order.
             let is_of_check = tags[0] == "format=json";
@@ -153,10 +153,10 @@ impl Peer {
         }
     }
 
-    fn forecast(&self, asked: &IncomingRequest<'_>) -> Value {
+    fn forecast(&self, request: &IncomingRequest<'_>) -> Value {
         let result = json!({"content": [text("3 days")], "structuredContent": {"days": 3}});
         let without = json!({"content": [text("3 days")]});
-        match (self.fault, asked.tags(self)) {
+        match (self.fault, request.tags(self)) {
             ("TR-4/schema-means-structure", None) => without,
             ("TR-4/structure-fits-the-schema", None) => {
                 json!({"content": [text("3")], "structuredContent": {"days": "3"}})

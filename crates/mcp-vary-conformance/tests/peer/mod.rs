@@ -149,12 +149,12 @@ impl Peer {
     /// Answers a request, or opens a session with it. None is no answer at all.
     pub(crate) fn answer(
         &self,
-        request: &Value,
+        message: &Value,
         session: Option<&str>,
         is_guest: bool,
     ) -> Option<(Value, Option<String>)> {
-        let params = request.get("params").unwrap_or(&Value::Null);
-        let method = request["method"].as_str().unwrap();
+        let params = message.get("params").unwrap_or(&Value::Null);
+        let method = message["method"].as_str().unwrap();
         let mut opened = None;
         let mut number = session.map(|session| session["session-".len()..].parse().unwrap());
         let capabilities = if method == "initialize" {
@@ -169,7 +169,7 @@ impl Peer {
         } else {
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"].clone()
         };
-        let asked = IncomingRequest {
+        let request = IncomingRequest {
             method,
             params,
             capabilities,
@@ -178,15 +178,15 @@ impl Peer {
             is_guest,
         };
         if self.has("EXT-5/bad-settings-are-survived")
-            && asked.settings(VARIANTS) == Some(&json!("yes"))
+            && request.settings(VARIANTS) == Some(&json!("yes"))
         {
             return None;
         }
-        let answer = match self.handle(&asked) {
-            Ok(result) => json!({"jsonrpc": "2.0", "id": request["id"], "result": result}),
-            Err(Refusal(code, message, data)) => {
+        let answer = match self.handle(&request) {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
+            Err(Refusal(code, text, data)) => {
                 opened = None;
-                json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message, "data": data}})
+                json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": text, "data": data}})
             }
         };
         Some((answer, opened))

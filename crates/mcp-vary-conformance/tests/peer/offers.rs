@@ -14,8 +14,8 @@ fn cohort(session: Option<usize>) -> usize {
 }
 
 impl Peer {
-    pub(super) fn capabilities(&self, asked: &IncomingRequest<'_>) -> Result<Value, Refusal> {
-        if self.has("EXT-4/served-without-extensions") && asked.capabilities == json!({}) {
+    pub(super) fn capabilities(&self, request: &IncomingRequest<'_>) -> Result<Value, Refusal> {
+        if self.has("EXT-4/served-without-extensions") && request.capabilities == json!({}) {
             return Err(Refusal(-32603, "Internal error".to_owned(), Value::Null));
         }
         let mut capabilities = json!({
@@ -27,7 +27,7 @@ impl Peer {
             *extensions = json!({});
         }
         if self.offers_variants() {
-            extensions[VARIANTS] = self.variant_settings(asked);
+            extensions[VARIANTS] = self.variant_settings(request);
         }
         match self.fault {
             "EXT-1/prefixed-identifiers" => extensions["noprefix"] = json!({}),
@@ -42,9 +42,9 @@ impl Peer {
             "CN-17/version-is-text" => extensions[NEGOTIATION]["version"] = json!(1),
             _ => {}
         }
-        let is_unknown = asked.settings("com.example/unknown").is_some();
-        let is_compact = self.hint(asked, "contextSize").as_deref() == Some("compact");
-        let is_agent = asked
+        let is_unknown = request.settings("com.example/unknown").is_some();
+        let is_compact = self.hint(request, "contextSize").as_deref() == Some("compact");
+        let is_agent = request
             .tags(self)
             .is_some_and(|tags| tags.contains(&"agent".to_owned()));
         if (is_agent && self.has("CN-16/capabilities-do-not-depend-on-tags"))
@@ -56,26 +56,26 @@ impl Peer {
         Ok(capabilities)
     }
 
-    fn variant_settings(&self, asked: &IncomingRequest<'_>) -> Value {
-        let mut variants = self.variants(asked);
-        let event = match asked.settings(VARIANTS) == Some(&json!({})) {
-            true => "plain",
-            false => "other",
-        };
+    fn variant_settings(&self, request: &IncomingRequest<'_>) -> Value {
+        let mut variants = self.variants(request);
+        let is_plain = request.settings(VARIANTS) == Some(&json!({}));
+        let event = if is_plain { "plain" } else { "other" };
         let is_third = self
             .connections
             .follows(event, &["other", "plain", "plain"]);
         match self.fault {
             "SV-7/same-hints-same-order" if is_third && event == "plain" => variants.swap(0, 1),
             "SV-3/subset-has-a-fallback" => variants.truncate(1),
-            "SV-4/descriptions-are-accepted" if self.hints(asked).get("description").is_some() => {
+            "SV-4/descriptions-are-accepted"
+                if self.hints(request).get("description").is_some() =>
+            {
                 variants.clear()
             }
             "SV-2/no-empty-list" => variants.clear(),
             _ => {}
         }
         let mut settings =
-            json!({"availableVariants": variants, "moreVariantsAvailable": !asked.is_guest});
+            json!({"availableVariants": variants, "moreVariantsAvailable": !request.is_guest});
         match self.fault {
             "SV-2/list-is-an-array" => settings["availableVariants"] = json!({}),
             "SV-2/more-variants-is-boolean" => settings["moreVariantsAvailable"] = json!("yes"),
@@ -84,16 +84,16 @@ impl Peer {
         settings
     }
 
-    fn hints<'a>(&self, asked: &'a IncomingRequest<'_>) -> &'a Value {
-        let settings = asked.settings(VARIANTS);
+    fn hints<'a>(&self, request: &'a IncomingRequest<'_>) -> &'a Value {
+        let settings = request.settings(VARIANTS);
         settings
             .and_then(|settings| settings.get("variantHints"))
             .unwrap_or(&Value::Null)
     }
 
     /// The client's first preference for `key`.
-    fn hint(&self, asked: &IncomingRequest<'_>, key: &str) -> Option<String> {
-        let hints = &self.hints(asked)["hints"];
+    fn hint(&self, request: &IncomingRequest<'_>, key: &str) -> Option<String> {
+        let hints = &self.hints(request)["hints"];
         if self.has("SV-4/bad-hints-are-ignored-alone") && hints["com.example/number"].is_number() {
             return None;
         }
@@ -106,22 +106,22 @@ impl Peer {
     }
 
     /// The variants, the client's default first.
-    pub(super) fn variants(&self, asked: &IncomingRequest<'_>) -> Vec<Value> {
+    pub(super) fn variants(&self, request: &IncomingRequest<'_>) -> Vec<Value> {
         let mut variants = self.all_variants();
-        let size = self.hint(asked, "contextSize");
-        let nobody = self.hints(asked)["hints"].get("com.example/nobody");
+        let size = self.hint(request, "contextSize");
+        let nobody = self.hints(request)["hints"].get("com.example/nobody");
         let first = match (self.fault, size.as_deref()) {
             ("SV-3/first-is-stable", None) => 2,
             ("SV-3/hints-leave-the-first-stable", Some("verbose")) => 2,
             ("SV-4/unknown-hints-are-ignored", _) if nobody.is_some() => 1,
             ("SV-5/hints-rank", _) => 0,
             (_, Some("compact")) => 1,
-            (COHORTS, None) => cohort(asked.number),
+            (COHORTS, None) => cohort(request.number),
             _ => 0,
         };
         let first = variants.remove(first);
         variants.insert(0, first);
-        if asked.is_guest {
+        if request.is_guest {
             variants.retain(|variant| variant["id"] != "old");
         }
         variants
