@@ -16,7 +16,7 @@ use serde_json::json;
 use self::pattern::Placed;
 use self::rule::{EXAMPLE, PartialRule, SETTINGS};
 use super::clients::Named;
-use super::reader::{Located, Reader, did_you_mean, meant_or_known, unusable};
+use super::reader::{Located, Reader, did_you_mean, meant_or_known};
 use super::schema_builder::SchemaBuilder;
 use super::server::Servers;
 use crate::diagnostic::{Diagnostic, Position, nearest};
@@ -42,17 +42,15 @@ pub(super) fn read(
         let fix = "write a rule, or leave it out to allow everything";
         return reader.report(field, "is empty, so that nothing is allowed", fix);
     }
-    if items.len() > MAX_RULES {
-        let what = format!("has {} entries", items.len());
-        return reader.report(field, what, &format!("{MAX_RULES} is the most"));
-    }
+    let items = reader.at_most(MAX_RULES, field, items);
     let mut names = BTreeMap::<String, Position>::new();
     for item in items {
         let before = reader.diagnostics.len();
         let mut draft = PartialRule::default();
         reader.settings(&item, &[SETTINGS], &mut draft, EXAMPLE);
         named.append(&mut draft.named);
-        draft.check_when(reader, &item);
+        let fix = "add `when: {groups: ...}`, or `when: {anyone: on}` for everyone";
+        reader.require(&item, &[("when", fix)]);
         if reader.diagnostics.len() > before {
             continue;
         }
@@ -142,33 +140,31 @@ impl PartialAccess {
             let what = "is `on-collision`: the prefix of a name shows that another server has an item of this name, even if \
                  rules hide that item";
             let field = root.deepest(&["naming"]);
-            let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
-            let fix = "if clients must not learn that, write `always`";
-            reader.notes.push(note.with_fix(fix));
+            reader.note(
+                &field,
+                what,
+                "if clients must not learn that, write `always`",
+            );
         }
         let field = root.deepest(&["access"]);
         if !has("auth") && !has("stdio-principal") {
             let what =
                 "treats all clients alike: without `auth` and `stdio-principal` they are anonymous";
-            let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
-            let fix = "add `auth`, so that rules can tell clients apart";
-            reader.notes.push(note.with_fix(fix));
+            reader.note(
+                &field,
+                what,
+                "add `auth`, so that rules can tell clients apart",
+            );
         }
         self.check_servers(reader, servers);
         if self.rules.is_empty() {
             return None;
         }
-        match AccessPolicy::new(self.rules) {
-            Ok(policy) => Some(AccessSettings {
-                policy: Arc::new(policy),
-                trusted_annotations: Arc::new(servers.trusted_annotations.clone()),
-            }),
-            Err(error) => {
-                let (what, fix) = unusable(&error);
-                reader.report(&field, what, &fix);
-                None
-            }
-        }
+        let policy = reader.usable(&field, AccessPolicy::new(self.rules))?;
+        Some(AccessSettings {
+            policy: Arc::new(policy),
+            trusted_annotations: Arc::new(servers.trusted_annotations.clone()),
+        })
     }
 
     /// Adds a note for each pattern that matches nothing of these servers.
@@ -208,7 +204,7 @@ impl PartialAccess {
 
 /// The schema of `access`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let rule = schema.table(&[SETTINGS]);
+    let rule = schema.table("an access rule", &[SETTINGS]);
     let rule = schema.with_required(rule, &["when"]);
     let mut rules = schema.list(&rule);
     rules["minItems"] = json!(1);

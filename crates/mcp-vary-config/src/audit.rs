@@ -6,46 +6,24 @@ use mcp_vary_audit::{ArgumentsDetail, IdentityDetail, OnFull, SyslogAddress};
 use mcp_vary_gateway::settings::audit::{
     AuditSettings, AuditTarget, DEFAULT_ARGUMENTS, DEFAULT_WAIT,
 };
-use mcp_vary_gateway::settings::sealing_keys::SealingKey;
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::reader::{Located, Reader};
 use super::schema_builder::SchemaBuilder;
-use super::sealing_keys::SHORTEST;
-use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use super::sealing_keys;
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, choice, keys};
 
 /// An example of the table.
 const EXAMPLE: &str = "{to: file audit.jsonl}";
 
-/// The table while it is read.
-#[derive(Default)]
-struct PartialAudit {
-    target: Option<AuditTarget>,
-    identities: Option<IdentityDetail>,
-    arguments: Option<ArgumentsDetail>,
-    on_full: Option<OnFull>,
-    key: Option<SealingKey>,
-    replica: Option<String>,
-}
-
 /// Reads the table.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<AuditSettings> {
-    let mut draft = PartialAudit::default();
-    reader.settings(field, &[SETTINGS], &mut draft, EXAMPLE);
-    let is_table = matches!(field.node.value, Value::Table(_));
-    if is_table && !field.keys().contains(&"to") && !reader.was_meant(field, &["to"]) {
-        let fix = "add `to: file PATH`, `to: stdout` or `to: syslog ADDRESS`";
-        reader.report(field, "has no `to`", fix);
-    }
-    let mut settings = AuditSettings::new(draft.target?);
-    settings.identities = draft.identities.unwrap_or(settings.identities);
-    settings.arguments = draft.arguments.unwrap_or(settings.arguments);
-    settings.on_full = draft.on_full.unwrap_or(settings.on_full);
-    settings.key = draft.key;
-    settings.replica = draft.replica;
-    Some(settings)
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> AuditSettings {
+    let mut audit = AuditSettings::new(AuditTarget::Stdout);
+    reader.settings(field, &[SETTINGS], &mut audit, EXAMPLE);
+    let fix = "add `to: file PATH`, `to: stdout` or `to: syslog ADDRESS`";
+    reader.require(field, &[("to", fix)]);
+    audit
 }
 
 /// Why a text is not the target of an audit log, and the fix.
@@ -88,104 +66,56 @@ fn parse_address(text: &str) -> Result<SyslogAddress, TargetError> {
     Err(TargetError::Address)
 }
 
-fn read_key(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<SealingKey> {
-    let secret = reader.text(field)?;
-    if secret.len() < SHORTEST {
-        let what = format!("has less than {SHORTEST} characters");
-        let fix = "set it to what `openssl rand -base64 32` prints, best in a variable";
-        reader.report(field, what, fix);
-        return None;
-    }
-    let digest = Sha256::new_with_prefix(b"vary audit key v1\0");
-    let digest = digest.chain_update(secret.as_bytes()).finalize();
-    Some(SealingKey(digest.into()))
-}
+const IDENTITIES: &[(&str, IdentityDetail)] =
+    &[("id", IdentityDetail::Id), ("full", IdentityDetail::Full)];
 
-const IDENTITIES: &[(&str, Option<IdentityDetail>)] = &[
-    ("id", Some(IdentityDetail::Id)),
-    ("full", Some(IdentityDetail::Full)),
-];
-
-const ARGUMENTS: &[(&str, Option<ArgumentsDetail>)] = &[
-    ("off", Some(ArgumentsDetail::Off)),
-    ("digest", Some(ArgumentsDetail::Digest)),
+const ARGUMENTS: &[(&str, ArgumentsDetail)] = &[
+    ("off", ArgumentsDetail::Off),
+    ("digest", ArgumentsDetail::Digest),
     (
         "full",
-        Some(ArgumentsDetail::Full {
+        ArgumentsDetail::Full {
             limit: DEFAULT_ARGUMENTS,
-        }),
+        },
     ),
 ];
 
-const ON_FULL: &[(&str, Option<OnFull>)] = &[
-    ("drop", Some(OnFull::Drop)),
-    ("wait", Some(OnFull::Wait(DEFAULT_WAIT))),
-    ("refuse", Some(OnFull::Refuse)),
+const ON_FULL: &[(&str, OnFull)] = &[
+    ("drop", OnFull::Drop),
+    ("wait", OnFull::Wait(DEFAULT_WAIT)),
+    ("refuse", OnFull::Refuse),
 ];
 
 /// The settings under `audit`.
-const SETTINGS: &[KeySpec<PartialAudit>] = &[
-    KeySpec {
-        key: "to",
-        about: "where the records go: `file PATH`; `stdout`, which cannot be used with `--stdio`; or `syslog ADDRESS` with a socket such as `/dev/log`, `udp://IP:PORT` or `tcp://IP:PORT`; required",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.pattern(r"^(?:file .*\S.*|stdout\s*|syslog (?:/|udp://|tcp://).*)$"),
-            |reader, field, draft| draft.target = reader.value(field, parse_target),
-        ),
-    },
-    KeySpec {
-        key: "identities",
-        about: "what is written of principals. `id`: an id that reveals no name. `full`: also issuer, subject, OAuth client and the name of the key",
-        default: "id",
-        takes: ValueKind::Other(
-            |schema| schema.choice(IDENTITIES),
-            |reader, field, draft| reader.choice(field, IDENTITIES, &mut draft.identities),
-        ),
-    },
-    KeySpec {
-        key: "arguments",
-        about: "what is written of the arguments of calls. `off`: their length. `digest`: also a keyed digest, which shows equal calls. `full`: also the first 16 KiB of their text, which can have secrets",
-        default: "digest",
-        takes: ValueKind::Other(
-            |schema| schema.choice(ARGUMENTS),
-            |reader, field, draft| reader.choice(field, ARGUMENTS, &mut draft.arguments),
-        ),
-    },
-    KeySpec {
-        key: "on-full",
-        about: "when records arrive faster than they are written, or cannot be written. `drop`: some are lost, and counted in the log. `wait`: requests wait for up to a second, and are refused then. `refuse`: requests are refused before they do anything",
-        default: "drop",
-        takes: ValueKind::Other(
-            |schema| schema.choice(ON_FULL),
-            |reader, field, draft| reader.choice(field, ON_FULL, &mut draft.on_full),
-        ),
-    },
-    KeySpec {
-        key: "key",
-        about: "a secret of at least 32 characters for the digests, so that those of several runs and instances can be compared. Without it each process draws its own",
-        default: "",
-        takes: ValueKind::Other(key_shape, |reader, field, draft| {
-            draft.key = read_key(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "replica",
-        about: "the name of this instance among several, written into each record",
-        default: "",
-        takes: ValueKind::Scalar(|draft| &mut draft.replica),
-    },
+const SETTINGS: &[KeySpec<AuditSettings>] = keys![
+    /// where the records go: `file PATH`; `stdout`, which cannot be used with `--stdio`; or `syslog ADDRESS` with a
+    /// socket such as `/dev/log`, `udp://IP:PORT` or `tcp://IP:PORT`; required
+    "to" => Other(
+        |schema| schema.pattern(r"^(?:file .*\S.*|stdout\s*|syslog (?:/|udp://|tcp://).*)$"),
+        |reader, field, audit| reader.parse(field, parse_target, &mut audit.target),
+    ),
+    /// what is written of principals. `id`: an id that reveals no name. `full`: also issuer, subject, OAuth client and
+    /// the name of the key
+    "identities" = "id" => choice!(IDENTITIES, |audit| &mut audit.identities),
+    /// what is written of the arguments of calls. `off`: their length. `digest`: also a keyed digest, which shows equal
+    /// calls. `full`: also the first 16 KiB of their text, which can have secrets
+    "arguments" = "digest" => choice!(ARGUMENTS, |audit| &mut audit.arguments),
+    /// when records arrive faster than they are written, or cannot be written. `drop`: some are lost, and counted in
+    /// the log. `wait`: requests wait for up to a second, and are refused then. `refuse`: requests are refused before
+    /// they do anything
+    "on-full" = "drop" => choice!(ON_FULL, |audit| &mut audit.on_full),
+    /// a secret of at least 32 characters for the digests, so that those of several runs and instances can be compared.
+    /// Without it each process draws its own
+    "key" => Other(sealing_keys::key_shape, |reader, field, audit| {
+        audit.key = sealing_keys::read_key(reader, field, b"vary audit key v1\0")
+    }),
+    /// the name of this instance among several, written into each record
+    "replica" => Scalar(|audit| &mut audit.replica),
 ];
-
-fn key_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let variable = schema.variable();
-    let text = schema.text();
-    json!({"anyOf": [variable, {"allOf": [text, {"minLength": SHORTEST}]}]})
-}
 
 /// The schema of `audit`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let shape = schema.table(&[SETTINGS]);
+    let shape = schema.table("`audit`", &[SETTINGS]);
     schema.with_required(shape, &["to"])
 }
 

@@ -18,7 +18,8 @@ use self::issuer::PartialIssuer;
 use super::reader::{Located, Reader, unusable};
 use super::schema_builder::SchemaBuilder;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Other, Switch};
+use crate::key_spec::{KeySpec, choice, keys};
 
 pub(super) use self::principal::{read as read_principal, shape as principal_shape};
 
@@ -64,13 +65,13 @@ pub(super) fn read_public_url(reader: &mut Reader<'_>, field: &Located<'_>) -> O
 impl PartialAuthentication {
     /// Reports what is wrong with the table as a whole. `None` if there is no table, or if it has mistakes.
     ///
-    /// `has_certificates`: clients can be known by certificates. The public URL is absent if the file does not have it
-    /// or if it has a mistake, which `public_url_given` distinguishes.
+    /// `has_certificates`: clients can be known by certificates. The public URL is absent if the file `root` does not
+    /// have it, or if it has a mistake.
     pub(super) fn finish(
         &mut self,
         reader: &mut Reader<'_>,
+        root: &Located<'_>,
         public_url: Option<&PublicUrl>,
-        public_url_given: bool,
         has_certificates: bool,
     ) -> Option<Authentication> {
         let at = self.at?;
@@ -81,7 +82,8 @@ impl PartialAuthentication {
             let fix = "add `keys` or `issuers`; `vary key new NAME` makes a key";
             reader.diagnostics.push(diagnostic.with_fix(fix));
         }
-        if let (Some(first), false) = (self.issuers.first(), public_url_given) {
+        let has_url = root.keys().contains(&"public-url");
+        if let (Some(first), false) = (self.issuers.first(), has_url) {
             let diagnostic = Diagnostic::new(first.at, "auth.issuers", "need `public-url`");
             let fix = "add `public-url: https://...` at the top of the file, as clients type it but without `/mcp`";
             reader.diagnostics.push(diagnostic.with_fix(fix));
@@ -170,11 +172,7 @@ fn tables<'t, T: Default>(
     example: &str,
 ) -> Vec<(Located<'t>, T)> {
     let items = reader.items(field, &format!("[{example}]"));
-    if items.len() > most {
-        let what = format!("has {} entries", items.len());
-        reader.report(field, what, &format!("{most} is the most"));
-        return Vec::new();
-    }
+    let items = reader.at_most(most, field, items);
     let read = items.into_iter().map(|item| {
         let mut draft = T::default();
         reader.settings(&item, &[settings], &mut draft, example);
@@ -184,62 +182,39 @@ fn tables<'t, T: Default>(
 }
 
 /// The settings under `auth`.
-const SETTINGS: &[KeySpec<PartialAuthentication>] = &[
-    KeySpec {
-        key: "keys",
-        about: "the API keys that are accepted, by their digests; `vary key new NAME` makes a key",
-        default: "",
-        takes: ValueKind::Other(api_key::shape, |reader, field, draft| {
-            draft.keys = api_key::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "issuers",
-        about: "the authorization servers whose access tokens (JWT) are accepted; needs `public-url`",
-        default: "",
-        takes: ValueKind::Other(issuer::shape, |reader, field, draft| {
-            let read = tables(
-                reader,
-                field,
-                issuer::SETTINGS,
-                MAX_ISSUERS,
-                issuer::EXAMPLE,
-            );
-            let finished = read
-                .into_iter()
-                .filter_map(|(item, draft): (_, PartialIssuer)| {
-                    let value = draft.finish(reader, &item)?;
-                    let (at, path) = (item.node.at, item.path);
-                    Some(Placed { at, path, value })
-                });
-            draft.issuers = finished.collect();
-        }),
-    },
-    KeySpec {
-        key: "anonymous",
-        about: "whether clients that present nothing are served, all as one principal. A wrong key or token is refused all the same",
-        default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.allows_anonymous),
-    },
-    KeySpec {
-        key: "metadata-resource",
-        about: "what `resource` in the metadata of `/mcp/v/NAME` is. `endpoint`: that address. `base`: the address of `/mcp`, for authorization servers that know a fixed list of resources; strict clients refuse it",
-        default: "endpoint",
-        takes: ValueKind::Other(
-            |schema| schema.choice(RESOURCE_FORMS),
-            |reader, field, draft| reader.choice(field, RESOURCE_FORMS, &mut draft.resource_form),
-        ),
-    },
-    KeySpec {
-        key: "documentation",
-        about: "the URL of a page for the developers of clients, in the metadata",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::url, |reader, field, draft| {
-            draft.documentation = reader.value(field, |text| {
-                check_key_set_url(text).map(|()| text.to_owned())
+const SETTINGS: &[KeySpec<PartialAuthentication>] = keys![
+    /// the API keys that are accepted, by their digests; `vary key new NAME` makes a key
+    "keys" => Other(api_key::shape, |reader, field, draft| draft.keys = api_key::read(reader, field)),
+    /// the authorization servers whose access tokens (JWT) are accepted; needs `public-url`
+    "issuers" => Other(issuer::shape, |reader, field, draft| {
+        let read = tables(
+            reader,
+            field,
+            issuer::SETTINGS,
+            MAX_ISSUERS,
+            issuer::EXAMPLE,
+        );
+        let finished = read
+            .into_iter()
+            .filter_map(|(item, draft): (_, PartialIssuer)| {
+                let value = draft.finish(reader, &item)?;
+                let (at, path) = (item.node.at, item.path);
+                Some(Placed { at, path, value })
             });
-        }),
-    },
+        draft.issuers = finished.collect();
+    }),
+    /// whether clients that present nothing are served, all as one principal. A wrong key or token is refused all the
+    /// same
+    "anonymous" = "off" => Switch(|draft| &mut draft.allows_anonymous),
+    /// what `resource` in the metadata of `/mcp/v/NAME` is. `endpoint`: that address. `base`: the address of `/mcp`,
+    /// for authorization servers that know a fixed list of resources; strict clients refuse it
+    "metadata-resource" = "endpoint" => choice!(RESOURCE_FORMS, |draft| &mut draft.resource_form),
+    /// the URL of a page for the developers of clients, in the metadata
+    "documentation" => Other(SchemaBuilder::url, |reader, field, draft| {
+        draft.documentation = reader.value(field, |text| {
+            check_key_set_url(text).map(|()| text.to_owned())
+        });
+    }),
 ];
 
 const RESOURCE_FORMS: &[(&str, ResourceForm)] = &[
@@ -249,5 +224,5 @@ const RESOURCE_FORMS: &[(&str, ResourceForm)] = &[
 
 /// The schema of `auth`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    schema.table(&[SETTINGS])
+    schema.table("`auth`", &[SETTINGS])
 }

@@ -9,10 +9,11 @@ use mcp_vary_upstream::UpstreamConfig;
 
 use super::reader::{Located, Reader, meant_or_known};
 use super::schema_builder::SchemaBuilder;
-use super::variants::{DIALECTS, RESULTS, choice, features};
+use super::variants::{DIALECTS, RESULTS, features};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::Other;
+use crate::key_spec::{KeySpec, choice, keys};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
@@ -120,7 +121,7 @@ fn server_of<'s>(id: &VariantId, servers: &'s [UpstreamConfig]) -> Option<&'s Up
 
 /// The schema of `clients`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut rule = schema.table(&[SETTINGS]);
+    let mut rule = schema.table("a rule of `clients`", &[SETTINGS]);
     // The key may also come from a table that is merged into the rule.
     let keys = GETS.iter().chain(&["<<"]);
     let says: Vec<_> = keys
@@ -161,110 +162,48 @@ impl PartialClientRule {
     }
 }
 
-const SETTINGS: &[KeySpec<PartialClientRule>] = &[
-    KeySpec {
-        key: "name",
-        about: "what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of \
-several, upper and lower case are the same",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.rule.name = pattern(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "version",
-        about: "its version, likewise",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.rule.version = pattern(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "headers",
-        about: "headers of its request, each likewise; a client on stdio has none",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::headers, |reader, field, draft| {
-            for entry in reader
-                .table(field, "{X-Team: \"ops*\"}")
-                .unwrap_or_default()
-            {
-                let member = field.member(entry);
-                match HeaderName::try_from(entry.key.as_str()) {
-                    Ok(name) => {
-                        let pattern = pattern(reader, &member);
-                        let header = pattern.map(|pattern| (name, pattern));
-                        draft.rule.headers.extend(header);
-                    }
-                    Err(_) => reader.report(
-                        &member,
-                        "is not a header name",
-                        "write one, such as `X-Team`",
-                    ),
-                }
-            }
-        }),
-    },
-    KeySpec {
-        key: "variant",
-        about: "the variant that it gets when it names none",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
-            draft.rule.variant = variant(reader, field, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "result",
-        about: "which field of a tool's result it gets, in variants that do not set it: `both`, \
-`content`, `structured`",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(RESULTS),
-            |reader, field, draft| draft.rule.result = choice(reader, field, RESULTS),
-        ),
-    },
-    KeySpec {
-        key: "dialect",
-        about: "the dialect of its tools' schemas, in variants that do not set one: `gemini`, \
-`openai-strict`, `none`",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(DIALECTS),
-            |reader, field, draft| draft.rule.dialect = choice(reader, field, DIALECTS),
-        ),
-    },
-    KeySpec {
-        key: "features",
-        about: "the feature tags that count as declared if it declares none, in variants that do not set them",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
-            draft.rule.features = Some(Arc::new(features(reader, field)));
-        }),
-    },
-    KeySpec {
-        key: "json-content",
-        about: "where it gets the JSON that it asks for with `agent` and `format=json`: `strict` or `both`, as at the \
-top of the file",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(JSON_CONTENTS),
-            |reader, field, draft| draft.rule.json_content = choice(reader, field, JSON_CONTENTS),
-        ),
-    },
-    KeySpec {
-        key: "lift-json-text",
-        about: "whether a text that is exactly one JSON document becomes the structured value for it, as at the top \
-of the file",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::switch, |reader, field, draft| {
-            let mut is_on = true;
-            reader.switch(field, &mut is_on);
-            draft.rule.lift_json_text = Some(is_on);
-        }),
-    },
+const SETTINGS: &[KeySpec<PartialClientRule>] = keys![
+    /// what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of several, upper and lower case
+    /// are the same
+    "name" => Other(SchemaBuilder::word, |reader, field, draft| draft.rule.name = pattern(reader, field)),
+    /// its version, likewise
+    "version" => Other(SchemaBuilder::word, |reader, field, draft| draft.rule.version = pattern(reader, field)),
+    /// headers of its request, each likewise; a client on stdio has none
+    "headers" => Other(SchemaBuilder::headers, |reader, field, draft| {
+        let entries = reader.table(field, "{X-Team: \"ops*\"}");
+        for entry in entries.unwrap_or_default() {
+            let member = field.member(entry);
+            let Ok(name) = HeaderName::try_from(entry.key.as_str()) else {
+                reader.report(&member, "is not a header name", "write one, such as `X-Team`");
+                continue;
+            };
+            let pattern = pattern(reader, &member);
+            draft.rule.headers.extend(pattern.map(|pattern| (name, pattern)));
+        }
+    }),
+    /// the variant that it gets when it names none
+    "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
+        draft.rule.variant = variant(reader, field, &mut draft.named);
+    }),
+    /// which field of a tool's result it gets, in variants that do not set it: `both`, `content`, `structured`
+    "result" => choice!(RESULTS, |draft| &mut draft.rule.result),
+    /// the dialect of its tools' schemas, in variants that do not set one: `gemini`, `openai-strict`, `none`
+    "dialect" => choice!(DIALECTS, |draft| &mut draft.rule.dialect),
+    /// the feature tags that count as declared if it declares none, in variants that do not set them
+    "features" => Other(SchemaBuilder::strings, |reader, field, draft| {
+        draft.rule.features = Some(Arc::new(features(reader, field)));
+    }),
+    /// where it gets the JSON that it asks for with `agent` and `format=json`: `strict` or `both`, as at the top of the
+    /// file
+    "json-content" => choice!(JSON_CONTENTS, |draft| &mut draft.rule.json_content),
+    /// whether a text that is exactly one JSON document becomes the structured value for it, as at the top of the file
+    "lift-json-text" => Other(SchemaBuilder::switch, |reader, field, draft| {
+        reader.switch(field, &mut draft.rule.lift_json_text)
+    }),
 ];
 
 /// The values of `json-content`.
-pub(super) const JSON_CONTENTS: &[(&str, JsonContent)] =
+const JSON_CONTENTS: &[(&str, JsonContent)] =
     &[("strict", JsonContent::Strict), ("both", JsonContent::Both)];
 
 fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ClientPattern> {

@@ -7,9 +7,10 @@ use mcp_vary_experiment::{Arm, Experiment, MAX_WEIGHT, Metric};
 use mcp_vary_gateway::settings::experiments::ExperimentConfig;
 
 use crate::clients::Named;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::Position;
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Number, Other, Scalar};
+use crate::key_spec::{KeySpec, choice, keys};
 use crate::reader::{Located, Reader, unusable};
 use crate::schema_builder::{self, SchemaBuilder};
 
@@ -42,10 +43,7 @@ pub(super) fn read(
     named: &mut Vec<Named>,
 ) {
     let items = reader.items(field, &format!("[{EXAMPLE}]"));
-    if items.len() > MOST {
-        let what = format!("has {} entries", items.len());
-        return reader.report(field, what, &format!("{MOST} is the most"));
-    }
+    let items = reader.at_most(MOST, field, items);
     let mut names = BTreeMap::<String, Position>::new();
     for item in items {
         let before = reader.diagnostics.len();
@@ -94,14 +92,14 @@ pub(super) fn check(reader: &mut Reader<'_>, root: &Located<'_>, read: &[Experim
     let items = reader.items(&root.deepest(&["experiments"]), EXAMPLE);
     let unsalted = std::iter::zip(items, read).filter(|(_, it)| it.salt.is_none());
     for (field, experiment) in unsalted {
-        let what = match has("keys") {
-            true => "has no `salt`: if the first of `keys` changes, clients change their arms",
-            false => "has no `salt`: each start and each replica assigns clients to other arms",
+        let what = if has("keys") {
+            "has no `salt`: if the first of `keys` changes, clients change their arms"
+        } else {
+            "has no `salt`: each start and each replica assigns clients to other arms"
         };
-        let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
         let name = serde_json::Value::from(experiment.experiment.name());
         let fix = format!("add `salt: {name}`, or any other text");
-        reader.notes.push(note.with_fix(fix));
+        reader.note(&field, what, fix);
     }
 }
 
@@ -110,17 +108,9 @@ impl PartialExperiment {
         if !matches!(item.node.value, Value::Table(_)) {
             return None;
         }
-        for (key, fix) in [
-            ("name", "add `name: words`, any text; reports show it"),
-            (
-                "arms",
-                "add `arms: {standard: 50, verbose: 50}`: variants with their weights, the control first",
-            ),
-        ] {
-            if !item.keys().contains(&key) && !reader.was_meant(item, &[key]) {
-                reader.report(item, format!("has no `{key}`"), fix);
-            }
-        }
+        let fix = "add `arms: {standard: 50, verbose: 50}`: variants with their weights, the control first";
+        let name = ("name", "add `name: words`, any text; reports show it");
+        reader.require(item, &[name, ("arms", fix)]);
         match Experiment::new(&self.name?, self.arms) {
             Ok(experiment) => Some(ExperimentConfig {
                 experiment,
@@ -154,10 +144,10 @@ fn read_arms(reader: &mut Reader<'_>, field: &Located<'_>, partial: &mut Partial
             }
         }
         let mut weight = 0;
-        reader.count(&member, 0..=MAX_WEIGHT as usize, &mut weight);
+        reader.number(&member, 0..=MAX_WEIGHT, &mut weight);
         partial.arms.push(Arm {
             variant: entry.key.clone(),
-            weight: u32::try_from(weight).unwrap_or(MAX_WEIGHT),
+            weight,
         });
     }
 }
@@ -172,69 +162,38 @@ const METRICS: &[(&str, Metric)] = &[
 ];
 
 /// The keys of one entry.
-const SETTINGS: &[KeySpec<PartialExperiment>] = &[
-    KeySpec {
-        key: "name",
-        about: "what reports call it, and a part of what assigns clients to arms; required",
-        default: "",
-        takes: ValueKind::Scalar(|partial| &mut partial.name),
-    },
-    KeySpec {
-        key: "arms",
-        about: "the variants that are compared, each with its weight, the control first: `{standard: 50, verbose: 50}`; required",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| {
-                let weight = schema.count(0..=MAX_WEIGHT as usize);
-                schema.named(schema_builder::ANYTHING, &weight)
-            },
-            read_arms,
-        ),
-    },
-    KeySpec {
-        key: "salt",
-        about: "text that assigns clients to arms, together with `name`; the same on all replicas. Without it, clients change their arms when the first of `keys` changes; without `keys`, at each start",
-        default: "the first of `keys`",
-        takes: ValueKind::Scalar(|partial| &mut partial.salt),
-    },
-    KeySpec {
-        key: "opt-in",
-        about: "the hint by which a client takes part, with the value `true` or the experiment's name. Without it, everybody takes part if all arms are stable, else clients with the hint `status: experimental`",
-        default: "",
-        takes: ValueKind::Scalar(|partial| &mut partial.opt_in),
-    },
-    KeySpec {
-        key: "opt-out",
-        about: "the hint by which a client stays out, with the value `true`, the experiment's name or its `kind`",
-        default: "",
-        takes: ValueKind::Scalar(|partial| &mut partial.opt_out),
-    },
-    KeySpec {
-        key: "kind",
-        about: "a word for what clients may want to stay out of, such as `latency-sensitive`",
-        default: "",
-        takes: ValueKind::Scalar(|partial| &mut partial.kind),
-    },
-    KeySpec {
-        key: "metric",
-        about: "what decides: the share of calls that `failed`, had `invalid-arguments` or were `repaired`, the mean `duration`, the mean `tokens` of a result, or the `calls` of a client",
-        default: "failed",
-        takes: ValueKind::Other(
-            |schema| schema.choice(METRICS),
-            |reader, field, partial| reader.choice(field, METRICS, &mut partial.metric),
-        ),
-    },
-    KeySpec {
-        key: "effect",
-        about: "the difference that is worth finding, in percent: of shares in percentage points, of other metrics as a part of the control's value. The smaller, the more clients are needed",
-        default: "5",
-        takes: ValueKind::Number(1..=100, |partial| &mut partial.effect),
-    },
+const SETTINGS: &[KeySpec<PartialExperiment>] = keys![
+    /// what reports call it, and a part of what assigns clients to arms; required
+    "name" => Scalar(|partial| &mut partial.name),
+    /// the variants that are compared, each with its weight, the control first: `{standard: 50, verbose: 50}`; required
+    "arms" => Other(
+        |schema| {
+            let weight = schema.count(0..=MAX_WEIGHT);
+            schema.named(schema_builder::ANYTHING, &weight)
+        },
+        read_arms,
+    ),
+    /// text that assigns clients to arms, together with `name`; the same on all replicas. Without it, clients change
+    /// their arms when the first of `keys` changes; without `keys`, at each start
+    "salt" = "the first of `keys`" => Scalar(|partial| &mut partial.salt),
+    /// the hint by which a client takes part, with the value `true` or the experiment's name. Without it, everybody
+    /// takes part if all arms are stable, else clients with the hint `status: experimental`
+    "opt-in" => Scalar(|partial| &mut partial.opt_in),
+    /// the hint by which a client stays out, with the value `true`, the experiment's name or its `kind`
+    "opt-out" => Scalar(|partial| &mut partial.opt_out),
+    /// a word for what clients may want to stay out of, such as `latency-sensitive`
+    "kind" => Scalar(|partial| &mut partial.kind),
+    /// what decides: the share of calls that `failed`, had `invalid-arguments` or were `repaired`, the mean `duration`,
+    /// the mean `tokens` of a result, or the `calls` of a client
+    "metric" = "failed" => choice!(METRICS, |partial| &mut partial.metric),
+    /// the difference that is worth finding, in percent: of shares in percentage points, of other metrics as a part of
+    /// the control's value. The smaller, the more clients are needed
+    "effect" = "5" => Number(1..=100, |partial| &mut partial.effect),
 ];
 
 /// The schema of the list.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let experiment = schema.table(&[SETTINGS]);
+    let experiment = schema.table("an experiment", &[SETTINGS]);
     let experiment = schema.with_required(experiment, &["name", "arms"]);
     schema.list(&experiment)
 }

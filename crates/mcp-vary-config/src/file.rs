@@ -1,7 +1,6 @@
 //! The configuration file as a value.
 
 mod listener;
-mod negotiation;
 pub(crate) mod schema;
 mod settings;
 
@@ -15,21 +14,18 @@ use mcp_vary::variant::Date;
 use self::settings::{PartialFile, SETTINGS};
 use super::access::AccessNames;
 use super::log::LogSettings;
-use super::ranking::{self};
 use super::reader::{Located, Reader};
-use super::require::{self};
 use super::schema_builder::SchemaBuilder;
 use super::secret_files::SecretFiles;
 use super::server::LeftOut;
 use super::variables::Variables;
 use super::variants::VariantSpans;
-use super::{clients, experiments, mcp_json, server};
+use super::{clients, experiments, mcp_json, ranking, require, server};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
-use crate::key_spec::KeySpec;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_gateway::settings::config::Config;
-use mcp_vary_gateway::settings::listener::{OffLoopbackError, TlsConfig};
+use mcp_vary_gateway::settings::listener::{HostName, OffLoopbackError, TlsConfig};
 use mcp_vary_upstream::UpstreamConfig;
 
 /// The contents of a configuration file.
@@ -258,7 +254,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         };
         servers.read(reader, is_setting, &mut draft.servers);
     } else {
-        reader.settings(&field, TABLES, &mut draft, FIRST_LINES);
+        reader.settings(&field, &[SETTINGS], &mut draft, FIRST_LINES);
+        listener::check(reader, &field, draft.is_behind_proxy);
         name_settings_of_servers(&mut reader.diagnostics);
         if entries.iter().all(|entry| entry.key != "servers") {
             let diagnostic = Diagnostic::new(Position::START, "", "the file names no server");
@@ -268,8 +265,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let servers = &draft.servers.enabled;
     clients::check(reader, &draft.named, &draft.variants.ids(), servers);
     let hints = draft.variants.hints();
-    ranking::check(reader, &draft.weighted, &hints);
-    ranking::check_hints(reader, &field, &draft.config.weights, &hints);
+    ranking::check(reader, &field, &draft.config.weights, &hints);
     let switches = (draft.variants.on, draft.config.negotiation);
     require::check(reader, &draft.required, switches);
     experiments::check(reader, &field, &draft.config.experiments);
@@ -281,12 +277,15 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     names.extend(draft.servers.claim_names());
     draft.authentication.read_claims(reader, &names);
     let public_url = draft.public_url.as_ref();
-    let has_certificates = draft.listener.has_client_ca();
+    let listener = &mut draft.config.listener;
+    let certificates = listener.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
     draft.config.authentication =
         draft
             .authentication
-            .finish(reader, public_url, draft.public_url_given, has_certificates);
-    draft.config.listener = draft.listener.finish(reader, public_url);
+            .finish(reader, &field, public_url, certificates.is_some());
+    let public_host = public_url.and_then(HostName::of_public_url);
+    listener.hosts.splice(..0, public_host);
+    listener.public_url = public_url.cloned();
     draft.config.variants = draft.variants.on;
     ranking::model::check(reader, &field, &draft.config);
     let has_authentication = draft.config.authentication.is_some();
@@ -294,10 +293,31 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     draft.config.rates = rates.finish(reader, &field, has_authentication);
     let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
     draft.servers.check_claims(reader, has_principals);
-    Some(File {
+    Some(finish(draft, access_names))
+}
+
+/// The file, once its settings are checked.
+fn finish(draft: PartialFile, access_names: AccessNames) -> File {
+    let mut config = draft.config;
+    let declared = draft.variants.variant_set;
+    let declares_variants = declared.is_some();
+    config.variant_set = declared.unwrap_or(config.variant_set);
+    config.required = draft.required.into_iter().map(|(_, _, id)| id).collect();
+    File {
+        servers: draft.servers.enabled,
+        disabled: draft.servers.disabled,
+        left_out: draft.servers.left_out,
+        listen: draft.listen,
+        admin: draft.admin,
+        addresses_at: draft.addresses_at,
+        start_wait: draft.start_wait,
+        log: draft.log,
+        notes: Vec::new(),
+        places: draft.variants.places,
+        declares_variants,
         access_names,
-        ..draft.finish()
-    })
+        config,
+    }
 }
 
 /// Says of unknown keys of the file that servers have them.
@@ -311,19 +331,15 @@ fn name_settings_of_servers(diagnostics: &mut [Diagnostic]) {
 
 /// The schema of a file.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut root = schema.table(TABLES);
+    let mut root = schema.table("the file", &[SETTINGS]);
     root["required"] = serde_json::json!(["servers"]);
     root
 }
 
 /// Whether `key` is a top-level setting of Vary.
 pub(super) fn is_setting(key: &str) -> bool {
-    let mut all = TABLES.iter().copied().flatten();
-    all.any(|setting| setting.key == key)
+    SETTINGS.iter().any(|setting| setting.key == key)
 }
-
-/// The top-level settings.
-const TABLES: &[&[KeySpec<PartialFile>]] = &[SETTINGS, listener::SETTINGS, negotiation::SETTINGS];
 
 /// The fix for a file without usable settings.
 const FIRST_LINES: &str = "begin with `servers: {name: {command: ...}}`";

@@ -11,15 +11,47 @@ use super::schema_builder::{ANYTHING, BESIDE, SchemaBuilder, Shape, as_written};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::Entry;
 
-/// One key of a table.
+/// One key of a table. [`keys!`] lists them.
 pub(super) struct KeySpec<T> {
     pub(super) key: &'static str,
-    /// The description for the reference.
+    /// The description for the reference, with links from `docs/reference/configuration`.
     pub(super) about: &'static str,
     /// The default for the reference. Empty if there is none to show.
     pub(super) default: &'static str,
-    pub(super) takes: ValueKind<T>,
+    pub(super) kind: ValueKind<T>,
 }
+
+/// The keys of a table: the meaning of each key, its name, its default if it has one, and its [`ValueKind`].
+///
+/// ```ignore
+/// keys![
+///     /// bytes of one request
+///     "body" = "4 MiB" => Size(|limits| &mut limits.body),
+/// ]
+/// ```
+macro_rules! keys {
+    ($($(#[doc = $about:literal])+ $key:literal $(= $default:literal)? => $kind:expr,)*) => {
+        &[$($crate::key_spec::KeySpec {
+            key: $key,
+            // Each line begins with a space.
+            about: concat!($($about),+).trim_ascii_start(),
+            default: concat!($($default)?),
+            kind: $kind,
+        }),*]
+    };
+}
+
+/// One of several named values: `choice!(NAMES, |draft| &mut draft.field)`.
+macro_rules! choice {
+    ($names:expr, |$draft:ident| &mut $field:expr) => {
+        $crate::key_spec::ValueKind::Other(
+            |schema| schema.choice($names),
+            |reader, field, $draft| reader.choice(field, $names, &mut $field),
+        )
+    };
+}
+
+pub(crate) use {choice, keys};
 
 /// The allowed values of a key, and the field that they set. The reader and the schema for editors share this, so that
 /// they agree.
@@ -32,6 +64,8 @@ pub(super) enum ValueKind<T> {
     Size(fn(&mut T) -> &mut usize),
     /// A count.
     Count(RangeInclusive<usize>, fn(&mut T) -> &mut usize),
+    /// A count that has no default.
+    Bound(RangeInclusive<usize>, fn(&mut T) -> &mut Option<usize>),
     /// A whole number, which may be negative.
     Number(RangeInclusive<i32>, fn(&mut T) -> &mut i32),
     /// Anything else, with its schema and its reader.
@@ -42,12 +76,13 @@ impl<T> ValueKind<T> {
     /// Reads `field` and sets its value, or reports an error.
     pub(super) fn read(&self, reader: &mut Reader<'_>, field: &Located<'_>, into: &mut T) {
         match self {
-            Self::Scalar(place) => *place(into) = reader.word(field),
-            Self::Switch(place) => reader.switch(field, place(into)),
-            Self::Duration(place) => reader.duration(field, place(into)),
-            Self::Size(place) => reader.size(field, place(into)),
-            Self::Count(range, place) => reader.count(field, range.clone(), place(into)),
-            Self::Number(range, place) => reader.number(field, range.clone(), place(into)),
+            Self::Scalar(target) => *target(into) = reader.word(field),
+            Self::Switch(target) => reader.switch(field, target(into)),
+            Self::Duration(target) => reader.duration(field, target(into)),
+            Self::Size(target) => reader.size(field, target(into)),
+            Self::Count(range, target) => reader.number(field, range.clone(), target(into)),
+            Self::Bound(range, target) => reader.number(field, range.clone(), target(into)),
+            Self::Number(range, target) => reader.number(field, range.clone(), target(into)),
             Self::Other(_, read) => read(reader, field, into),
         }
     }
@@ -59,7 +94,7 @@ impl<T> ValueKind<T> {
             Self::Switch(_) => schema.switch(),
             Self::Duration(_) => schema.duration(),
             Self::Size(_) => schema.size(),
-            Self::Count(range, _) => schema.count(range.clone()),
+            Self::Count(range, _) | Self::Bound(range, _) => schema.count(range.clone()),
             Self::Number(range, _) => schema.number(range.clone()),
             Self::Other(shape, _) => shape(schema),
         }
@@ -82,7 +117,7 @@ impl Reader<'_> {
             let member = field.member(entry);
             let mut settings = known.iter().copied().flatten();
             match settings.find(|setting| setting.key == entry.key) {
-                Some(setting) => setting.takes.read(self, &member, into),
+                Some(setting) => setting.kind.read(self, &member, into),
                 // Keys for editors, and for YAML anchors.
                 None if entry.key == "$schema" || entry.key.starts_with("x-") => {}
                 None => self.unknown(&member, entry, known),
@@ -93,58 +128,61 @@ impl Reader<'_> {
     fn unknown<T>(&mut self, member: &Located<'_>, entry: &Entry, known: &[&[KeySpec<T>]]) {
         let settings = known.iter().copied().flatten();
         let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
-        let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
-        let meant = said
-            .map(|(_, meant)| *meant)
-            .filter(|meant| keys.contains(meant));
-        let fix = match meant.or_else(|| nearest(&entry.key, &keys)) {
-            _ if let Some(place) = place(member, &keys) => place,
-            Some(meant) => did_you_mean(meant),
-            None if keys.len() > MAX_LISTED_KEYS => {
-                format!("`vary config schema` describes the {} keys", keys.len())
-            }
-            None => format!("there are {}", quoted(&keys)),
+        let synonym = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
+        let synonym = synonym.map(|(_, key)| *key);
+        let meant = synonym.filter(|key| keys.contains(key));
+        let fix = if let Some(fix) = misplaced(member, &keys) {
+            fix
+        } else if let Some(meant) = meant.or_else(|| nearest(&entry.key, &keys)) {
+            did_you_mean(meant)
+        } else if keys.len() > MAX_LISTED_KEYS {
+            format!("`vary config schema` describes the {} keys", keys.len())
+        } else {
+            format!("there are {}", quoted(&keys))
         };
         let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
         self.diagnostics.push(diagnostic.with_fix(fix));
     }
 }
 
-/// Where an unknown key belongs, beside which `keys` are known.
-fn place(member: &Located<'_>, keys: &[&str]) -> Option<String> {
+/// Where an unknown key belongs, if that shows. `keys` are those of its table.
+fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     let key = member.path.rsplit('.').next().unwrap_or_default();
     if matches!(key, "include" | "exclude") && keys.contains(&"tools") {
         return Some(format!("write `tools: {{{key}: [...]}}`"));
     }
+    if !keys.contains(&"variants") {
+        return None;
+    }
     let inner = member.keys();
     let has = |any: &[&str]| any.iter().any(|key| inner.contains(key));
-    match () {
-        () if !keys.contains(&"variants") => None,
-        () if has(&["command", "url"]) => Some("a server stands under `servers`".to_owned()),
-        () if has(&["tools", "from", "hints", "descriptions", "schemas"]) => {
-            Some("a variant stands under `variants`".to_owned())
-        }
-        () => None,
+    if has(&["command", "url"]) {
+        return Some("a server stands under `servers`".to_owned());
     }
+    has(&["tools", "from", "hints", "descriptions", "schemas"])
+        .then(|| "a variant stands under `variants`".to_owned())
 }
 
 /// Of more keys than these, a message names none.
 const MAX_LISTED_KEYS: usize = 30;
 
 impl SchemaBuilder {
-    /// A table of settings, plus the extra keys that every table may have.
-    pub(super) fn table<T>(&mut self, tables: &[&[KeySpec<T>]]) -> Value {
+    /// A table of settings, plus the extra keys that every table may have. `name` is its name in the reference.
+    pub(super) fn table<T>(&mut self, name: &'static str, tables: &[&[KeySpec<T>]]) -> Value {
         let mut properties = Map::new();
+        let mut rows = String::new();
         for setting in tables.iter().copied().flatten() {
-            let mut shape = setting.takes.shape(self);
+            rows += &row(setting);
+            let mut shape = setting.kind.shape(self);
             if let Value::Object(shape) = &mut shape {
-                shape.insert("description".to_owned(), json!(setting.about));
+                shape.insert("description".to_owned(), json!(unlinked(setting.about)));
                 if !setting.default.is_empty() {
                     shape.insert("default".to_owned(), as_written(setting.default));
                 }
             }
             properties.insert(setting.key.to_owned(), shape);
         }
+        self.reference.insert(name, rows);
         properties.insert("$schema".to_owned(), json!({}));
         json!({
             "type": "object",
@@ -155,10 +193,35 @@ impl SchemaBuilder {
     }
 
     /// Overrides by the names of items.
-    pub(super) fn items<T>(&mut self, settings: &[KeySpec<T>]) -> Value {
-        let item = self.table(&[settings]);
+    pub(super) fn items<T>(&mut self, name: &'static str, settings: &[KeySpec<T>]) -> Value {
+        let item = self.table(name, &[settings]);
         self.named(ANYTHING, &item)
     }
+}
+
+/// A key in a table of the reference.
+fn row<T>(setting: &KeySpec<T>) -> String {
+    let default = match setting.default {
+        "" => String::new(),
+        sentence if sentence.contains('`') => format!(" {sentence}"),
+        value => format!(" `{value}`"),
+    };
+    format!("| `{}` |{default} | {} |\n", setting.key, setting.about)
+}
+
+/// `[text](target)` as `text`.
+fn unlinked(text: &str) -> String {
+    let mut out = String::new();
+    let mut remaining = text;
+    while let Some((before, after)) = remaining.split_once('[') {
+        let link = after.split_once("](");
+        let link = link.and_then(|(shown, after)| Some((shown, after.split_once(')')?.1)));
+        let Some((shown, after)) = link else { break };
+        out += before;
+        out += shown;
+        remaining = after;
+    }
+    out + remaining
 }
 
 /// The names of our settings in other programs.

@@ -57,7 +57,7 @@ pub use self::file::{File, Source};
 pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};
 
 pub use self::document::edit::{ClientText, Removed, Syntax};
-pub use self::file::schema::schema;
+pub use self::file::schema::{reference, schema};
 pub use self::log::{LogFormat, LogLevel, LogLevelError, LogSettings};
 pub use self::secret_files::{MAX_SECRET_FILE, MAX_SECRET_FILES, SecretFiles, SecretVersions};
 pub use self::server::LeftOut;

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use super::reader::{Located, Reader};
 use super::schema_builder::{SchemaBuilder, any_case};
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::Other;
+use crate::key_spec::{KeySpec, choice, keys};
 
 const EXAMPLE: &str = "{level: info}";
 
@@ -119,30 +120,16 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> LogSettings 
     draft
 }
 
-const FORMATS: &[(&str, Option<LogFormat>)] = &[
-    ("plain", Some(LogFormat::Plain)),
-    ("json", Some(LogFormat::Json)),
-];
+const FORMATS: &[(&str, LogFormat)] = &[("plain", LogFormat::Plain), ("json", LogFormat::Json)];
 
 /// The settings under `log`.
-const SETTINGS: &[KeySpec<LogSettings>] = &[
-    KeySpec {
-        key: "level",
-        about: "what is written: `error`, `warn`, `info`, `debug`, `trace` or `off`; for a part of the program TARGET=LEVEL, with commas between several. `--log`, `-v`, `-q` and `VARY_LOG` win",
-        default: "warn",
-        takes: ValueKind::Other(level_shape, |reader, field, draft| {
-            draft.level = reader.value(field, str::parse)
-        }),
-    },
-    KeySpec {
-        key: "format",
-        about: "the form of the lines. `plain`: text. `json`: an object on each line, with time, level, message and fields. `--log-format` wins",
-        default: "plain",
-        takes: ValueKind::Other(
-            |schema| schema.choice(FORMATS),
-            |reader, field, draft| reader.choice(field, FORMATS, &mut draft.format),
-        ),
-    },
+const SETTINGS: &[KeySpec<LogSettings>] = keys![
+    /// what is written: `error`, `warn`, `info`, `debug`, `trace` or `off`; for a part of the program TARGET=LEVEL,
+    /// with commas between several. `--log`, `-v`, `-q` and `VARY_LOG` win
+    "level" = "warn" => Other(level_shape, |reader, field, draft| draft.level = reader.value(field, str::parse)),
+    /// the form of the lines. `plain`: text. `json`: an object on each line, with time, level, message and fields.
+    /// `--log-format` wins
+    "format" = "plain" => choice!(FORMATS, |draft| &mut draft.format),
 ];
 
 fn level_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
@@ -152,7 +139,7 @@ fn level_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 
 /// The schema of `log`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    schema.table(&[SETTINGS])
+    schema.table("`log`", &[SETTINGS])
 }
 
 #[cfg(test)]

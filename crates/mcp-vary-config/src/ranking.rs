@@ -6,152 +6,95 @@ use std::collections::BTreeMap;
 
 use mcp_vary::rank::{Weight, Weights};
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
+use mcp_vary_gateway::settings::config::Config;
 
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{self, SchemaBuilder};
-use crate::diagnostic::{Diagnostic, Position, nearest};
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Count, Number, Other};
+use crate::key_spec::{KeySpec, keys};
 
 pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
 
-/// A hint that has a weight: the position, the path of the key, and the hint.
-#[derive(Debug)]
-pub(super) struct Weighted {
-    at: Position,
-    path: String,
-    key: String,
-}
-
-/// The section while it is read.
-pub(super) struct PartialRanking {
-    pub(super) weights: Weights,
-    pub(super) advertised: usize,
-    pub(super) model: Option<ModelRankingConfig>,
-    pub(super) weighted: Vec<Weighted>,
-}
-
-impl PartialRanking {
-    /// A draft that starts from these defaults.
-    pub(super) fn of(weights: &Weights, advertised: usize) -> Self {
-        Self {
-            weights: weights.clone(),
-            advertised,
-            model: None,
-            weighted: Vec::new(),
-        }
-    }
-}
-
-pub(super) const SETTINGS: &[KeySpec<PartialRanking>] = &[
-    KeySpec {
-        key: "weights",
-        about: "points by hint. Without it: `modelFamily` 100, `useCase` 80 and `accessLevel` 80, each with a step of \
-10, `contextSize` 40 with a step of 5. Others count nothing until they are given a weight, such as \
-`renderingCapabilities` and `languageOptimization`; 0 turns one off",
-        default: "",
-        takes: ValueKind::Other(shape_of_weights, read_weights),
-    },
-    KeySpec {
-        key: "any",
-        about: "for a variant with `modelFamily: any`, where the client names a family; a variant of the family itself \
-always gets more",
-        default: "50",
-        takes: ValueKind::Number(0..=MOST, |draft| &mut draft.weights.any),
-    },
-    KeySpec {
-        key: "stable",
-        about: "for a stable variant",
-        default: "20",
-        takes: ValueKind::Number(0..=MOST, |draft| &mut draft.weights.stable),
-    },
-    KeySpec {
-        key: "deprecated",
-        about: "for a deprecated variant; 0 or less",
-        default: "-100",
-        takes: ValueKind::Number(-MOST..=0, |draft| &mut draft.weights.deprecated),
-    },
-    KeySpec {
-        key: "advertised",
-        about: "how many variants are advertised to clients, 2 to 5; clients can still select the others by name",
-        default: "5",
-        takes: ValueKind::Count(2..=5, |draft| &mut draft.advertised),
-    },
-    KeySpec {
-        key: "model",
-        about: "a language model that orders the variants for clients that describe themselves, in the background",
-        default: "",
-        takes: ValueKind::Other(model::shape, |reader, field, draft| {
-            draft.model = model::read(reader, field);
-        }),
-    },
+pub(super) const SETTINGS: &[KeySpec<Config>] = keys![
+    /// points by hint. Without it: `modelFamily` 100, `useCase` 80 and `accessLevel` 80, each with a step of 10,
+    /// `contextSize` 40 with a step of 5. Others count nothing until they are given a weight, such as
+    /// `renderingCapabilities` and `languageOptimization`; 0 turns one off
+    "weights" => Other(shape_of_weights, read_weights),
+    /// for a variant with `modelFamily: any`, where the client names a family; a variant of the family itself always
+    /// gets more
+    "any" = "50" => Number(0..=MOST, |config| &mut config.weights.any),
+    /// for a stable variant
+    "stable" = "20" => Number(0..=MOST, |config| &mut config.weights.stable),
+    /// for a deprecated variant; 0 or less
+    "deprecated" = "-100" => Number(-MOST..=0, |config| &mut config.weights.deprecated),
+    /// how many variants are advertised to clients, 2 to 5; clients can still select the others by name
+    "advertised" = "5" => Count(2..=5, |config| &mut config.advertised),
+    /// a language model that [orders the variants](#a-model-that-ranks) for clients that describe themselves, in the
+    /// background
+    "model" => Other(model::shape, |reader, field, config| config.model_ranking = model::read(reader, field)),
 ];
 
 fn shape_of_weights(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let weight = [schema.number(0..=MOST), schema.table(&[WEIGHT])];
+    let weight = [schema.number(0..=MOST), schema.table("a weight", &[WEIGHT])];
     schema.named(
         schema_builder::ANYTHING,
         &serde_json::json!({ "anyOf": weight }),
     )
 }
 
-fn read_weights(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialRanking) {
+fn read_weights(reader: &mut Reader<'_>, field: &Located<'_>, config: &mut Config) {
     let entries = reader.table(field, "{useCase: 80, region: {first: 40, step: 5}}");
     for entry in entries.unwrap_or_default() {
         let member = field.member(entry);
-        let known = draft.weights.hints.get(&entry.key).copied();
-        let mut weight = DraftWeight {
-            first: known.map(|weight| weight.first),
-            step: known.map_or(STEP, |weight| weight.step),
-        };
+        let default = config.weights.hints.get(&entry.key).copied();
+        let mut weight = default.unwrap_or(Weight {
+            first: 0,
+            step: STEP,
+        });
         if let Value::Table(_) = member.node.value {
             reader.settings(&member, &[WEIGHT], &mut weight, "{first: 40, step: 5}");
-        } else {
-            weight.read_first(reader, &member);
-        }
-        let Some(first) = weight.first else {
-            if !reader.was_meant(&member, &["first"]) {
+            let has_points = default.is_some() || member.keys().contains(&"first");
+            if !has_points && !reader.was_meant(&member, &["first"]) {
                 reader.report(&member, "has no points", "add `first: 40`");
             }
-            continue;
-        };
-        let step = weight.step;
-        let hints = &mut draft.weights.hints;
-        hints.insert(entry.key.clone(), Weight { first, step });
-        draft.weighted.push(Weighted {
-            at: entry.at,
-            path: member.path,
-            key: entry.key.clone(),
-        });
+        } else {
+            reader.number(&member, 0..=MOST, &mut weight.first);
+        }
+        config.weights.hints.insert(entry.key.clone(), weight);
     }
 }
 
-/// Adds a note for each weight that has no effect because no variant declares the hint.
+/// Adds a note for each weight in the file `root` that no variant has a hint for, and for each hint that has no weight.
 pub(super) fn check(
     reader: &mut Reader<'_>,
-    weighted: &[Weighted],
+    root: &Located<'_>,
+    weights: &Weights,
     hints: &BTreeMap<String, VariantId>,
 ) {
     let known: Vec<_> = hints.keys().map(String::as_str).collect();
-    for weighted in weighted.iter().filter(|it| !hints.contains_key(&it.key)) {
-        let note = Diagnostic::new(
-            weighted.at,
-            weighted.path.as_str(),
-            "counts nothing: no variant has such a hint",
-        );
-        let fix = match nearest(&weighted.key, &known) {
+    let field = root.deepest(&["ranking", "weights"]);
+    let entries = match &field.node.value {
+        Value::Table(entries) if field.path == "ranking.weights" => entries.as_slice(),
+        _ => &[],
+    };
+    for entry in entries.iter().filter(|it| !hints.contains_key(&it.key)) {
+        let what = "counts nothing: no variant has such a hint";
+        let note = Diagnostic::new(entry.at, field.member(entry).path, what);
+        let fix = match nearest(&entry.key, &known) {
             Some(meant) => did_you_mean(meant),
             None if known.is_empty() => "give one `hints`".to_owned(),
             None => format!("there are {}", quoted(&known)),
         };
         reader.notes.push(note.with_fix(fix));
     }
+    check_hints(reader, root, weights, hints);
 }
 
 /// Adds a note for each hint that variants declare but that has no weight, so that it does not affect the ranking.
 /// There is one note for each key, at the first variant in the file `root` that has it.
-pub(super) fn check_hints(
+fn check_hints(
     reader: &mut Reader<'_>,
     root: &Located<'_>,
     weights: &Weights,
@@ -177,37 +120,11 @@ pub(super) fn check_hints(
     }
 }
 
-/// A weight while it is read.
-struct DraftWeight {
-    first: Option<i32>,
-    step: i32,
-}
-
-impl DraftWeight {
-    fn read_first(&mut self, reader: &mut Reader<'_>, field: &Located<'_>) {
-        // An invalid weight is reported, but does not count as missing.
-        let mut first = self.first.unwrap_or(0);
-        reader.number(field, 0..=MOST, &mut first);
-        self.first = Some(first);
-    }
-}
-
-const WEIGHT: &[KeySpec<DraftWeight>] = &[
-    KeySpec {
-        key: "first",
-        about: "for the client's first preference, 0 to 1000",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.number(0..=MOST),
-            |reader, field, weight| weight.read_first(reader, field),
-        ),
-    },
-    KeySpec {
-        key: "step",
-        about: "less for each preference after it; 10 for hints that have no weight without this section",
-        default: "",
-        takes: ValueKind::Number(0..=MOST, |weight| &mut weight.step),
-    },
+const WEIGHT: &[KeySpec<Weight>] = keys![
+    /// for the client's first preference, 0 to 1000
+    "first" => Number(0..=MOST, |weight| &mut weight.first),
+    /// less for each preference after it; 10 for hints that have no weight without this section
+    "step" => Number(0..=MOST, |weight| &mut weight.step),
 ];
 
 /// The maximum number of points.

@@ -12,8 +12,8 @@ use serde_json::json;
 use super::reader::{Located, Reader, meant_or_known, unusable};
 use super::schema_builder::SchemaBuilder;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, choice, keys};
 
 const EXAMPLE: &str = "{per: principal, rate: 600/min}";
 
@@ -45,9 +45,14 @@ struct PartialLimit {
     server: Option<String>,
 }
 
-impl Default for PartialLimit {
-    fn default() -> Self {
-        Self {
+/// Reads the list of limits.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut PartialRates) {
+    let items = reader.items(field, &format!("[{EXAMPLE}]"));
+    let items = reader.at_most(MOST, field, items);
+    let mut names = BTreeMap::<String, Position>::new();
+    for item in items {
+        let before = reader.diagnostics.len();
+        let mut draft = PartialLimit {
             name: None,
             per: Per::Principal,
             counted: Counted::Calls,
@@ -55,23 +60,10 @@ impl Default for PartialLimit {
             burst: None,
             tools: None,
             server: None,
-        }
-    }
-}
-
-/// Reads the list of limits.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut PartialRates) {
-    let items = reader.items(field, &format!("[{EXAMPLE}]"));
-    if items.len() > MOST {
-        let what = format!("has {} entries", items.len());
-        return reader.report(field, what, &format!("{MOST} is the most"));
-    }
-    let mut names = BTreeMap::<String, Position>::new();
-    for item in items {
-        let before = reader.diagnostics.len();
-        let mut draft = PartialLimit::default();
+        };
         reader.settings(&item, &[SETTINGS], &mut draft, EXAMPLE);
-        draft.check_rate(reader, &item);
+        let fix = "add `rate: COUNT/PERIOD`, such as `rate: 600/min`";
+        reader.require(&item, &[("rate", fix)]);
         if let Some(server) = &draft.server {
             let at = item.deepest(&["server"]);
             into.servers.push((at.node.at, at.path, server.clone()));
@@ -93,18 +85,6 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Part
 }
 
 impl PartialLimit {
-    /// Reports a limit without a rate.
-    fn check_rate(&self, reader: &mut Reader<'_>, item: &Located<'_>) {
-        let is_table = matches!(item.node.value, Value::Table(_));
-        if is_table && !item.keys().contains(&"rate") && !reader.was_meant(item, &["rate"]) {
-            reader.report(
-                item,
-                "has no `rate`",
-                "add `rate: COUNT/PERIOD`, such as `rate: 600/min`",
-            );
-        }
-    }
-
     /// The limit; `None` after a mistake, which is reported.
     fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<Limit> {
         let rate = self.rate?;
@@ -114,7 +94,8 @@ impl PartialLimit {
                 Ok(rate) => rate,
                 Err(error) => {
                     let fix = "write a smaller one, or a higher rate";
-                    reader.report(&item.deepest(&["burst"]), cannot_be_used(&error), fix);
+                    let what = format!("cannot be used: {error}");
+                    reader.report(&item.deepest(&["burst"]), what, fix);
                     return None;
                 }
             },
@@ -131,11 +112,6 @@ impl PartialLimit {
             });
         limit.map_err(|error| report(reader, item, &error)).ok()
     }
-}
-
-/// The error without the name of what is at its place already.
-fn cannot_be_used(error: &RateError) -> String {
-    format!("cannot be used: {error}")
 }
 
 /// Reports why a limit is not possible, at the key that it is about.
@@ -197,11 +173,8 @@ impl PartialRates {
             self.limits.extend(default_failure_limit());
         }
         let clock = SharedClock::of(MonotonicClock::start());
-        RateLimits::new(self.limits, clock).unwrap_or_else(|error| {
-            let (what, fix) = unusable(&error);
-            reader.report(&field, what, &fix);
-            RateLimits::default()
-        })
+        let limits = RateLimits::new(self.limits, clock);
+        reader.usable(&field, limits).unwrap_or_default()
     }
 }
 
@@ -216,80 +189,42 @@ pub(super) fn rate_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.pattern(r"^\s*[0-9]+/(?:s|min|h|day)\s*$")
 }
 
-/// Reads a rate.
-pub(super) fn read_rate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Rate> {
-    reader.value(field, |text| {
-        text.trim().parse::<Rate>().map_err(|error| match error {
-            RateError::Form => {
-                "it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or `day`, such as `600/min`".to_owned()
-            }
-            _ => format!("its count is out of range; write one from 1 to {MAX_COUNT}"),
-        })
+/// Parses a rate.
+pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
+    text.trim().parse::<Rate>().map_err(|error| match error {
+        RateError::Form => {
+            "it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or `day`, such as `600/min`".to_owned()
+        }
+        _ => format!("its count is out of range; write one from 1 to {MAX_COUNT}"),
     })
 }
 
 /// The keys of one limit.
-const SETTINGS: &[KeySpec<PartialLimit>] = &[
-    KeySpec {
-        key: "name",
-        about: "what refused clients and `vary status` call the limit; its position without it, as `rates[2]`",
-        default: "",
-        takes: ValueKind::Scalar(|limit| &mut limit.name),
-    },
-    KeySpec {
-        key: "per",
-        about: "who has a rate of their own: each `principal` (anonymous clients by address), each API `key`, each `address`; or, for all clients together, each `tool` or each `server`",
-        default: "principal",
-        takes: ValueKind::Other(
-            |schema| schema.choice(PER),
-            |reader, field, limit| reader.choice(field, PER, &mut limit.per),
-        ),
-    },
-    KeySpec {
-        key: "counts",
-        about: "what is counted: `calls` (tools, reads, completions, requests about tasks), `variant-changes`, or `authentication-failures`",
-        default: "calls",
-        takes: ValueKind::Other(
-            |schema| schema.choice(COUNTS),
-            |reader, field, limit| reader.choice(field, COUNTS, &mut limit.counted),
-        ),
-    },
-    KeySpec {
-        key: "rate",
-        about: "how often: a number, `/`, and `s`, `min`, `h` or `day`; required",
-        default: "",
-        takes: ValueKind::Other(rate_shape, |reader, field, limit| {
-            limit.rate = read_rate(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "burst",
-        about: "how many of them may come at once; the number of `rate` without it",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.count(1..=MAX_BURST),
-            |reader, field, limit| {
-                let mut burst = 0;
-                reader.count(field, 1..=MAX_BURST, &mut burst);
-                limit.burst = u32::try_from(burst).ok().filter(|burst| *burst > 0);
-            },
-        ),
-    },
-    KeySpec {
-        key: "tools",
-        about: "counts only calls of tools whose name in `standard` matches this pattern, such as `search_*`",
-        default: "",
-        takes: ValueKind::Scalar(|limit| &mut limit.tools),
-    },
-    KeySpec {
-        key: "server",
-        about: "counts only what this server answers; its name in `servers`",
-        default: "",
-        takes: ValueKind::Scalar(|limit| &mut limit.server),
-    },
+const SETTINGS: &[KeySpec<PartialLimit>] = keys![
+    /// what refused clients and `vary status` call the limit; its position without it, as `rates[2]`
+    "name" => Scalar(|limit| &mut limit.name),
+    /// who has a rate of their own: each `principal` (anonymous clients by address), each API `key`, each `address`;
+    /// or, for all clients together, each `tool` or each `server`
+    "per" = "principal" => choice!(PER, |limit| &mut limit.per),
+    /// what is counted: `calls` (tools, reads, completions, requests about tasks), `variant-changes`, or
+    /// `authentication-failures`
+    "counts" = "calls" => choice!(COUNTS, |limit| &mut limit.counted),
+    /// how often: a number, `/`, and `s`, `min`, `h` or `day`; required
+    "rate" => Other(rate_shape, |reader, field, limit| {
+        reader.parse(field, parse_rate, &mut limit.rate)
+    }),
+    /// how many of them may come at once; the number of `rate` without it
+    "burst" => Other(
+        |schema| schema.count(1..=MAX_BURST),
+        |reader, field, limit| reader.number(field, 1..=MAX_BURST, &mut limit.burst),
+    ),
+    /// counts only calls of tools whose name in `standard` matches this pattern, such as `search_*`
+    "tools" => Scalar(|limit| &mut limit.tools),
+    /// counts only what this server answers; its name in `servers`
+    "server" => Scalar(|limit| &mut limit.server),
 ];
 
-const MAX_BURST: usize = 1_000_000;
+const MAX_BURST: u32 = 1_000_000;
 
 const PER: &[(&str, Per)] = &[
     ("principal", Per::Principal),
@@ -307,7 +242,7 @@ const COUNTS: &[(&str, Counted)] = &[
 
 /// The schema of `rates`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let limit = schema.table(&[SETTINGS]);
+    let limit = schema.table("a rate limit", &[SETTINGS]);
     let limit = schema.with_required(limit, &["rate"]);
     let mut limits = schema.list(&limit);
     limits["maxItems"] = json!(MOST);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use mcp_vary::variant::Date;
@@ -121,6 +121,55 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// Adds a note about a field.
+    pub(super) fn note(
+        &mut self,
+        field: &Located<'_>,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
+        self.notes.push(note.with_fix(fix));
+    }
+
+    /// The value of a field, unless it cannot be used, which is reported.
+    pub(super) fn usable<T, E: fmt::Display>(
+        &mut self,
+        field: &Located<'_>,
+        value: Result<T, E>,
+    ) -> Option<T> {
+        let value = value.map_err(|error| unusable(&error));
+        self.reported(field, value)
+    }
+
+    /// Reports keys that a table must have and does not have, each with its fix. A misspelled key was reported already.
+    pub(super) fn require(&mut self, field: &Located<'_>, keys: &[(&str, &str)]) {
+        if !matches!(field.node.value, Value::Table(_)) {
+            return;
+        }
+        let present = field.keys();
+        for (key, fix) in keys {
+            if !present.contains(key) && !self.was_meant(field, &[key]) {
+                self.report(field, format!("has no `{key}`"), fix);
+            }
+        }
+    }
+
+    /// The `items` of a list that has at most `most`; otherwise reports the list, and returns none.
+    pub(super) fn at_most<'t>(
+        &mut self,
+        most: usize,
+        field: &Located<'_>,
+        items: Vec<Located<'t>>,
+    ) -> Vec<Located<'t>> {
+        if items.len() <= most {
+            return items;
+        }
+        let what = format!("has {} entries", items.len());
+        self.report(field, what, &format!("{most} is the most"));
+        Vec::new()
+    }
+
     /// A text, a number or a boolean as written, with its variables replaced.
     pub(super) fn word(&mut self, field: &Located<'_>) -> Option<String> {
         match &field.node.value {
@@ -215,7 +264,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Sets a duration.
-    pub(super) fn duration(&mut self, field: &Located<'_>, into: &mut Duration) {
+    pub(super) fn duration(&mut self, field: &Located<'_>, into: &mut impl From<Duration>) {
         self.parsed(field, units::duration, into);
     }
 
@@ -233,30 +282,12 @@ impl<'a> Reader<'a> {
         self.parsed(field, units::size, into);
     }
 
-    /// Sets a count.
-    pub(super) fn count(
+    /// Sets a whole number.
+    pub(super) fn number<N: FromStr + PartialOrd + fmt::Display>(
         &mut self,
         field: &Located<'_>,
-        range: RangeInclusive<usize>,
-        into: &mut usize,
-    ) {
-        let parse = |text: &str| match text.trim().parse() {
-            Ok(count) if range.contains(&count) => Ok(count),
-            _ => {
-                let what = "is not a number that can be used here".to_owned();
-                let fix = format!("write one from {} to {}", range.start(), range.end());
-                Err((what, fix))
-            }
-        };
-        self.parsed(field, parse, into);
-    }
-
-    /// Sets a whole number, which may be negative.
-    pub(super) fn number(
-        &mut self,
-        field: &Located<'_>,
-        range: RangeInclusive<i32>,
-        into: &mut i32,
+        range: RangeInclusive<N>,
+        into: &mut impl From<N>,
     ) {
         let parse = |text: &str| match text.trim().parse() {
             Ok(number) if range.contains(&number) => Ok(number),
@@ -269,15 +300,8 @@ impl<'a> Reader<'a> {
         self.parsed(field, parse, into);
     }
 
-    /// Sets a count that may be absent.
-    pub(super) fn some_count(&mut self, field: &Located<'_>, into: &mut Option<NonZeroUsize>) {
-        let mut count = 0;
-        self.count(field, 1..=MOST, &mut count);
-        *into = NonZeroUsize::new(count).or(*into);
-    }
-
     /// Sets a switch.
-    pub(super) fn switch(&mut self, field: &Located<'_>, into: &mut bool) {
+    pub(super) fn switch(&mut self, field: &Located<'_>, into: &mut impl From<bool>) {
         const FIX: &str = "write `on` or `off`";
         if matches!(field.node.value, Value::List(_) | Value::Table(_)) {
             return self.report(field, "is not a switch", FIX);
@@ -295,11 +319,11 @@ impl<'a> Reader<'a> {
         &mut self,
         field: &Located<'_>,
         choices: &[(&str, T)],
-        into: &mut T,
+        into: &mut impl From<T>,
     ) {
         let Some(word) = self.word(field) else { return };
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == word) {
-            *into = *choice;
+            *into = (*choice).into();
             return;
         }
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
@@ -314,20 +338,33 @@ impl<'a> Reader<'a> {
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
         let mut value = None;
-        let parse = |text: &str| parse(text).map(Some).map_err(|error| unusable(&error));
-        self.parsed(field, parse, &mut value);
+        self.parse(field, parse, &mut value);
         value
+    }
+
+    /// Sets what a text, a number or a boolean is parsed to, likewise.
+    pub(super) fn parse<T, E: fmt::Display>(
+        &mut self,
+        field: &Located<'_>,
+        parse: impl Fn(&str) -> Result<T, E>,
+        into: &mut impl From<T>,
+    ) {
+        self.parsed(
+            field,
+            |text| parse(text).map_err(|error| unusable(&error)),
+            into,
+        );
     }
 
     fn parsed<T>(
         &mut self,
         field: &Located<'_>,
         parse: impl Fn(&str) -> Result<T, (String, String)>,
-        into: &mut T,
+        into: &mut impl From<T>,
     ) {
         let Some(word) = self.word(field) else { return };
         match parse(&word) {
-            Ok(value) => *into = value,
+            Ok(value) => *into = value.into(),
             // Neither the word nor the suggestion is shown, because it may be the value of a variable.
             Err((what, fix)) if field.written() == word => self.report(field, what, &fix),
             Err((what, _)) => {

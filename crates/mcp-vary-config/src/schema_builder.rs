@@ -4,8 +4,10 @@
 //! The reader checks what a schema cannot express: which variants exist, the range of a duration with units, whether
 //! the braces of a pattern are closed.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::units;
@@ -17,6 +19,8 @@ pub(super) type Shape = fn(&mut SchemaBuilder) -> Value;
 #[derive(Debug, Default)]
 pub(super) struct SchemaBuilder {
     pub(super) definitions: Map<String, Value>,
+    /// The rows of tables in the reference, by what the tables have the keys of.
+    pub(super) reference: BTreeMap<&'static str, String>,
 }
 
 impl SchemaBuilder {
@@ -171,7 +175,7 @@ impl SchemaBuilder {
     }
 
     /// A count.
-    pub(super) fn count(&mut self, range: RangeInclusive<usize>) -> Value {
+    pub(super) fn count<N: Serialize>(&mut self, range: RangeInclusive<N>) -> Value {
         json!({"anyOf": [
             {"type": "integer", "minimum": range.start(), "maximum": range.end()},
             {"type": "string", "pattern": r"^\s*\+?[0-9]+\s*$"},

@@ -130,7 +130,7 @@ fn read_one<'t>(
 ) {
     let field = servers.member(entry);
     let before = (reader.diagnostics.len(), reader.notes.len());
-    let mut draft = PartialServer::default();
+    let mut draft = PartialServer::new(&entry.key);
     read_settings(reader, &field, &mut draft);
     if draft.disabled && reader.only.is_empty() {
         // Servers are often disabled because something is missing, so errors in them are ignored.
@@ -181,7 +181,7 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
             key => key,
         };
         if let Some(setting) = COMMON.iter().find(|setting| setting.key == key) {
-            setting.takes.read(reader, &member, draft);
+            setting.kind.read(reader, &member, draft);
         } else if OURS.iter().any(|setting| setting.key == entry.key) {
             // Clients have a `timeout` as well, in seconds or in milliseconds.
             let note = Diagnostic::new(entry.at, member.path, "is ignored in the file of a client");
@@ -254,7 +254,7 @@ pub(super) const NO_OTHER_CHARACTERS: &str = "names of tools can have no other c
 /// The schema of `servers`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
     let server = schema.define("server", |schema| {
-        let mut server = schema.table(&[COMMON, OURS]);
+        let mut server = schema.table("a server", &[COMMON, OURS]);
         // Servers are often disabled because something is missing, so errors in them are ignored.
         server["if"] = is_disabled();
         server["else"] = has_a_target();

@@ -24,7 +24,7 @@ use draft::PartialVariant;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use settings::SETTINGS;
-pub(super) use settings::{DIALECTS, RESULTS, choice, features};
+pub(super) use settings::{DIALECTS, RESULTS, features};
 
 const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
 
@@ -228,7 +228,7 @@ fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, diagnostic: &variant::Va
 
 /// The schema of `variants`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let variant = schema.table(&[SETTINGS]);
+    let variant = schema.table("a variant", &[SETTINGS]);
     let mut variants = schema.named(ANYTHING, &variant);
     variants["minProperties"] = json!(1);
     variants["propertyNames"] =

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::diagnostic::Position;
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::Other;
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader, quoted};
 use crate::schema_builder::SchemaBuilder;
 use crate::variants::selection::{Conditions, pattern};
@@ -49,11 +50,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, allows: bool) -
         let fix = "leave it out, or write `[\"*\"]` for everything";
         reader.report(field, "is empty", fix);
     }
-    if items.len() > MAX_ITEM_PATTERNS {
-        let what = format!("has {} entries", items.len());
-        reader.report(field, what, &format!("{MAX_ITEM_PATTERNS} is the most"));
-        return Vec::new();
-    }
+    let items = reader.at_most(MAX_ITEM_PATTERNS, field, items);
     let patterns = items
         .into_iter()
         .filter_map(|item| read_one(reader, &item, allows));
@@ -120,37 +117,19 @@ impl PartialPattern {
     }
 }
 
-const KINDS: &[KeySpec<PartialPattern>] = &[
-    KeySpec {
-        key: "tools",
-        about: "a pattern for the names of tools, in place of `name`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.read_kind(reader, field, "tools")
-        }),
-    },
-    KeySpec {
-        key: "prompts",
-        about: "a pattern for the names of prompts, in place of `name`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.read_kind(reader, field, "prompts")
-        }),
-    },
-    KeySpec {
-        key: "resources",
-        about: "a pattern for the URIs of resources and templates, in place of `name`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-            draft.read_kind(reader, field, "resources")
-        }),
-    },
+const KINDS: &[KeySpec<PartialPattern>] = keys![
+    /// a pattern for the names of tools, in place of `name`
+    "tools" => Other(SchemaBuilder::word, |reader, field, draft| draft.read_kind(reader, field, "tools")),
+    /// a pattern for the names of prompts, in place of `name`
+    "prompts" => Other(SchemaBuilder::word, |reader, field, draft| draft.read_kind(reader, field, "prompts")),
+    /// a pattern for the URIs of resources and templates, in place of `name`
+    "resources" => Other(SchemaBuilder::word, |reader, field, draft| draft.read_kind(reader, field, "resources")),
 ];
 
 /// The schema of `allow` and `deny`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let pattern = schema.define("item-pattern", |schema| {
-        let mut conditions = schema.table(&[KINDS, PartialPattern::KEYS]);
+        let mut conditions = schema.table("an access pattern", &[KINDS, PartialPattern::KEYS]);
         let keys = KINDS.iter().chain(PartialPattern::KEYS);
         // The key may also come from a table that is merged into the pattern.
         let keys = keys.map(|setting| setting.key).chain(["<<"]);

@@ -9,8 +9,8 @@ use mcp_vary_auth::scope::Scope;
 use super::pattern::{self, Placed};
 use super::when;
 use crate::clients::{self, Named};
-use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Other, Scalar, Switch};
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader, unusable};
 use crate::schema_builder::SchemaBuilder;
 
@@ -33,15 +33,6 @@ pub(super) struct PartialRule {
 }
 
 impl PartialRule {
-    /// Reports a rule that does not say to whom it applies.
-    pub(super) fn check_when(&self, reader: &mut Reader<'_>, item: &Located<'_>) {
-        let is_table = matches!(item.node.value, Value::Table(_));
-        if is_table && !item.keys().contains(&"when") && !reader.was_meant(item, &["when"]) {
-            let fix = "add `when: {groups: ...}`, or `when: {anyone: on}` for everyone";
-            reader.report(item, "has no `when`", fix);
-        }
-    }
-
     /// The rule; `None` after a mistake, which is reported.
     pub(super) fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<AccessRule> {
         let patterns = |all: Vec<Placed>| all.into_iter().map(|it| it.pattern);
@@ -111,11 +102,7 @@ fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &PolicyError) {
 
 fn read_scopes(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Scope> {
     let items = reader.list(field);
-    if items.len() > MAX_RULE_SCOPES {
-        let what = format!("has {} entries", items.len());
-        reader.report(field, what, &format!("{MAX_RULE_SCOPES} is the most"));
-        return Vec::new();
-    }
+    let items = reader.at_most(MAX_RULE_SCOPES, field, items);
     let scopes = items.iter();
     scopes
         .filter_map(|item| reader.value(item, Scope::parse))
@@ -141,73 +128,30 @@ fn read_condition(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Expres
     None
 }
 
-pub(super) const SETTINGS: &[KeySpec<PartialRule>] = &[
-    KeySpec {
-        key: "name",
-        about: "what reports and logs call the rule; its position without it, as `access[2]`",
-        default: "",
-        takes: ValueKind::Scalar(|rule| &mut rule.name),
-    },
-    KeySpec {
-        key: "when",
-        about: "the clients to whom the rule applies: conditions on claims, `key` and `client`, all of which must hold, or `anyone: on`; required",
-        default: "",
-        takes: ValueKind::Other(when::shape, |reader, field, rule| {
-            rule.when = when::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "allow",
-        about: "what they may see and use: patterns, one of which must match",
-        default: "",
-        takes: ValueKind::Other(pattern::shape, |reader, field, rule| {
-            rule.allow = pattern::read(reader, field, true)
-        }),
-    },
-    KeySpec {
-        key: "deny",
-        about: "what they may not, whatever another rule allows, by name or by the server's own name: patterns likewise",
-        default: "",
-        takes: ValueKind::Other(pattern::shape, |reader, field, rule| {
-            rule.deny = pattern::read(reader, field, false)
-        }),
-    },
-    KeySpec {
-        key: "scopes",
-        about: "the scopes that a token needs to use what this rule allows, at most 32; without them a call gets 403 and the client can ask its user",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, rule| {
-            rule.scopes = read_scopes(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "if",
-        about: "an expression (CEL) over each call, without which `allow` and `deny` of this rule do not apply to it: `args.environment != \"production\"`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
-            rule.condition = read_condition(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "variants",
-        about: "the variants that they are offered; all, if no rule that applies names any",
-        default: "",
-        takes: ValueKind::Other(clients::variants_shape, |reader, field, rule| {
-            rule.variants = Some(clients::variants(reader, field, &mut rule.named))
-        }),
-    },
-    KeySpec {
-        key: "variant",
-        about: "their variant if they select none",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, rule| {
-            rule.variant = clients::variant(reader, field, &mut rule.named)
-        }),
-    },
-    KeySpec {
-        key: "pin",
-        about: "whether `variant` is the only one that exists for them",
-        default: "off",
-        takes: ValueKind::Switch(|rule| &mut rule.is_pinned),
-    },
+pub(super) const SETTINGS: &[KeySpec<PartialRule>] = keys![
+    /// what reports and logs call the rule; its position without it, as `access[2]`
+    "name" => Scalar(|rule| &mut rule.name),
+    /// the clients to whom the rule applies: conditions on claims, `key` and `client`, all of which must hold, or
+    /// `anyone: on`; required
+    "when" => Other(when::shape, |reader, field, rule| rule.when = when::read(reader, field)),
+    /// what they may see and use: patterns, one of which must match
+    "allow" => Other(pattern::shape, |reader, field, rule| rule.allow = pattern::read(reader, field, true)),
+    /// what they may not, whatever another rule allows, by name or by the server's own name: patterns likewise
+    "deny" => Other(pattern::shape, |reader, field, rule| rule.deny = pattern::read(reader, field, false)),
+    /// the scopes that a token needs to use what this rule allows, at most 32; without them a call gets 403 and the
+    /// client can ask its user
+    "scopes" => Other(SchemaBuilder::strings, |reader, field, rule| rule.scopes = read_scopes(reader, field)),
+    /// an expression (CEL) over each call, without which `allow` and `deny` of this rule do not apply to it:
+    /// `args.environment != "production"`
+    "if" => Other(SchemaBuilder::word, |reader, field, rule| rule.condition = read_condition(reader, field)),
+    /// the variants that they are offered; all, if no rule that applies names any
+    "variants" => Other(clients::variants_shape, |reader, field, rule| {
+        rule.variants = Some(clients::variants(reader, field, &mut rule.named))
+    }),
+    /// their variant if they select none
+    "variant" => Other(SchemaBuilder::variant_id, |reader, field, rule| {
+        rule.variant = clients::variant(reader, field, &mut rule.named)
+    }),
+    /// whether `variant` is the only one that exists for them
+    "pin" = "off" => Switch(|rule| &mut rule.is_pinned),
 ];

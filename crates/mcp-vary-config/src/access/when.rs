@@ -3,7 +3,7 @@
 use mcp_vary_access::{MAX_WHEN_PATTERNS, Presence, When, WhenError};
 use serde_json::json;
 
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::nearest;
 use crate::document::Value;
 use crate::reader::{Located, Reader, did_you_mean, unusable};
 use crate::schema_builder::{ANYTHING, SchemaBuilder};
@@ -63,8 +63,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<When>
 /// Adds a note for a claim whose name looks like one of the other keys: `keys: absent` would hold for every key.
 fn note_reserved(reader: &mut Reader<'_>, member: &Located<'_>, claim: &str) {
     if let Some(meant) = nearest(claim, &KEYS) {
-        let note = Diagnostic::new(member.node.at, member.path.as_str(), "is read as a claim");
-        reader.notes.push(note.with_fix(did_you_mean(meant)));
+        reader.note(member, "is read as a claim", did_you_mean(meant));
     }
 }
 
@@ -91,11 +90,7 @@ fn presence(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Presence> {
         reader.report(field, "is empty, so it matches no client", fix);
         return None;
     }
-    if items.len() > MAX_WHEN_PATTERNS {
-        let what = format!("has {} entries", items.len());
-        reader.report(field, what, &format!("{MAX_WHEN_PATTERNS} is the most"));
-        return None;
-    }
+    let items = reader.at_most(MAX_WHEN_PATTERNS, field, items);
     let mut patterns = Vec::new();
     for item in items {
         if item.written() == ABSENT {

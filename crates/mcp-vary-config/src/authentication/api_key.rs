@@ -10,7 +10,8 @@ use super::principal::read_claims;
 use super::{Placed, tables};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader, unusable};
 use crate::schema_builder::SchemaBuilder;
 
@@ -41,24 +42,21 @@ impl PartialKey {
         if !matches!(item.node.value, Value::Table(_)) {
             return None;
         }
-        let keys = item.keys();
-        for (key, fix) in [
-            ("name", "add `name: ...`, by which rules and logs call it"),
-            (
-                "sha256",
-                "add `sha256: ...`; `vary key new NAME` prints both",
-            ),
-        ] {
-            if !keys.contains(&key) && !keys.contains(&"<<") && !reader.was_meant(item, &[key]) {
-                reader.report(item, format!("has no `{key}`"), fix);
-            }
-        }
+        reader.require(
+            item,
+            &[
+                ("name", "add `name: ...`, by which rules and logs call it"),
+                (
+                    "sha256",
+                    "add `sha256: ...`; `vary key new NAME` prints both",
+                ),
+            ],
+        );
         if let (Some(expires), Some(today)) = (self.expires, reader.today)
             && expires < today
         {
-            let at = item.deepest(&["expires"]);
-            let note = Diagnostic::new(at.node.at, at.path, "is past: the key is refused");
-            reader.notes.push(note.with_fix("remove the key"));
+            let field = item.deepest(&["expires"]);
+            reader.note(&field, "is past: the key is refused", "remove the key");
         }
         let entry = KeyEntry {
             name: self.name?,
@@ -115,47 +113,27 @@ safer than one that was in a file"
 }
 
 /// The keys of one entry.
-const SETTINGS: &[KeySpec<PartialKey>] = &[
-    KeySpec {
-        key: "name",
-        about: "whose key it is, at most 64 bytes; rules, limits and logs go by it; required",
-        default: "",
-        takes: ValueKind::Scalar(|key| &mut key.name),
-    },
-    KeySpec {
-        key: "sha256",
-        about: "the SHA-256 digest of the key, 64 hexadecimal digits; required. The key itself is in no file",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.pattern("^[0-9A-Fa-f]{64}$"),
-            |reader, field, key| key.digest = read_digest(reader, field),
-        ),
-    },
-    KeySpec {
-        key: "claims",
-        about: "what rules know of whose key it is, as in a token: `{groups: [build]}`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::values, |reader, field, key| {
-            key.claims = read_claims(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "expires",
-        about: "the last day, in UTC, on which the key is accepted, as `2027-01-31`",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
-            |reader, field, key| key.expires = read_day(reader, field),
-        ),
-    },
+const SETTINGS: &[KeySpec<PartialKey>] = keys![
+    /// whose key it is, at most 64 bytes; rules, limits and logs go by it; required
+    "name" => Scalar(|key| &mut key.name),
+    /// the SHA-256 digest of the key, 64 hexadecimal digits; required. The key itself is in no file
+    "sha256" => Other(
+        |schema| schema.pattern("^[0-9A-Fa-f]{64}$"),
+        |reader, field, key| key.digest = read_digest(reader, field),
+    ),
+    /// what rules know of whose key it is, as in a token: `{groups: [build]}`
+    "claims" => Other(SchemaBuilder::values, |reader, field, key| key.claims = read_claims(reader, field)),
+    /// the last day, in UTC, on which the key is accepted, as `2027-01-31`
+    "expires" => Other(
+        |schema| schema.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+        |reader, field, key| key.expires = read_day(reader, field),
+    ),
 ];
 
 fn read_day(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Date> {
     let word = reader.word(field)?;
-    let day = word
-        .parse()
-        .ok()
-        .filter(|_| word.len() == "2027-01-31".len());
+    let day = word.parse().ok();
+    let day = day.filter(|_| word.len() == "2027-01-31".len());
     if day.is_none() {
         reader.report(
             field,
@@ -168,7 +146,7 @@ fn read_day(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Date> {
 
 /// The schema of `keys`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let key = schema.table(&[SETTINGS]);
+    let key = schema.table("an API key", &[SETTINGS]);
     let key = schema.with_required(key, &["name", "sha256"]);
     schema.list(&key)
 }

@@ -13,9 +13,9 @@ use mcp_vary_gateway::settings::authentication::{IssuerConfig, IssuerKeySource, 
 
 use super::Placed;
 use crate::diagnostic::{Diagnostic, Position};
-use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
-use crate::reader::{Located, Reader, unusable};
+use crate::key_spec::ValueKind::Other;
+use crate::key_spec::{KeySpec, keys};
+use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 use crate::units;
 
@@ -57,11 +57,8 @@ impl PartialIssuer {
         reader: &mut Reader<'_>,
         item: &Located<'_>,
     ) -> Option<IssuerConfig> {
-        let is_table = matches!(item.node.value, Value::Table(_));
-        if is_table && !item.keys().contains(&"issuer") && !reader.was_meant(item, &["issuer"]) {
-            let fix = "add `issuer: https://...`, exactly as its tokens have it in `iss`";
-            reader.report(item, "has no `issuer`", fix);
-        }
+        let fix = "add `issuer: https://...`, exactly as its tokens have it in `iss`";
+        reader.require(item, &[("issuer", fix)]);
         let claims = match self.scope_claims {
             Some(places) => self.claims.with_scope_claims(places),
             None => self.claims,
@@ -100,11 +97,7 @@ fn names<T, E: std::fmt::Display>(
     parse: impl Fn(&str) -> Result<T, E>,
 ) -> Vec<T> {
     let items = reader.list(field);
-    if items.len() > MOST_NAMES {
-        let what = format!("has {} entries", items.len());
-        reader.report(field, what, &format!("{MOST_NAMES} is the most"));
-        return Vec::new();
-    }
+    let items = reader.at_most(MOST_NAMES, field, items);
     let read = items.iter().filter_map(|item| reader.value(item, &parse));
     read.collect()
 }
@@ -148,84 +141,47 @@ fn read_claims(reader: &mut Reader<'_>, field: &Located<'_>) -> ClaimMapping {
         let Some(path) = reader.value(&member, str::parse::<ClaimPath>) else {
             continue;
         };
-        match mapping.clone().with_claim(&entry.key, path) {
-            Ok(added) => mapping = added,
-            Err(error) => {
-                let (what, fix) = unusable(&error);
-                reader.report(&member, what, &fix);
-            }
-        }
+        let added = mapping.clone().with_claim(&entry.key, path);
+        mapping = reader.usable(&member, added).unwrap_or(mapping);
     }
     mapping
 }
 
 /// The keys of one entry.
-pub(super) const SETTINGS: &[KeySpec<PartialIssuer>] = &[
-    KeySpec {
-        key: "issuer",
-        about: "its identifier, character for character as its tokens have it in `iss`; required",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::url, |reader, field, issuer| {
-            issuer.issuer = reader.value(field, Issuer::parse)
-        }),
-    },
-    KeySpec {
-        key: "audiences",
-        about: "what its tokens may have in `aud` besides the address of the request, at most 64: for issuers that do not know RFC 8707",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, issuer| {
-            issuer.audiences = names(reader, field, audience)
-        }),
-    },
-    KeySpec {
-        key: "scopes",
-        about: "the scopes that every request needs, at most 64; a token without one of them gets 403",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, issuer| {
-            issuer.scopes = names(reader, field, Scope::parse)
-        }),
-    },
-    KeySpec {
-        key: "scope-claims",
-        about: "where the scopes are in its tokens",
-        default: "[scope, scp]",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, issuer| {
-            issuer.scope_claims = Some(names(reader, field, str::parse::<ClaimPath>))
-        }),
-    },
-    KeySpec {
-        key: "claims",
-        about: "the claims that rules use, and where each is in its tokens: `{groups: realm_access.roles}`. A dot leads into an object; `\\.` is a dot in a name",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::named_strings, |reader, field, issuer| {
-            issuer.claims = read_claims(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "jwks",
-        about: "where its keys are: a URL, or the path of a file. By default its metadata say so (RFC 8414, OpenID Connect Discovery)",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, issuer| {
-            if let Some(keys) = reader.value(field, key_source) {
-                issuer.keys.source = keys;
-            }
-        }),
-    },
-    KeySpec {
-        key: "jwks-refresh",
-        about: "after how long its keys are fetched again, `10s` to `24h`: a withdrawn key is accepted no longer than this. A reload (`SIGHUP`) fetches them at once",
-        default: "1h",
-        takes: ValueKind::Other(SchemaBuilder::duration, |reader, field, issuer| {
-            if let Some(interval) = reader.value(field, refresh_interval) {
-                issuer.keys.refresh = interval;
-            }
-        }),
-    },
+pub(super) const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
+    /// its identifier, character for character as its tokens have it in `iss`; required
+    "issuer" => Other(SchemaBuilder::url, |reader, field, issuer| issuer.issuer = reader.value(field, Issuer::parse)),
+    /// what its tokens may have in `aud` besides the address of the request, at most 64: for issuers that do not know
+    /// RFC 8707
+    "audiences" => Other(SchemaBuilder::strings, |reader, field, issuer| {
+        issuer.audiences = names(reader, field, audience)
+    }),
+    /// the scopes that every request needs, at most 64; a token without one of them gets 403
+    "scopes" => Other(SchemaBuilder::strings, |reader, field, issuer| {
+        issuer.scopes = names(reader, field, Scope::parse)
+    }),
+    /// where the scopes are in its tokens
+    "scope-claims" = "[scope, scp]" => Other(SchemaBuilder::strings, |reader, field, issuer| {
+        issuer.scope_claims = Some(names(reader, field, str::parse::<ClaimPath>))
+    }),
+    /// the claims that rules use, and where each is in its tokens: `{groups: realm_access.roles}`. A dot leads into an
+    /// object; `\.` is a dot in a name
+    "claims" => Other(SchemaBuilder::named_strings, |reader, field, issuer| issuer.claims = read_claims(reader, field)),
+    /// where its keys are: a URL, or the path of a file. By default its metadata say so (RFC 8414, OpenID Connect
+    /// Discovery)
+    "jwks" => Other(SchemaBuilder::word, |reader, field, issuer| {
+        reader.parse(field, key_source, &mut issuer.keys.source)
+    }),
+    /// after how long its keys are fetched again, `10s` to `24h`: a withdrawn key is accepted no longer than this. A
+    /// reload (`SIGHUP`) fetches them at once
+    "jwks-refresh" = "1h" => Other(SchemaBuilder::duration, |reader, field, issuer| {
+        reader.parse(field, refresh_interval, &mut issuer.keys.refresh)
+    }),
 ];
 
 /// The schema of `issuers`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let issuer = schema.table(&[SETTINGS]);
+    let issuer = schema.table("an issuer", &[SETTINGS]);
     let issuer = schema.with_required(issuer, &["issuer"]);
     schema.list(&issuer)
 }

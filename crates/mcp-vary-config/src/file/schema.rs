@@ -33,6 +33,35 @@ pub fn schema() -> String {
     text.expect("JSON values can be written") + "\n"
 }
 
+/// A page of the reference with the rows of its tables as the program has them. The head of a table says what it has the
+/// keys of: `| key of a server | default | |`.
+///
+/// # Examples
+///
+/// ```
+/// let page = "# The log\n\n| key of `log` | default | |\n|---|---|---|\n| `old` | | |\n\nMore.\n";
+/// let page = mcp_vary_config::reference(page);
+/// assert!(page.contains("|---|---|---|\n| `level` | `warn` | what is written: "));
+/// assert!(!page.contains("old") && page.ends_with(" |\n\nMore.\n"));
+/// ```
+#[must_use]
+pub fn reference(page: &str) -> String {
+    let mut schema = SchemaBuilder::default();
+    super::shape(&mut schema);
+    let mut out = String::new();
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        out.extend([line, "\n"]);
+        let table = line.strip_prefix("| key of ");
+        let table = table.and_then(|head| head.strip_suffix(" | default | |"));
+        if let Some(rows) = table.and_then(|table| schema.reference.get(table)) {
+            while lines.next_if(|line| line.starts_with('|')).is_some() {}
+            out.extend(["|---|---|---|\n", rows]);
+        }
+    }
+    out
+}
+
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 #[cfg(test)]

@@ -1,23 +1,24 @@
 //! The top-level keys of a file, and their values while the file is read.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::num::NonZeroUsize;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
+use mcp_vary_gateway::settings::listener::TrustedProxies;
 
-use super::File;
-use super::listener::PartialListener;
-use crate::access::{self, AccessNames, PartialAccess};
+use super::listener;
+use crate::access::{self, PartialAccess};
 use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
 use crate::experiments;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Duration, Other, Switch};
+use crate::key_spec::{KeySpec, choice, keys};
 use crate::log::{self, LogSettings};
-use crate::ranking::{self, PartialRanking, Weighted};
+use crate::ranking;
 use crate::rates::{self, PartialRates};
 use crate::reader::{Located, MOST, Reader};
 use crate::require::Required;
@@ -25,7 +26,7 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{audit, clients, limits, sealing_keys};
+use crate::{audit, clients, limits, require, sealing_keys};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -33,21 +34,17 @@ pub(super) struct PartialFile {
     pub(super) variants: Declared,
     /// References to variants that must be declared: position, path and id.
     pub(super) named: Vec<(Position, String, VariantId)>,
-    /// The hints that have a weight.
-    pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
     pub(super) access: PartialAccess,
     pub(super) rates: PartialRates,
     pub(super) authentication: PartialAuthentication,
-    pub(super) listener: PartialListener,
+    pub(super) is_behind_proxy: bool,
     pub(super) public_url: Option<PublicUrl>,
-    /// Whether the file has `public-url`, with or without a mistake.
-    pub(super) public_url_given: bool,
-    listen: Option<String>,
-    admin: Option<String>,
-    addresses_at: BTreeMap<&'static str, Position>,
-    start_wait: Option<Duration>,
-    log: LogSettings,
+    pub(super) listen: Option<String>,
+    pub(super) admin: Option<String>,
+    pub(super) addresses_at: BTreeMap<&'static str, Position>,
+    pub(super) start_wait: Option<std::time::Duration>,
+    pub(super) log: LogSettings,
     /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
     /// defaults.
     pub(super) config: Config,
@@ -59,14 +56,12 @@ impl Default for PartialFile {
             servers: Servers::default(),
             variants: Declared::default(),
             named: Vec::new(),
-            weighted: Vec::new(),
             required: Vec::new(),
             access: PartialAccess::default(),
             rates: PartialRates::default(),
             authentication: PartialAuthentication::default(),
-            listener: PartialListener::default(),
+            is_behind_proxy: false,
             public_url: None,
-            public_url_given: false,
             listen: None,
             admin: None,
             addresses_at: BTreeMap::new(),
@@ -79,32 +74,6 @@ impl Default for PartialFile {
 
 /// The environment until [`File::into_config`] sets the real one.
 const NO_ENVIRONMENT: Environment = Environment::new(|| 0, |_| {});
-
-impl PartialFile {
-    pub(super) fn finish(self) -> File {
-        let mut config = self.config;
-        let declared = self.variants.variant_set;
-        let declares_variants = declared.is_some();
-        config.variants = self.variants.on;
-        config.variant_set = declared.unwrap_or(config.variant_set);
-        config.required = self.required.into_iter().map(|(_, _, id)| id).collect();
-        File {
-            servers: self.servers.enabled,
-            disabled: self.servers.disabled,
-            left_out: self.servers.left_out,
-            listen: self.listen,
-            admin: self.admin,
-            addresses_at: self.addresses_at,
-            start_wait: self.start_wait,
-            log: self.log,
-            notes: Vec::new(),
-            places: self.variants.places,
-            declares_variants,
-            access_names: AccessNames::default(),
-            config,
-        }
-    }
-}
 
 fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let word = reader.word(field)?;
@@ -120,262 +89,171 @@ fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> 
 }
 
 /// The top-level settings of a file.
-pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
-    KeySpec {
-        key: "servers",
-        about: "the servers by name; at least one",
-        default: "",
-        takes: ValueKind::Other(server::shape, |reader, field, draft| {
-            server::read_all(reader, field, &mut draft.servers)
-        }),
-    },
-    KeySpec {
-        key: "naming",
-        about: "whether the names of tools and prompts contain the name of their server. `as-needed`: as they are with one \
-server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two \
-with one name the first server's is served. `on-collision`: `name_tool` only for names \
-that several servers have",
-        default: "as-needed",
-        takes: ValueKind::Other(
-            |schema| schema.choice(NAMINGS),
-            |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.config.naming),
-        ),
-    },
-    KeySpec {
-        key: "listen",
-        about: "where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need `auth` and encryption. `--listen` wins",
-        default: "127.0.0.1:8800",
-        takes: ValueKind::Other(SchemaBuilder::address, |reader, field, draft| {
-            draft.addresses_at.insert("listen", field.node.at);
-            draft.listen = read_address(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "admin",
-        about: "where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on this machine; the status contains no secrets. `--admin` wins",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::address, |reader, field, draft| {
-            draft.addresses_at.insert("admin", field.node.at);
-            draft.admin = read_address(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "auth",
-        about: "who may use the gateway over HTTP; everybody who can connect without it. Needed to listen for other machines",
-        default: "",
-        takes: ValueKind::Other(authentication::shape, |reader, field, draft| {
-            authentication::read(reader, field, &mut draft.authentication)
-        }),
-    },
-    KeySpec {
-        key: "public-url",
-        about: "the URL under which clients reach the gateway, as they type it but without `/mcp`; tokens are for it. Required with `auth.issuers`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::url, |reader, field, draft| {
-            draft.public_url_given = true;
-            draft.public_url = authentication::read_public_url(reader, field);
-        }),
-    },
-    KeySpec {
-        key: "stdio-principal",
-        about: "who the client on standard input is, for rules and logs: `{name, claims}`",
-        default: "",
-        takes: ValueKind::Other(authentication::principal_shape, |reader, field, draft| {
-            draft.config.stdio_principal = authentication::read_principal(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "access",
-        about: "rules: which clients may see and use what, and which variants they are offered. With it, nothing is allowed that no rule allows",
-        default: "",
-        takes: ValueKind::Other(access::shape, |reader, field, draft| {
-            access::read(reader, field, &mut draft.access, &mut draft.named)
-        }),
-    },
-    KeySpec {
-        key: "rates",
-        about: "rate limits: how often clients may call tools, read, change their variant, or present wrong credentials",
-        default: "",
-        takes: ValueKind::Other(rates::shape, |reader, field, draft| {
-            rates::read(reader, field, &mut draft.rates)
-        }),
-    },
-    KeySpec {
-        key: "log",
-        about: "the log of the program on standard error: how much is written, and in which form",
-        default: "",
-        takes: ValueKind::Other(log::shape, |reader, field, draft| {
-            draft.log = log::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "audit",
-        about: "the log of who did what, separate from the log of the program; none without it",
-        default: "",
-        takes: ValueKind::Other(audit::shape, |reader, field, draft| {
-            let to = field.deepest(&["to"]);
-            draft.addresses_at.insert("audit.to", to.node.at);
-            draft.config.audit = audit::read(reader, field);
-        }),
-    },
-    KeySpec {
-        key: "experiments",
-        about: "variants that are compared: each client gets one of them, and `vary experiment` shows the results",
-        default: "",
-        takes: ValueKind::Other(experiments::shape, |reader, field, draft| {
-            experiments::read(
-                reader,
-                field,
-                &mut draft.config.experiments,
-                &mut draft.named,
-            )
-        }),
-    },
-    KeySpec {
-        key: "variants",
-        about: "the variants that are offered; without any these four: `standard`, `compact`, `directory` and \
-`read-only`. `off`: none",
-        default: "on",
-        takes: ValueKind::Other(variants::shape, |reader, field, draft| {
-            variants::read(reader, field, &mut draft.variants)
-        }),
-    },
-    KeySpec {
-        key: "variant",
-        about: "the variant of clients that select none and match no rule of `clients`; without it their \
-hints decide. `--variant` wins",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
-            let variant = clients::variant(reader, field, &mut draft.named);
-            draft.config.selection.default = variant;
-        }),
-    },
-    KeySpec {
-        key: "clients",
-        about: "rules for clients: the variant of clients that select none, and how it is shown to them",
-        default: "",
-        takes: ValueKind::Other(clients::shape, |reader, field, draft| {
-            let rules = &mut draft.config.selection.rules;
-            clients::read(reader, field, rules, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "known-clients",
-        about: "whether rules for clients that are known to need something come after those of `clients`; \
-`vary config clients` shows them",
-        default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.config.selection.known_clients),
-    },
-    KeySpec {
-        key: "strict-header",
-        about: "whether a header `MCP-Server-Variant` that contradicts `_meta` or the address \
-`/mcp/v/<id>` is an error; otherwise these win",
-        default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.config.selection.strict_header),
-    },
-    KeySpec {
-        key: "ranking",
-        about: "how variants are ordered for a client: what counts how much of its hints, and a model that reads its description",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.table(&[ranking::SETTINGS]),
-            |reader, field, draft| {
-                let config = &mut draft.config;
-                let mut ranking = PartialRanking::of(&config.weights, config.advertised);
-                reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
-                (config.weights, config.advertised) = (ranking.weights, ranking.advertised);
-                config.model_ranking = ranking.model;
-                draft.weighted = ranking.weighted;
-            },
-        ),
-    },
-    KeySpec {
-        key: "advertised-only",
-        about: "whether clients can select only variants that they are offered; otherwise all that exist for them",
-        default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.config.advertised_only),
-    },
-    KeySpec {
-        key: "enumerate-variants",
-        about: "whether the error for an invalid variant names those that the client can select",
-        default: "on",
-        takes: ValueKind::Switch(|draft| &mut draft.config.enumerate_variants),
-    },
-    KeySpec {
-        key: "results",
-        about: "rules that transform results of tools: other values, other texts, for some clients",
-        default: "",
-        takes: ValueKind::Other(results::shape, |reader, field, draft| {
-            draft.config.results = results::read(reader, field, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "resources",
-        about: "rules that transform resources: other formats, other texts",
-        default: "",
-        takes: ValueKind::Other(resources::shape, |reader, field, draft| {
-            draft.config.resource_results = resources::read(reader, field, &mut draft.named);
-        }),
-    },
-    KeySpec {
-        key: "prompts",
-        about: "rules that replace the texts of prompts, for some clients",
-        default: "",
-        takes: ValueKind::Other(prompts::shape, |reader, field, draft| {
-            draft.config.prompt_results = prompts::read(reader, field, &mut draft.named)
-        }),
-    },
-    KeySpec {
-        key: "start-wait",
-        about: "how long clients wait for servers that are starting. After that they get the lists of the servers that are ready, and a notification when others become ready. With a single server `8s`",
-        default: "3s",
-        takes: ValueKind::Other(SchemaBuilder::duration, |reader, field, draft| {
-            let mut wait = Duration::ZERO;
-            reader.duration(field, &mut wait);
-            draft.start_wait = Some(wait);
-        }),
-    },
-    KeySpec {
-        key: "page-size",
-        about: "tools, resources, templates or prompts on one page of a list; all on one without it",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.count(1..=MOST),
-            |reader, field, draft| reader.some_count(field, &mut draft.config.page_size),
-        ),
-    },
-    KeySpec {
-        key: "session-lifetime",
-        about: "how long a session lasts after `initialize`",
-        default: "24h",
-        takes: ValueKind::Duration(|draft| &mut draft.config.session_lifetime),
-    },
-    KeySpec {
-        key: "keys",
-        about: "secrets that seal sessions and cursors: the first one seals new ones, and each of them opens what it has sealed. Without it each process makes its own, and sessions end with the process",
-        default: "",
-        takes: ValueKind::Other(sealing_keys::shape, |reader, field, draft| {
-            draft.config.named_keys = sealing_keys::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "limits",
-        about: "what clients may use at most",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.table(&[limits::SETTINGS]),
-            |reader, field, draft| {
-                let example = "{connections: 1024}";
-                reader.settings(
-                    field,
-                    &[limits::SETTINGS],
-                    &mut draft.config.limits,
-                    example,
-                );
-            },
-        ),
-    },
+pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
+    /// the servers by name; at least one
+    "servers" => Other(server::shape, |reader, field, draft| server::read_all(reader, field, &mut draft.servers)),
+    /// whether the names of tools and prompts contain the name of their server. `as-needed`: as they are with one
+    /// server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two with one name the first
+    /// server's is served. `on-collision`: `name_tool` only for names that several servers have
+    "naming" = "as-needed" => choice!(NAMINGS, |draft| &mut draft.config.naming),
+    /// where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need [`auth` and
+    /// encryption](other-machines.md). `--listen` wins
+    "listen" = "127.0.0.1:8800" => Other(SchemaBuilder::address, |reader, field, draft| {
+        draft.addresses_at.insert("listen", field.node.at);
+        draft.listen = read_address(reader, field)
+    }),
+    /// where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on
+    /// this machine; the status contains no secrets. `--admin` wins
+    "admin" => Other(SchemaBuilder::address, |reader, field, draft| {
+        draft.addresses_at.insert("admin", field.node.at);
+        draft.admin = read_address(reader, field)
+    }),
+    /// [who may use](auth.md) the gateway over HTTP; everybody who can connect without it. Needed to listen for other
+    /// machines
+    "auth" => Other(authentication::shape, |reader, field, draft| {
+        authentication::read(reader, field, &mut draft.authentication)
+    }),
+    /// the URL under which clients reach the gateway, as they type it but without `/mcp`; tokens are for it. Required
+    /// with `auth.issuers`
+    "public-url" => Other(SchemaBuilder::url, |reader, field, draft| {
+        draft.public_url = authentication::read_public_url(reader, field)
+    }),
+    /// names of the gateway besides that of `public-url`, without ports: what clients may send in `Host`. Loopback
+    /// names work on this machine
+    "hosts" => Other(SchemaBuilder::strings, |reader, field, draft| {
+        draft.config.listener.hosts = listener::read_list(reader, field)
+    }),
+    /// origins of web pages that may use the gateway, such as `https://app.example.com`; none without it, but pages of
+    /// this machine can use a gateway on this machine
+    "origins" => Other(SchemaBuilder::strings, |reader, field, draft| {
+        draft.config.listener.origins = listener::read_list(reader, field)
+    }),
+    /// the files of a [certificate](other-machines.md), to serve https. They are read again when they change
+    "tls" => Other(listener::tls_shape, |reader, field, draft| {
+        draft.config.listener.tls = listener::read_tls(reader, field)
+    }),
+    /// whether only proxies connect, which speak https with clients; needs `trusted-proxies`
+    "behind-proxy" = "off" => Switch(|draft| &mut draft.is_behind_proxy),
+    /// [addresses and networks](other-machines.md) from which the proxies connect; connections from elsewhere are
+    /// refused. The address of a client is then the rightmost one in `X-Forwarded-For` that is not a proxy
+    "trusted-proxies" => Other(SchemaBuilder::strings, |reader, field, draft| {
+        let networks = listener::read_list(reader, field);
+        draft.config.listener.trusted_proxies = Some(TrustedProxies::new(networks));
+    }),
+    /// [who the client](auth.md) on standard input is, for rules and logs: `{name, claims}`
+    "stdio-principal" => Other(authentication::principal_shape, |reader, field, draft| {
+        draft.config.stdio_principal = authentication::read_principal(reader, field)
+    }),
+    /// [rules](access.md): which clients may see and use what, and which variants they are offered. With it, nothing is
+    /// allowed that no rule allows
+    "access" => Other(access::shape, |reader, field, draft| {
+        access::read(reader, field, &mut draft.access, &mut draft.named)
+    }),
+    /// [rate limits](rates.md): how often clients may call tools, read, change their variant, or present wrong
+    /// credentials
+    "rates" => Other(rates::shape, |reader, field, draft| rates::read(reader, field, &mut draft.rates)),
+    /// the [log](log.md) of the program on standard error: how much is written, and in which form
+    "log" => Other(log::shape, |reader, field, draft| draft.log = log::read(reader, field)),
+    /// the [log](audit.md) of who did what, separate from the log of the program; none without it
+    "audit" => Other(audit::shape, |reader, field, draft| {
+        let to = field.deepest(&["to"]);
+        draft.addresses_at.insert("audit.to", to.node.at);
+        draft.config.audit = Some(audit::read(reader, field));
+    }),
+    /// [variants that are compared](experiments.md): each client gets one of them, and `vary experiment` shows the
+    /// results
+    "experiments" => Other(experiments::shape, |reader, field, draft| {
+        experiments::read(reader, field, &mut draft.config.experiments, &mut draft.named)
+    }),
+    /// the [variants](variants.md) that are offered; without any these four: `standard`, `compact`, `directory` and
+    /// `read-only`. `off`: none
+    "variants" = "on" => Other(variants::shape, |reader, field, draft| {
+        variants::read(reader, field, &mut draft.variants)
+    }),
+    /// the variant of clients that select none and match no rule of `clients`; without it their hints decide.
+    /// `--variant` wins
+    "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
+        draft.config.selection.default = clients::variant(reader, field, &mut draft.named)
+    }),
+    /// [rules](clients.md) for clients: the variant of clients that select none, and how it is shown to them
+    "clients" => Other(clients::shape, |reader, field, draft| {
+        clients::read(reader, field, &mut draft.config.selection.rules, &mut draft.named)
+    }),
+    /// whether rules for clients that are [known to need something](../known-clients.md) come after those of `clients`;
+    /// `vary config clients` shows them
+    "known-clients" = "off" => Switch(|draft| &mut draft.config.selection.known_clients),
+    /// [how variants are ordered](ranking.md) for a client: what counts how much of its hints, and a model that reads
+    /// its description
+    "ranking" => Other(
+        |schema| schema.table("`ranking`", &[ranking::SETTINGS]),
+        |reader, field, draft| {
+            reader.settings(field, &[ranking::SETTINGS], &mut draft.config, ranking::EXAMPLE);
+        },
+    ),
+    /// whether a header `MCP-Server-Variant` that contradicts `_meta` or the address `/mcp/v/<id>` is an error;
+    /// otherwise these win
+    "strict-header" = "off" => Switch(|draft| &mut draft.config.selection.strict_header),
+    /// whether clients can select only variants that they are offered; otherwise all that exist for them
+    "advertised-only" = "off" => Switch(|draft| &mut draft.config.advertised_only),
+    /// whether the error for an invalid variant names those that the client can select
+    "enumerate-variants" = "on" => Switch(|draft| &mut draft.config.enumerate_variants),
+    /// whether content is negotiated
+    "negotiation" = "on" => Switch(|draft| &mut draft.config.negotiation),
+    /// where JSON goes for clients that declare `agent` and `format=json`. `strict`: into `structuredContent` alone.
+    /// `both`: into `content` as text, too, for clients that read only that field
+    "json-content" = "strict" => choice!(ALWAYS_BOTH, |draft| &mut draft.config.always_both),
+    /// whether a text that is exactly one JSON document becomes the structured value for clients that declare
+    /// `format=json`, where the tool has no `outputSchema`
+    "lift-json-text" = "on" => Switch(|draft| &mut draft.config.lift_json_text),
+    /// extensions without which no client is served: `negotiation`, `variants`, or the identifier of another one
+    "require" => Other(require::shape, |reader, field, draft| draft.required = require::read(reader, field)),
+    /// whether clients have the tool `read_result`, which reads what was left out of [results](results.md), for models
+    /// that cannot read resources
+    "read-result" = "off" => Switch(|draft| &mut draft.config.read_result),
+    /// rules that transform [results](results.md) of tools: other values, other texts, for some clients
+    "results" => Other(results::shape, |reader, field, draft| {
+        draft.config.results = results::read(reader, field, &mut draft.named);
+    }),
+    /// rules that transform [resources](resources-and-prompts.md): other formats, other texts
+    "resources" => Other(resources::shape, |reader, field, draft| {
+        draft.config.resource_results = resources::read(reader, field, &mut draft.named);
+    }),
+    /// rules that replace the texts of [prompts](resources-and-prompts.md), for some clients
+    "prompts" => Other(prompts::shape, |reader, field, draft| {
+        draft.config.prompt_results = prompts::read(reader, field, &mut draft.named)
+    }),
+    /// how long clients wait for servers that are starting. After that they get the lists of the servers that are
+    /// ready, and a notification when others become ready. With a single server `8s`
+    "start-wait" = "3s" => Other(SchemaBuilder::duration, |reader, field, draft| {
+        reader.duration(field, &mut draft.start_wait)
+    }),
+    /// tools, resources, templates or prompts on one page of a list; all on one without it
+    "page-size" => Other(
+        |schema| schema.count(1..=MOST),
+        |reader, field, draft| {
+            let most = NonZeroUsize::new(MOST).unwrap_or(NonZeroUsize::MAX);
+            reader.number(field, NonZeroUsize::MIN..=most, &mut draft.config.page_size);
+        },
+    ),
+    /// how long a session lasts after `initialize`
+    "session-lifetime" = "24h" => Duration(|draft| &mut draft.config.session_lifetime),
+    /// secrets that seal sessions and cursors: the first one seals new ones, and each of them opens what it has sealed.
+    /// Without it each process makes its own, and sessions end with the process
+    "keys" => Other(sealing_keys::shape, |reader, field, draft| {
+        draft.config.named_keys = sealing_keys::read(reader, field)
+    }),
+    /// what clients [may use](limits.md) at most
+    "limits" => Other(
+        |schema| schema.table("`limits`", &[limits::SETTINGS]),
+        |reader, field, draft| {
+            let limits = &mut draft.config.limits;
+            reader.settings(field, &[limits::SETTINGS], limits, "{connections: 1024}");
+        },
+    ),
 ];
+
+/// The values of `json-content`.
+const ALWAYS_BOTH: &[(&str, bool)] = &[("strict", false), ("both", true)];
 
 const NAMINGS: &[(&str, Naming)] = &[
     ("as-needed", Naming::AsNeeded),

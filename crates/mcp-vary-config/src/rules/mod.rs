@@ -14,93 +14,64 @@ use super::clients::{self, Named};
 use super::reader::{Located, Reader};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Value};
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::{KeySpec, ValueKind, choice};
 use crate::schema_builder::SchemaBuilder;
 use crate::variables::Variables;
 use crate::variants::selection;
 
-/// A section of rules.
-struct Section<D: 'static, R> {
+/// A section of rules, each of which has a scope and an action `A`.
+struct Section<A: 'static, R> {
     /// The key of the section in a configuration.
     name: &'static str,
     /// An example of a list of rules, for error messages.
     example: &'static str,
     /// A short example of one rule, for error messages.
     gist: &'static str,
-    /// The keys of a rule: those of its scope, and its own.
-    keys: [&'static [KeySpec<D>]; 2],
+    keys: &'static [KeySpec<PartialRule<A>>],
     /// Converts a draft to a rule. Returns `None` if the draft is invalid, which was reported.
-    rule: fn(D, &mut Reader<'_>, &Located<'_>) -> Option<R>,
+    rule: fn(PartialRule<A>, &mut Reader<'_>, &Located<'_>) -> Option<R>,
 }
 
-/// The items, variants and clients that a rule applies to.
+/// A rule while it is read: the items, variants and clients that it applies to, and what it does.
 #[derive(Default)]
-struct RuleScope {
+struct PartialRule<A> {
     items: Selection,
     variants: VariantScope,
-    /// The variants that it names, with their places.
+    /// The variants that it names, with their positions.
     named: Vec<Named>,
     when: Option<Predicate>,
     /// Also for clients that declared no features.
     everyone: bool,
+    action: A,
 }
 
-/// A rule while it is read.
-trait RuleDraft: Default + 'static {
-    fn scope(&mut self) -> &mut RuleScope;
+/// The items that a rule applies to.
+const fn items<A>() -> ValueKind<PartialRule<A>> {
+    ValueKind::Other(selection::shape, |reader, field, rule| {
+        rule.items = selection::read(reader, field);
+    })
 }
 
-/// The descriptions of the keys of a [`RuleScope`], as far as the sections differ.
-struct ScopeDescriptions {
-    /// The key that selects the items, with its description.
-    items: (&'static str, &'static str),
-    /// The description and the default of `when`.
-    when: (&'static str, &'static str),
-    for_clients: &'static str,
+/// The variants that a rule applies in.
+const fn variants<A>() -> ValueKind<PartialRule<A>> {
+    ValueKind::Other(clients::variants_shape, |reader, field, rule| {
+        rule.variants = VariantScope::of(clients::variants(reader, field, &mut rule.named));
+    })
 }
 
-/// The keys of a [`RuleScope`].
-const fn scope_keys<D: RuleDraft>(descriptions: &ScopeDescriptions) -> [KeySpec<D>; 4] {
-    [
-        KeySpec {
-            key: descriptions.items.0,
-            about: descriptions.items.1,
-            default: "",
-            takes: ValueKind::Other(selection::shape, |reader, field, draft| {
-                draft.scope().items = selection::read(reader, field);
-            }),
-        },
-        KeySpec {
-            key: "variants",
-            about: "the variants that it applies in, by id; all without it",
-            default: "",
-            takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
-                let scope = draft.scope();
-                let variants = clients::variants(reader, field, &mut scope.named);
-                scope.variants = VariantScope::of(variants);
-            }),
-        },
-        KeySpec {
-            key: "when",
-            about: descriptions.when.0,
-            default: descriptions.when.1,
-            takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
-                draft.scope().when = predicate(reader, field);
-            }),
-        },
-        KeySpec {
-            key: "for",
-            about: descriptions.for_clients,
-            default: "negotiating",
-            takes: ValueKind::Other(
-                |schema| schema.choice(FOR),
-                |reader, field, draft| reader.choice(field, FOR, &mut draft.scope().everyone),
-            ),
-        },
-    ]
+/// The condition on the features of clients.
+const fn when<A>() -> ValueKind<PartialRule<A>> {
+    ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
+        rule.when = predicate(reader, field);
+    })
 }
 
-impl<D: RuleDraft, R> Section<D, R> {
+/// Whether a rule also applies to clients that declared no features.
+const fn audience<A>() -> ValueKind<PartialRule<A>> {
+    choice!(FOR, |rule| &mut rule.everyone)
+}
+
+impl<A: Default, R> Section<A, R> {
     /// Reads the list of rules. Adds the variants that they name to `named`.
     fn read(
         &self,
@@ -110,9 +81,9 @@ impl<D: RuleDraft, R> Section<D, R> {
     ) -> Arc<[R]> {
         let mut rules = Vec::new();
         for item in reader.items(field, self.example) {
-            let mut draft = D::default();
-            reader.settings(&item, &self.keys, &mut draft, self.gist);
-            named.append(&mut draft.scope().named);
+            let mut draft = PartialRule::default();
+            reader.settings(&item, &[self.keys], &mut draft, self.gist);
+            named.append(&mut draft.named);
             if let Value::Table(_) = item.node.value {
                 rules.extend((self.rule)(draft, reader, &item));
             }
@@ -133,10 +104,10 @@ impl<D: RuleDraft, R> Section<D, R> {
         let path = file.clone();
         let field = Located { path, node: &root };
         let rules = self.read(&mut reader, &field, &mut Vec::new());
-        match reader.diagnostics.is_empty() {
-            true => Ok(rules),
-            false => Err(sorted(&file, reader.diagnostics)),
+        if reader.diagnostics.is_empty() {
+            return Ok(rules);
         }
+        Err(sorted(&file, reader.diagnostics))
     }
 }
 

@@ -5,10 +5,11 @@ use mcp_vary_results::rules::ResourceRules;
 use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template};
 use serde_json::json;
 
-use super::{RuleDraft, RuleScope, ScopeDescriptions, Section, has_key, scope_keys, template};
+use super::{PartialRule, Section, audience, has_key, items, template, variants, when};
 use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::Other;
+use crate::key_spec::{KeySpec, choice, keys};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -37,12 +38,12 @@ pub fn read_resources(text: &str) -> Result<ResourceRules, Diagnostics> {
     SECTION.read_text(text).map(ResourceRules)
 }
 
-const SECTION: Section<PartialResourceRule, ResourceRule> = Section {
+const SECTION: Section<ResourceAction, ResourceRule> = Section {
     name: "resources",
     example: "[{uris: [\"map://*\"], as: geo-markdown}]",
     gist: "{uris: [...], as: markdown}",
     keys: KEYS,
-    rule: PartialResourceRule::rule,
+    rule: PartialRule::<ResourceAction>::rule,
 };
 
 /// Reads the list of rules. Adds the variants that they name to `named`.
@@ -56,7 +57,7 @@ pub(crate) fn read(
 
 /// The schema of `resources`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut rule = schema.table(&KEYS);
+    let mut rule = schema.table("a rule of `resources`", &[KEYS]);
     rule["oneOf"] = json!([
         {"required": ["as"], "not": {"required": ["type"]}},
         {"required": ["template", "type"]},
@@ -69,10 +70,9 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.list(&rule)
 }
 
-/// A rule while it is read.
+/// What a rule does, while it is read.
 #[derive(Default)]
-struct PartialResourceRule {
-    scope: RuleScope,
+struct ResourceAction {
     format: Option<As>,
     template: Option<Template>,
     media_type: Option<MediaType>,
@@ -84,14 +84,14 @@ enum As {
     Rendered(Rendering),
 }
 
-impl PartialResourceRule {
+impl PartialRule<ResourceAction> {
     fn rule(mut self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResourceRule> {
         match self.format(field) {
             Ok(format) => Some(ResourceRule {
-                uris: self.scope.items,
-                variants: self.scope.variants,
-                when: self.scope.when,
-                applies_to_all: self.scope.everyone,
+                uris: self.items,
+                variants: self.variants,
+                when: self.when,
+                applies_to_all: self.everyone,
                 format: format?,
                 failures: RuleFailures::default(),
             }),
@@ -122,11 +122,11 @@ impl PartialResourceRule {
 
     /// Whether the rule is for the clients that ask for the format that it makes.
     fn goes_by_format(&self) -> bool {
-        self.scope.when.is_none() && !self.scope.everyone
+        self.when.is_none() && !self.everyone
     }
 
     fn by_name(&self) -> Result<Option<ResourceFormat>, Problem> {
-        match self.format {
+        match self.action.format {
             Some(As::Served) if self.goes_by_format() => Err((
                 "applies to no client",
                 "add `when`: without it everybody gets what is served",
@@ -138,7 +138,8 @@ impl PartialResourceRule {
     }
 
     fn by_template(&mut self) -> Result<Option<ResourceFormat>, Problem> {
-        let (Some(template), Some(media_type)) = (self.template.take(), self.media_type.take())
+        let (Some(template), Some(media_type)) =
+            (self.action.template.take(), self.action.media_type.take())
         else {
             return Ok(None);
         };
@@ -163,68 +164,38 @@ const AS: &[(&str, As)] = &[
     ("geo-text", As::Rendered(Rendering::GeoText)),
 ];
 
-impl RuleDraft for PartialResourceRule {
-    fn scope(&mut self) -> &mut RuleScope {
-        &mut self.scope
-    }
-}
-
-const KEYS: [&[KeySpec<PartialResourceRule>]; 2] = [SCOPE_KEYS, OWN_KEYS];
-
-const SCOPE_KEYS: &[KeySpec<PartialResourceRule>] = &scope_keys(&ScopeDescriptions {
-    items: (
-        "uris",
-        "the resources that the rule applies to, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
+const KEYS: &[KeySpec<PartialRule<ResourceAction>>] = keys![
+    /// the resources that the rule applies to, by URI: a list of patterns and conditions, or `include` and `exclude`.
+    /// All without it
+    "uris" => items(),
+    /// the variants that it applies in, by id; all without it
+    "variants" => variants(),
+    /// the clients that the rule applies to, whatever format they ask for: a condition over their feature tags. Without
+    /// it: those who ask for what it makes
+    "when" => when(),
+    /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all, whatever
+    /// format they ask for
+    "for" = "negotiating" => audience(),
+    /// `markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places
+    /// and distances. `served`: as the server has it, for clients that meet `when`
+    "as" => choice!(AS, |rule| &mut rule.action.format),
+    /// a template of the text instead
+    "template" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.template = template(reader, field)),
+    /// the media type of what `template` makes, such as `text/markdown`
+    "type" => Other(
+        |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
+        |reader, field, rule| {
+            let Some(word) = reader.word(field) else {
+                return;
+            };
+            match word.parse() {
+                Ok(media_type) => rule.action.media_type = Some(media_type),
+                Err(_) => reader.report(
+                    field,
+                    "is not a media type",
+                    "write one like `text/markdown`",
+                ),
+            }
+        },
     ),
-    when: (
-        "the clients that the rule applies to, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
-        "",
-    ),
-    for_clients: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all, whatever format they ask for",
-});
-
-const OWN_KEYS: &[KeySpec<PartialResourceRule>] = &[
-    KeySpec {
-        key: "as",
-        about: "`markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places and distances. `served`: as the server has it, for clients that meet `when`",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(AS),
-            |reader, field, draft| {
-                let mut format = As::Served;
-                let before = reader.diagnostics.len();
-                reader.choice(field, AS, &mut format);
-                draft.format = (reader.diagnostics.len() == before).then_some(format);
-            },
-        ),
-    },
-    KeySpec {
-        key: "template",
-        about: "a template of the text instead",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
-            draft.template = template(reader, field);
-        }),
-    },
-    KeySpec {
-        key: "type",
-        about: "the media type of what `template` makes, such as `text/markdown`",
-        default: "",
-        takes: ValueKind::Other(
-            |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
-            |reader, field, draft| {
-                let Some(word) = reader.word(field) else {
-                    return;
-                };
-                match word.parse() {
-                    Ok(media_type) => draft.media_type = Some(media_type),
-                    Err(_) => reader.report(
-                        field,
-                        "is not a media type",
-                        "write one like `text/markdown`",
-                    ),
-                }
-            },
-        ),
-    },
 ];

@@ -9,11 +9,12 @@ use mcp_vary_results::rules::ResultRules;
 use mcp_vary_results::{DeclaredOutput, Projection, ResultRule, ResultTransform};
 use serde_json::json;
 
-use super::{RuleDraft, RuleScope, ScopeDescriptions, Section, has_key, scope_keys, template};
+use super::{PartialRule, Section, audience, has_key, items, template, variants, when};
 use crate::clients::Named;
 use crate::diagnostic::Diagnostics;
 use crate::json_value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Bound, Other, Scalar};
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -46,12 +47,12 @@ pub fn read_results(text: &str) -> Result<ResultRules, Diagnostics> {
     SECTION.read_text(text).map(ResultRules)
 }
 
-const SECTION: Section<PartialResultRule, ResultRule> = Section {
+const SECTION: Section<ResultAction, ResultRule> = Section {
     name: "results",
     example: "[{tools: [\"list_*\"], project: \"map({id, title})\"}]",
     gist: "{tools: [...], markdown: ...}",
     keys: KEYS,
-    rule: PartialResultRule::rule,
+    rule: PartialRule::<ResultAction>::rule,
 };
 
 /// The keys of which a rule needs at least one.
@@ -79,7 +80,7 @@ pub(crate) fn read(
 
 /// The schema of `results`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut rule = schema.table(&KEYS);
+    let mut rule = schema.table("a rule of `results`", &[KEYS]);
     rule["dependentSchemas"] = json!({"output-schema": {
         "required": ["project"],
         "not": {"anyOf": NOT_WITH_SCHEMA.map(|key| json!({"required": [key]}))},
@@ -88,15 +89,14 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.list(&rule)
 }
 
-/// A rule while it is read.
+/// What a rule does, while it is read.
 #[derive(Default)]
-struct PartialResultRule {
-    scope: RuleScope,
-    recipe: ResultTransform,
+struct ResultAction {
+    transform: ResultTransform,
     output_schema: Option<String>,
 }
 
-impl PartialResultRule {
+impl PartialRule<ResultAction> {
     fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResultRule> {
         if !has_key(field, &HOW) {
             let fix = "add `project`, `markdown`, `text`, `hints` or `limits`";
@@ -106,17 +106,17 @@ impl PartialResultRule {
         if has_key(field, &["output-schema"]) {
             return self.output_rule(reader, field);
         }
-        let when = self.scope.when.unwrap_or_default();
+        let when = self.when.unwrap_or_default();
         Some(ResultRule {
-            tools: self.scope.items,
-            variants: self.scope.variants,
+            tools: self.items,
+            variants: self.variants,
             output: None,
             transform: Arc::new(ResultTransform {
                 verbosity: when.verbosity(),
-                ..self.recipe
+                ..self.action.transform
             }),
             when,
-            applies_to_all: self.scope.everyone,
+            applies_to_all: self.everyone,
         })
     }
 
@@ -136,10 +136,13 @@ impl PartialResultRule {
             reader.report(&at, what, &fix);
             return None;
         }
-        match DeclaredOutput::new(self.recipe.projection?, &self.output_schema?) {
+        match DeclaredOutput::new(
+            self.action.transform.projection?,
+            &self.action.output_schema?,
+        ) {
             Ok(output) => Some(ResultRule {
-                tools: self.scope.items,
-                variants: self.scope.variants,
+                tools: self.items,
+                variants: self.variants,
                 when: Predicate::default(),
                 applies_to_all: true,
                 transform: Arc::default(),
@@ -154,144 +157,73 @@ impl PartialResultRule {
     }
 }
 
-impl RuleDraft for PartialResultRule {
-    fn scope(&mut self) -> &mut RuleScope {
-        &mut self.scope
-    }
-}
-
-const KEYS: [&[KeySpec<PartialResultRule>]; 2] = [SCOPE_KEYS, OWN_KEYS];
-
-const SCOPE_KEYS: &[KeySpec<PartialResultRule>] = &scope_keys(&ScopeDescriptions {
-    items: (
-        "tools",
-        "the tools that the rule applies to: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
-    ),
-    when: (
-        "the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If several rules match, the most specific condition decides; ties go to the first rule",
-        "*",
-    ),
-    for_clients: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
-});
-
-const OWN_KEYS: &[KeySpec<PartialResultRule>] = &[
-    KeySpec {
-        key: "project",
-        about: "a jq filter that turns the tool's value into the one that clients receive",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
-            let Some(filter) = reader.text(field) else {
-                return;
-            };
-            match Projection::new(&filter) {
-                Ok(projection) => draft.recipe.projection = Some(projection),
-                Err(why) => reader.report(field, why, "see https://jqlang.org/manual"),
+const KEYS: &[KeySpec<PartialRule<ResultAction>>] = keys![
+    /// the tools that the rule applies to: a list of patterns and conditions, or `include` and `exclude`, as in
+    /// `variants`. All without it
+    "tools" => items(),
+    /// the variants that it applies in, by id; all without it
+    "variants" => variants(),
+    /// the clients that the rule applies to: a condition over their feature tags, such as `agent & !interactive`. If
+    /// several rules match, the most specific condition decides; ties go to the first rule
+    "when" = "*" => when(),
+    /// `negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all
+    "for" = "negotiating" => audience(),
+    /// a jq filter that turns the tool's value into the one that clients receive
+    "project" => Other(SchemaBuilder::text, |reader, field, rule| {
+        let Some(filter) = reader.text(field) else { return };
+        match Projection::new(&filter) {
+            Ok(projection) => rule.action.transform.projection = Some(projection),
+            Err(why) => reader.report(field, why, "see https://jqlang.org/manual"),
+        }
+    }),
+    /// the schema of what `project` makes, an object. It is listed as the tool's `outputSchema`, and all clients get
+    /// the value; other rules start from it
+    "output-schema" => Other(SchemaBuilder::any, |reader, field, rule| {
+        rule.action.output_schema = json_value::read(reader, field).map(|schema| schema.to_json());
+    }),
+    /// a template of the text for clients that read markdown, and for those that name no format
+    "markdown" => Other(SchemaBuilder::text, |reader, field, rule| {
+        rule.action.transform.markdown = template(reader, field)
+    }),
+    /// a template of the text for clients that read plain text, and for those that read markdown if there is no
+    /// template `markdown`
+    "text" => Other(SchemaBuilder::text, |reader, field, rule| rule.action.transform.text = template(reader, field)),
+    /// templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint
+    "hints" => Other(
+        |schema| {
+            let text = schema.text();
+            schema.list(&text)
+        },
+        |reader, field, rule| {
+            for item in reader.list(field) {
+                rule.action.transform.hints.extend(template(reader, &item));
             }
-        }),
-    },
-    KeySpec {
-        key: "output-schema",
-        about: "the schema of what `project` makes, an object. It is listed as the tool's `outputSchema`, and all clients get the value; other rules start from it",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::any, |reader, field, draft| {
-            draft.output_schema = json_value::read(reader, field).map(|schema| schema.to_json());
-        }),
-    },
-    KeySpec {
-        key: "markdown",
-        about: "a template of the text for clients that read markdown, and for those that name no format",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
-            draft.recipe.markdown = template(reader, field);
-        }),
-    },
-    KeySpec {
-        key: "text",
-        about: "a template of the text for clients that read plain text, and for those that read markdown if there is no template `markdown`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
-            draft.recipe.text = template(reader, field);
-        }),
-    },
-    KeySpec {
-        key: "hints",
-        about: "templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| {
-                let text = schema.text();
-                schema.list(&text)
-            },
-            |reader, field, draft| {
-                for item in reader.list(field) {
-                    draft.recipe.hints.extend(template(reader, &item));
-                }
-            },
-        ),
-    },
-    KeySpec {
-        key: "hints-under",
-        about: "the property that contains the hints, if the client reads JSON and the tool's `outputSchema` accepts it",
-        default: "hints",
-        takes: ValueKind::Scalar(|draft| &mut draft.recipe.hints_property),
-    },
-    KeySpec {
-        key: "limits",
-        about: "how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.table(&[BOUNDS]),
-            |reader, field, draft| {
-                let bounds = &mut draft.recipe.bounds;
-                reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
-            },
-        ),
-    },
+        },
+    ),
+    /// the property that contains the hints, if the client reads JSON and the tool's `outputSchema` accepts it
+    "hints-under" = "hints" => Scalar(|rule| &mut rule.action.transform.hints_property),
+    /// how much of a result is sent: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is
+    /// counted, and linked
+    "limits" => Other(
+        |schema| schema.table("`limits` of a rule", &[BOUNDS]),
+        |reader, field, rule| {
+            let bounds = &mut rule.action.transform.bounds;
+            reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
+        },
+    ),
 ];
 
 /// The limits on how much of a result clients receive.
-const BOUNDS: &[KeySpec<Bounds>] = &[
-    KeySpec {
-        key: "elements",
-        about: "elements of any array; members of an object that has more than 64",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.count(ELEMENTS),
-            |reader, field, bounds| bound(reader, field, ELEMENTS, &mut bounds.elements),
-        ),
-    },
-    KeySpec {
-        key: "depth",
-        about: "levels of arrays and objects; with 1 the value has scalars alone",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.count(DEPTH),
-            |reader, field, bounds| bound(reader, field, DEPTH, &mut bounds.depth),
-        ),
-    },
-    KeySpec {
-        key: "tokens",
-        about: "tokens of the texts together, and of the structured value; they are estimated",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.count(TOKENS),
-            |reader, field, bounds| bound(reader, field, TOKENS, &mut bounds.tokens),
-        ),
-    },
+const BOUNDS: &[KeySpec<Bounds>] = keys![
+    /// elements of any array; members of an object that has more than 64
+    "elements" => Bound(ELEMENTS, |bounds| &mut bounds.elements),
+    /// levels of arrays and objects; with 1 the value has scalars alone
+    "depth" => Bound(DEPTH, |bounds| &mut bounds.depth),
+    /// tokens of the texts together, and of the structured value; they are estimated
+    "tokens" => Bound(TOKENS, |bounds| &mut bounds.tokens),
 ];
 
 const ELEMENTS: RangeInclusive<usize> = 1..=1_000_000;
 const DEPTH: RangeInclusive<usize> = 1..=128;
 /// The smallest limit leaves room for the notice about omitted parts.
 const TOKENS: RangeInclusive<usize> = 200..=10_000_000;
-
-fn bound(
-    reader: &mut Reader<'_>,
-    field: &Located<'_>,
-    range: RangeInclusive<usize>,
-    into: &mut Option<usize>,
-) {
-    let mut count = 0;
-    reader.count(field, range, &mut count);
-    *into = Some(count).filter(|count| *count > 0).or(*into);
-}

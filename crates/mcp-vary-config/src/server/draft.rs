@@ -4,16 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use http::{HeaderName, Uri};
-use mcp_vary::variant::VariantId;
-use mcp_vary_upstream::{
-    HeaderSource, Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig,
-};
+use mcp_vary_upstream::{HeaderSource, Isolation, Target, UpstreamConfig};
 
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
 
 /// An entry while it is read.
-#[derive(Default)]
 pub(super) struct PartialServer {
     pub(super) disabled: bool,
     /// The keys that the entry has, even with invalid values.
@@ -25,15 +21,9 @@ pub(super) struct PartialServer {
     pub(super) kind: Option<Kind>,
     pub(super) url: Option<Uri>,
     pub(super) headers: Vec<(HeaderName, HeaderSource)>,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) limits: Limits,
-    pub(super) isolation: Isolation,
-    pub(super) retry: RetryPolicy,
-    pub(super) variant: Option<VariantId>,
-    pub(super) passthrough: Option<Passthrough>,
-    pub(super) mirrored: Option<Vec<String>>,
-    pub(super) allowed_methods: Vec<String>,
     pub(super) trusts_annotations: bool,
+    /// The settings that need no check against other keys. The target is not the one of the entry.
+    pub(super) config: UpstreamConfig,
 }
 
 /// The values of `type`.
@@ -45,6 +35,24 @@ pub(super) enum Kind {
 }
 
 impl PartialServer {
+    /// An empty entry.
+    pub(super) fn new(name: &str) -> Self {
+        let target = Target::command("", []);
+        Self {
+            disabled: false,
+            given: BTreeSet::new(),
+            program: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+            kind: None,
+            url: None,
+            headers: Vec::new(),
+            trusts_annotations: false,
+            config: UpstreamConfig::new(name, target),
+        }
+    }
+
     /// Builds the server, unless its program or address is invalid.
     pub(super) fn finish(
         mut self,
@@ -53,19 +61,17 @@ impl PartialServer {
         name: String,
     ) -> Option<UpstreamConfig> {
         self.check_target(reader, field);
-        let target = match (self.program.take(), self.url.take()) {
-            (Some(program), _) => Target::Command {
+        let mut config = self.config;
+        config.name = name;
+        if let Some(program) = self.program.take() {
+            config.target = Target::Command {
                 program,
                 args: self.args,
                 env: self.env,
                 cwd: self.cwd,
-            },
-            (None, url) => Target::http(url?),
-        };
-        let mut config = UpstreamConfig::new(name, target)
-            .with_limits(self.limits)
-            .with_isolation(self.isolation);
-        if matches!(config.target, Target::Http { .. }) {
+            };
+        } else {
+            config.target = Target::http(self.url?);
             let headers = self.headers.into_iter();
             config = headers.fold(config, |config, (name, source)| {
                 config.with_header(name, source)
@@ -73,14 +79,6 @@ impl PartialServer {
         }
         if config.needs_claims() {
             check_isolation(reader, field, config.isolation);
-        }
-        config.ca = self.ca;
-        config.retry = self.retry;
-        config.variant = self.variant;
-        config.passthrough = self.passthrough;
-        config.allowed_methods = self.allowed_methods;
-        if let Some(mirrored) = self.mirrored {
-            config.forwarded_extensions = mirrored;
         }
         Some(config)
     }

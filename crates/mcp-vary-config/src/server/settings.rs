@@ -12,259 +12,152 @@ use serde_json::{Value, json};
 use super::draft::{Kind, PartialServer};
 use super::headers;
 use crate::document;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Count, Duration, Other, Size, Switch};
+use crate::key_spec::{KeySpec, choice, keys};
 use crate::reader::{Located, MOST, Reader};
 use crate::schema_builder::SchemaBuilder;
 
 /// The settings that every client supports.
-pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
-    KeySpec {
-        key: "command",
-        about: "the program, a path or a name on `PATH`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::program, |reader, field, draft| {
-            draft.given.insert("command");
-            draft.program = read_path(reader, field);
-            if draft.program.as_deref() == Some("") {
-                reader.report(field, "is empty", "write the program to start");
-            }
-        }),
-    },
-    KeySpec {
-        key: "args",
-        about: "its arguments, a list",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
-            draft.given.insert("args");
-            draft.args = reader.strings(field);
-            check_paths(reader, field, &draft.args);
-        }),
-    },
-    KeySpec {
-        key: "env",
-        about: "environment variables that are added to those that it inherits",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::named_strings, |reader, field, draft| {
-            draft.given.insert("env");
-            draft.env = reader.named_strings(field);
-        }),
-    },
-    KeySpec {
-        key: "cwd",
-        about: "its working directory; by default that of Vary: where you start it, or `--directory`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
-            draft.given.insert("cwd");
-            draft.cwd = read_path(reader, field).map(PathBuf::from);
-        }),
-    },
-    KeySpec {
-        key: "type",
-        about: "`stdio` with `command`, `http` with `url`; may be left out",
-        default: "",
-        takes: ValueKind::Other(|schema| schema.choice(KINDS), read_kind),
-    },
-    KeySpec {
-        key: "url",
-        about: "the endpoint",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::url, read_url),
-    },
-    KeySpec {
-        key: "headers",
-        about: "sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs `auth` or `stdio-principal`",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::headers, headers::read),
-    },
-    KeySpec {
-        key: "disabled",
-        about: "leaves the server out; mistakes in its entry are ignored",
-        default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.disabled),
-    },
+pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
+    /// the program, a path or a name on `PATH`
+    "command" => Other(SchemaBuilder::program, |reader, field, draft| {
+        draft.given.insert("command");
+        draft.program = read_path(reader, field);
+        if draft.program.as_deref() == Some("") {
+            reader.report(field, "is empty", "write the program to start");
+        }
+    }),
+    /// its arguments, a list
+    "args" => Other(SchemaBuilder::strings, |reader, field, draft| {
+        draft.given.insert("args");
+        draft.args = reader.strings(field);
+        check_paths(reader, field, &draft.args);
+    }),
+    /// environment variables that are added to those that it inherits
+    "env" => Other(SchemaBuilder::named_strings, |reader, field, draft| {
+        draft.given.insert("env");
+        draft.env = reader.named_strings(field);
+    }),
+    /// its working directory; by default that of Vary: where you start it, or `--directory`
+    "cwd" => Other(SchemaBuilder::text, |reader, field, draft| {
+        draft.given.insert("cwd");
+        draft.cwd = read_path(reader, field).map(PathBuf::from);
+    }),
+    /// the endpoint
+    "url" => Other(SchemaBuilder::url, read_url),
+    /// sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as
+    /// `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs
+    /// `auth` or `stdio-principal`
+    "headers" => Other(SchemaBuilder::headers, headers::read),
+    /// `stdio` with `command`, `http` with `url`; may be left out
+    "type" => choice!(KINDS, |draft| &mut draft.kind),
+    /// leaves the server out; mistakes in its entry are ignored
+    "disabled" = "off" => Switch(|draft| &mut draft.disabled),
 ];
 
 /// The settings that Vary adds.
-pub(super) const OURS: &[KeySpec<PartialServer>] = &[
-    KeySpec {
-        key: "timeout",
-        about: "how long a call may run without a message from the server; progress notifications count",
-        default: "10m",
-        takes: ValueKind::Duration(|draft| &mut draft.limits.idle),
-    },
-    KeySpec {
-        key: "start-timeout",
-        about: "how long the server may take to start and to finish the handshake. Long by default, because `npx` and `uvx` download first",
-        default: "1m",
-        takes: ValueKind::Duration(|draft| &mut draft.limits.handshake),
-    },
-    KeySpec {
-        key: "connect-timeout",
-        about: "opening a connection to `url`",
-        default: "10s",
-        takes: ValueKind::Duration(|draft| &mut draft.limits.connect),
-    },
-    KeySpec {
-        key: "ca",
-        about: "the file with certificates of further authorities, in PEM, that are trusted for `url` beside those of the system",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
-            draft.given.insert("ca");
-            draft.ca = read_path(reader, field).map(PathBuf::from);
-            if draft
-                .ca
-                .as_ref()
-                .is_some_and(|ca| ca.as_os_str().is_empty())
-            {
-                reader.report(field, "is empty", "write the path of a file");
+pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
+    /// how long a call may run without a message from the server; progress notifications count
+    "timeout" = "10m" => Duration(|draft| &mut draft.config.limits.idle),
+    /// how long the server may take to start and to finish the handshake. Long by default, because `npx` and `uvx`
+    /// download first
+    "start-timeout" = "1m" => Duration(|draft| &mut draft.config.limits.handshake),
+    /// opening a connection to `url`
+    "connect-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.connect),
+    /// the file with certificates of further authorities, in PEM, that are trusted for `url` beside those of the system
+    "ca" => Other(SchemaBuilder::text, |reader, field, draft| {
+        draft.given.insert("ca");
+        let path = read_path(reader, field);
+        if path.as_deref() == Some("") {
+            reader.report(field, "is empty", "write the path of a file");
+        }
+        draft.config.ca = path.map(PathBuf::from);
+    }),
+    /// concurrent calls of all clients; further calls wait, at most 16 times as many
+    "concurrency" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.concurrency),
+    /// how long a call waits for a free slot, or for a server that is starting
+    "ready-timeout" = "10s" => Duration(|draft| &mut draft.config.limits.ready_timeout),
+    /// connections at most, for clients with different capabilities or without shared connections; one user has at most
+    /// a quarter of them. If all are in use, an idle one is closed for another user, except with `isolation: principal`
+    /// and `session`; with `session` one of them is for clients without sessions
+    "connections" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.connections),
+    /// dedicated connections at most, in addition; each serves the calls of one client that accepts server requests. An
+    /// idle one is closed for a new one; when all are in use, a call is rejected
+    "dedicated-connections" = "64" => Count(1..=MOST, |draft| &mut draft.config.limits.dedicated_connections),
+    /// how long an idle connection stays open; the first connection always does
+    "idle-timeout" = "5m" => Duration(|draft| &mut draft.config.limits.idle_timeout),
+    /// how long a list is shown before it is read again, in the background, of a server that does not declare
+    /// `listChanged`; the `ttlMs` of a server of 2026-07-28 goes first. `off` to read it when it announces a change
+    /// alone
+    "list-ttl" = "60s" => Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
+        reader.duration_or_off(field, &mut draft.config.limits.list_ttl)
+    }),
+    /// `automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless
+    /// the server is reached over HTTP in its stateless revision. `shared`: all clients share, even different users.
+    /// `principal`: each user has its own connection. `session`: each session has its own connection until the session
+    /// ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own.
+    /// If no connection is left, the server is left out for a client: its calls to it fail, and the other servers work
+    "isolation" = "automatic" => choice!(ISOLATIONS, |draft| &mut draft.config.isolation),
+    /// which calls are retried when the server is lost during the call. `idempotent`: calls of tools that declare
+    /// `idempotentHint` or `readOnlyHint`, once, if nothing was sent to the client yet
+    "retry" = "never" => choice!(REPEATS, |draft| &mut draft.config.retry),
+    /// extensions whose settings are forwarded to the server when a client declares them; not those that Vary
+    /// negotiates itself
+    "forward-extensions" = "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]" => Other(
+        SchemaBuilder::strings,
+        |reader, field, draft| draft.config.forwarded_extensions = read_forwarded(reader, field),
+    ),
+    /// the variant of the server that is used, if it [offers variants itself](../../decisions/0047-passthrough.md):
+    /// every request to it selects this one. Without it the server's default. A server that does not offer it is not
+    /// used
+    "variant" => Other(SchemaBuilder::variant_id, |reader, field, draft| {
+        draft.config.variant = reader.value(field, |word| word.parse::<VariantId>());
+    }),
+    /// whether clients can select the variants that the server [offers itself](../../decisions/0047-passthrough.md), as
+    /// `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come after
+    /// the variants of the file, whatever the hints of a client, or after the default if the file has no `variants`;
+    /// with `{rank: on}` their hints rank them among the others. Under these variants the server gets the hints of
+    /// clients, and, if it negotiates content, their feature tags, and shapes their results. A server that negotiates
+    /// content and offers no variants gets the feature tags under all variants. Without effect with `variants: off`
+    "passthrough" = "off" => Other(passthrough_shape, read_passthrough),
+    /// methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they pass
+    /// only under variants that hide nothing
+    "allow-methods" = "[]" => Other(SchemaBuilder::strings, read_allowed_methods),
+    /// whether rules of `access` can allow tools by the hints that this server declares of them; by the hints of
+    /// another server rules only deny
+    "trust-annotations" = "off" => Switch(|draft| &mut draft.trusts_annotations),
+    /// one line of a program, or one event of a stream
+    "max-message" = "16 MiB" => Size(|draft| &mut draft.config.limits.message),
+    /// one body of an HTTP reply
+    "max-body" = "64 MiB" => Size(|draft| &mut draft.config.limits.body),
+    /// how long the server may be silent before Vary pings it; `off` for no pings
+    "ping" = "30s" => Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
+        reader.duration_or_off(field, &mut draft.config.limits.ping)
+    }),
+    /// how long a ping may stay unanswered while no call is running; then the server counts as lost
+    "hang-timeout" = "20s" => Duration(|draft| &mut draft.config.limits.hang_timeout),
+    /// the pauses before Vary reconnects to a lost server
+    "restart" => Other(
+        |schema| schema.table("`restart`", &[RESTART]),
+        |reader, field, draft| {
+            let limits = &mut draft.config.limits;
+            reader.settings(field, &[RESTART], limits, "{first: 250ms, longest: 30s}");
+            if limits.backoff > limits.max_backoff {
+                let what = "has a first pause that is longer than the longest";
+                reader.report(field, what, "raise `longest`");
             }
-        }),
-    },
-    KeySpec {
-        key: "ready-timeout",
-        about: "how long a call waits for a free slot, or for a server that is starting",
-        default: "10s",
-        takes: ValueKind::Duration(|draft| &mut draft.limits.ready_timeout),
-    },
-    KeySpec {
-        key: "concurrency",
-        about: "concurrent calls of all clients; further calls wait, at most 16 times as many",
-        default: "256",
-        takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.concurrency),
-    },
-    KeySpec {
-        key: "max-message",
-        about: "one line of a program, or one event of a stream",
-        default: "16 MiB",
-        takes: ValueKind::Size(|draft| &mut draft.limits.message),
-    },
-    KeySpec {
-        key: "max-body",
-        about: "one body of an HTTP reply",
-        default: "64 MiB",
-        takes: ValueKind::Size(|draft| &mut draft.limits.body),
-    },
-    KeySpec {
-        key: "ping",
-        about: "how long the server may be silent before Vary pings it; `off` for no pings",
-        default: "30s",
-        takes: ValueKind::Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
-            reader.duration_or_off(field, &mut draft.limits.ping)
-        }),
-    },
-    KeySpec {
-        key: "hang-timeout",
-        about: "how long a ping may stay unanswered while no call is running; then the server counts as lost",
-        default: "20s",
-        takes: ValueKind::Duration(|draft| &mut draft.limits.hang_timeout),
-    },
-    KeySpec {
-        key: "restart",
-        about: "the pauses before Vary reconnects to a lost server",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.table(&[RESTART]),
-            |reader, field, draft| {
-                let example = "{first: 250ms, longest: 30s}";
-                reader.settings(field, &[RESTART], &mut draft.limits, example);
-                if draft.limits.backoff > draft.limits.max_backoff {
-                    let what = "has a first pause that is longer than the longest";
-                    reader.report(field, what, "raise `longest`");
-                }
-            },
-        ),
-    },
-    KeySpec {
-        key: "isolation",
-        about: "`automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless the server is reached over HTTP in its stateless revision. `shared`: all clients share, even different users. `principal`: each user has its own connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own. If no connection is left, the server is left out for a client: its calls to it fail, and the other servers work",
-        default: "automatic",
-        takes: ValueKind::Other(
-            |schema| schema.choice(ISOLATIONS),
-            |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
-        ),
-    },
-    KeySpec {
-        key: "retry",
-        about: "which calls are retried when the server is lost during the call. `idempotent`: calls of tools that declare `idempotentHint` or `readOnlyHint`, once, if nothing was sent to the client yet",
-        default: "never",
-        takes: ValueKind::Other(
-            |schema| schema.choice(REPEATS),
-            |reader, field, draft| reader.choice(field, REPEATS, &mut draft.retry),
-        ),
-    },
-    KeySpec {
-        key: "forward-extensions",
-        about: "extensions whose settings are forwarded to the server when a client declares them; not those that Vary negotiates itself",
-        default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
-        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
-            draft.mirrored = Some(read_forwarded(reader, field))
-        }),
-    },
-    KeySpec {
-        key: "variant",
-        about: "the variant of the server that is used, if it offers variants itself: every request to it selects this one. Without it the server's default. A server that does not offer it is not used",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
-            draft.variant = reader.value(field, |word| word.parse::<VariantId>());
-        }),
-    },
-    KeySpec {
-        key: "passthrough",
-        about: "whether clients can select the variants that the server offers itself, as `<server>/<id>`. Each of them has a connection of its own, for `command` a process of its own. They come after the variants of the file, whatever the hints of a client, or after the default if the file has no `variants`; with `{rank: on}` their hints rank them among the others. Under these variants the server gets the hints of clients, and, if it negotiates content, their feature tags, and shapes their results. A server that negotiates content and offers no variants gets the feature tags under all variants. Without effect with `variants: off`",
-        default: "off",
-        takes: ValueKind::Other(passthrough_shape, read_passthrough),
-    },
-    KeySpec {
-        key: "allow-methods",
-        about: "methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they \
-pass only under variants that hide nothing",
-        default: "[]",
-        takes: ValueKind::Other(SchemaBuilder::strings, read_allowed_methods),
-    },
-    KeySpec {
-        key: "trust-annotations",
-        about: "whether rules of `access` can allow tools by the hints that this server declares of them; by the hints of another server rules only deny",
-        default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.trusts_annotations),
-    },
-    KeySpec {
-        key: "idle-timeout",
-        about: "how long an idle connection stays open; the first connection always does",
-        default: "5m",
-        takes: ValueKind::Duration(|draft| &mut draft.limits.idle_timeout),
-    },
-    KeySpec {
-        key: "list-ttl",
-        about: "how long a list is shown before it is read again, in the background, of a server that does not declare \
-`listChanged`; the `ttlMs` of a server of 2026-07-28 goes first. `off` to read it when it announces a change alone",
-        default: "60s",
-        takes: ValueKind::Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
-            reader.duration_or_off(field, &mut draft.limits.list_ttl)
-        }),
-    },
-    KeySpec {
-        key: "connections",
-        about: "connections at most, for clients with different capabilities or without shared connections; one user has at most a quarter of them. If all are in use, an idle one is closed for another user, except with `isolation: principal` and `session`; with `session` one of them is for clients without sessions",
-        default: "256",
-        takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.connections),
-    },
-    KeySpec {
-        key: "dedicated-connections",
-        about: "dedicated connections at most, in addition; each serves the calls of one client that accepts server requests. An idle one is closed for a new one; when all are in use, a call is rejected",
-        default: "64",
-        takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.dedicated_connections),
-    },
+        },
+    ),
 ];
 
-const PASSTHROUGH: &[KeySpec<Passthrough>] = &[KeySpec {
-    key: "rank",
-    about: "whether these variants take part in the ranking by hints. Their own hints decide their place among the variants of the file; the server decides their order among themselves. One of them can then be the default of a client",
-    default: "off",
-    takes: ValueKind::Switch(|passthrough| &mut passthrough.rank),
-}];
+const PASSTHROUGH: &[KeySpec<Passthrough>] = keys![
+    /// whether these variants take part in the ranking by hints. Their own hints decide their place among the variants
+    /// of the file; the server decides their order among themselves. One of them can then be the default of a client
+    "rank" = "off" => Switch(|passthrough| &mut passthrough.rank),
+];
 
 fn passthrough_shape(schema: &mut SchemaBuilder) -> Value {
-    json!({"anyOf": [schema.switch(), schema.table(&[PASSTHROUGH])]})
+    json!({"anyOf": [schema.switch(), schema.table("`passthrough`", &[PASSTHROUGH])]})
 }
 
 /// Reads the extensions to forward. Those that Vary negotiates itself are none of them.
@@ -282,32 +175,20 @@ fn read_forwarded(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<String> {
 
 fn read_passthrough(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     let mut passthrough = Passthrough::default();
-    let mut is_on = true;
-    match &field.node.value {
-        document::Value::Table(_) => {
-            reader.settings(field, &[PASSTHROUGH], &mut passthrough, "{rank: on}");
-        }
-        _ => {
-            is_on = false;
-            reader.switch(field, &mut is_on);
-        }
+    let mut is_on = matches!(field.node.value, document::Value::Table(_));
+    if is_on {
+        reader.settings(field, &[PASSTHROUGH], &mut passthrough, "{rank: on}");
+    } else {
+        reader.switch(field, &mut is_on);
     }
-    draft.passthrough = is_on.then_some(passthrough);
+    draft.config.passthrough = is_on.then_some(passthrough);
 }
 
-const RESTART: &[KeySpec<Limits>] = &[
-    KeySpec {
-        key: "first",
-        about: "the first pause; doubled after each failed attempt",
-        default: "250ms",
-        takes: ValueKind::Duration(|limits| &mut limits.backoff),
-    },
-    KeySpec {
-        key: "longest",
-        about: "the longest pause",
-        default: "30s",
-        takes: ValueKind::Duration(|limits| &mut limits.max_backoff),
-    },
+const RESTART: &[KeySpec<Limits>] = keys![
+    /// the first pause; doubled after each failed attempt
+    "first" = "250ms" => Duration(|limits| &mut limits.backoff),
+    /// the longest pause
+    "longest" = "30s" => Duration(|limits| &mut limits.max_backoff),
 ];
 
 const REPEATS: &[(&str, RetryPolicy)] = &[
@@ -331,9 +212,9 @@ pub(super) const KINDS: &[(&str, Kind)] = &[
 ];
 
 fn read_allowed_methods(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    draft.allowed_methods = reader.strings(field);
+    draft.config.allowed_methods = reader.strings(field);
     let of_the_protocol = |method: &&String| is_of_the_protocol(method);
-    if let Some(method) = draft.allowed_methods.iter().find(of_the_protocol) {
+    if let Some(method) = draft.config.allowed_methods.iter().find(of_the_protocol) {
         let what = format!("has `{method}`, which is not a method of an extension");
         let fix = "the protocol's own methods always go by the variant; leave it out";
         reader.report(field, what, fix);
@@ -388,13 +269,4 @@ fn read_path(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
         reader.report(field, CONTROL_CHARACTER, BACKSLASHES);
     }
     Some(path)
-}
-
-fn read_kind(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    let mut kind = Kind::Stdio;
-    let before = reader.diagnostics.len();
-    reader.choice(field, KINDS, &mut kind);
-    if reader.diagnostics.len() == before {
-        draft.kind = Some(kind);
-    }
 }

@@ -3,7 +3,8 @@
 use mcp_vary::variant::{DeprecationInfo, VariantId};
 
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -34,31 +35,17 @@ impl Deprecation {
     }
 }
 
-pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = &[
-    KeySpec {
-        key: "message",
-        about: "why, and how to migrate; required",
-        default: "",
-        takes: ValueKind::Scalar(|info| &mut info.message),
-    },
-    KeySpec {
-        key: "replacement",
-        about: "the variant to use instead",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, info| {
-            let word = reader.word(field).unwrap_or_default();
-            match word.parse() {
-                Ok(id) => info.replacement = Some(id),
-                Err(_) => reader.report(field, "is not a variant id", "name another variant"),
-            }
-        }),
-    },
-    KeySpec {
-        key: "removal-date",
-        about: "when it goes, as `2027-01-31`; it is served until it is taken out of the file",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::date, |reader, field, info| {
-            info.removal_date = reader.word(field)
-        }),
-    },
+pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = keys![
+    /// why, and how to migrate; required
+    "message" => Scalar(|info| &mut info.message),
+    /// the variant to use instead
+    "replacement" => Other(SchemaBuilder::variant_id, |reader, field, info| {
+        let word = reader.word(field).unwrap_or_default();
+        match word.parse() {
+            Ok(id) => info.replacement = Some(id),
+            Err(_) => reader.report(field, "is not a variant id", "name another variant"),
+        }
+    }),
+    /// when it goes, as `2027-01-31`; it is served until it is taken out of the file
+    "removal-date" => Other(SchemaBuilder::date, |reader, field, info| info.removal_date = reader.word(field)),
 ];

@@ -9,7 +9,8 @@ use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_view::{ArgumentOverride, UriMap};
 
 use crate::json_value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::{Other, Scalar};
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -119,34 +120,19 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Over
 
 /// The schema of `overrides`.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    schema.table(&[OVERRIDES])
+    schema.table("`overrides`", &[OVERRIDES])
 }
 
-const OVERRIDES: &[KeySpec<Overrides>] = &[
-    KeySpec {
-        key: "tools",
-        about: "tools by the names that `standard` has",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.items(TOOL),
-            |reader, field, all| items(reader, field, TOOL, &mut all.tools),
-        ),
-    },
-    KeySpec {
-        key: "prompts",
-        about: "prompts by the names that `standard` has",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.items(PROMPT),
-            |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
-        ),
-    },
-    KeySpec {
-        key: "resources",
-        about: "resources and templates by URI",
-        default: "",
-        takes: ValueKind::Other(|schema| schema.items(RESOURCE), resources),
-    },
+const OVERRIDES: &[KeySpec<Overrides>] = keys![
+    /// tools by the names that `standard` has
+    "tools" => Other(|schema| schema.items("an override of a tool", TOOL), |reader, field, all| items(reader, field, TOOL, &mut all.tools)),
+    /// prompts by the names that `standard` has
+    "prompts" => Other(
+        |schema| schema.items("an override of a prompt", PROMPT),
+        |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
+    ),
+    /// resources and templates by URI
+    "resources" => Other(|schema| schema.items("an override of a resource", RESOURCE), resources),
 ];
 
 /// Reads overrides by URI, and checks the URIs that they assign.
@@ -181,144 +167,74 @@ fn items<T: Default>(
     }
 }
 
-/// The key `name` of an override.
-const fn name<T>(target: fn(&mut T) -> &mut Option<String>) -> KeySpec<T> {
-    text("name", "what the variant calls it", target)
-}
-
-/// The key `title` of an override.
-const fn title<T>(target: fn(&mut T) -> &mut Option<String>) -> KeySpec<T> {
-    text("title", "its title for people", target)
-}
-
-/// The key `description` of an override.
-const fn description<T>(target: fn(&mut T) -> &mut Option<String>) -> KeySpec<T> {
-    text("description", "what it says of itself", target)
-}
-
-const fn text<T>(
-    key: &'static str,
-    about: &'static str,
-    target: fn(&mut T) -> &mut Option<String>,
-) -> KeySpec<T> {
-    KeySpec {
-        key,
-        about,
-        default: "",
-        takes: ValueKind::Scalar(target),
-    }
-}
-
-const TOOL: &[KeySpec<Change>] = &[
-    name(|tool| &mut tool.name),
-    title(|tool| &mut tool.title),
-    description(|tool| &mut tool.description),
-    KeySpec {
-        key: "annotations",
-        about: "MCP's hints; those given here replace the server's",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::values, |reader, field, tool| {
-            tool.annotations = values(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "arguments",
-        about: "its arguments by the names that the server gives them",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.items(ARGUMENT),
-            |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
-        ),
-    },
+const TOOL: &[KeySpec<Change>] = keys![
+    /// what the variant calls it
+    "name" => Scalar(|tool| &mut tool.name),
+    /// its title for people
+    "title" => Scalar(|tool| &mut tool.title),
+    /// what it says of itself
+    "description" => Scalar(|tool| &mut tool.description),
+    /// MCP's hints; those given here replace the server's
+    "annotations" => Other(SchemaBuilder::values, |reader, field, tool| tool.annotations = values(reader, field)),
+    /// its arguments by the names that the server gives them
+    "arguments" => Other(
+        |schema| schema.items("an argument", ARGUMENT),
+        |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
+    ),
 ];
 
-const PROMPT: &[KeySpec<Change>] = &[
-    name(|prompt| &mut prompt.name),
-    title(|prompt| &mut prompt.title),
-    description(|prompt| &mut prompt.description),
-    KeySpec {
-        key: "arguments",
-        about: "its arguments by the names that the server gives them",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.items(ARGUMENT),
-            |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
-        ),
-    },
+const PROMPT: &[KeySpec<Change>] = keys![
+    /// what the variant calls it
+    "name" => Scalar(|prompt| &mut prompt.name),
+    /// its title for people
+    "title" => Scalar(|prompt| &mut prompt.title),
+    /// what it says of itself
+    "description" => Scalar(|prompt| &mut prompt.description),
+    /// its arguments by the names that the server gives them
+    "arguments" => Other(
+        |schema| schema.items("an argument", ARGUMENT),
+        |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
+    ),
 ];
 
-const RESOURCE: &[KeySpec<Change>] = &[
-    name(|resource| &mut resource.name),
-    title(|resource| &mut resource.title),
-    description(|resource| &mut resource.description),
-    KeySpec {
-        key: "uri",
-        about: "its URI in the variant; of a template the template, with the same in braces",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
-            |reader, field, resource| resource.uri = reader.word(field),
-        ),
-    },
-    KeySpec {
-        key: "mimeType",
-        about: "the MIME type in the list; the contents carry their own",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
-            |reader, field, resource| resource.mime_type = media_type(reader, field),
-        ),
-    },
-    KeySpec {
-        key: "annotations",
-        about: "MCP's hints; those given here replace the server's",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::values, |reader, field, resource| {
-            resource.annotations = values(reader, field)
-        }),
-    },
+const RESOURCE: &[KeySpec<Change>] = keys![
+    /// what the variant calls it
+    "name" => Scalar(|resource| &mut resource.name),
+    /// its title for people
+    "title" => Scalar(|resource| &mut resource.title),
+    /// what it says of itself
+    "description" => Scalar(|resource| &mut resource.description),
+    /// its URI in the variant; of a template the template, with the same in braces
+    "uri" => Other(
+        |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
+        |reader, field, resource| resource.uri = reader.word(field),
+    ),
+    /// the MIME type in the list; the contents carry their own
+    "mimeType" => Other(
+        |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
+        |reader, field, resource| resource.mime_type = media_type(reader, field),
+    ),
+    /// MCP's hints; those given here replace the server's
+    "annotations" => Other(SchemaBuilder::values, |reader, field, resource| {
+        resource.annotations = values(reader, field)
+    }),
 ];
 
-const ARGUMENT: &[KeySpec<Argument>] = &[
-    name(|argument| &mut argument.name),
-    KeySpec {
-        key: "description",
-        about: "its description",
-        default: "",
-        takes: ValueKind::Scalar(|argument| &mut argument.description),
-    },
-    KeySpec {
-        key: "hidden",
-        about: "it is not listed and cannot be given",
-        default: "off",
-        takes: ValueKind::Other(SchemaBuilder::switch, |reader, field, argument| {
-            argument.hidden = switch(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "fixed",
-        about: "its value in every call; it is not listed and cannot be given",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::any, |reader, field, argument| {
-            argument.fixed = json_value::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "default",
-        about: "its value in calls that do not give it",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::any, |reader, field, argument| {
-            argument.default = json_value::read(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "required",
-        about: "every call must give it",
-        default: "off",
-        takes: ValueKind::Other(SchemaBuilder::switch, |reader, field, argument| {
-            argument.required = switch(reader, field)
-        }),
-    },
+const ARGUMENT: &[KeySpec<Argument>] = keys![
+    /// what the variant calls it
+    "name" => Scalar(|argument| &mut argument.name),
+    /// its description
+    "description" => Scalar(|argument| &mut argument.description),
+    /// whether it is left out of the list and cannot be given
+    "hidden" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| reader.switch(field, &mut argument.hidden)),
+    /// its value in every call; it is not listed and cannot be given
+    "fixed" => Other(SchemaBuilder::any, |reader, field, argument| argument.fixed = json_value::read(reader, field)),
+    /// its value in calls that do not give it
+    "default" => Other(SchemaBuilder::any, |reader, field, argument| {
+        argument.default = json_value::read(reader, field)
+    }),
+    /// whether every call must give it
+    "required" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| reader.switch(field, &mut argument.required)),
 ];
 
 fn media_type(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
@@ -331,12 +247,6 @@ fn media_type(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
         );
     }
     Some(word)
-}
-
-fn switch(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<bool> {
-    let mut on = false;
-    reader.switch(field, &mut on);
-    Some(on)
 }
 
 fn values(reader: &mut Reader<'_>, field: &Located<'_>) -> BTreeMap<String, Json<'static>> {

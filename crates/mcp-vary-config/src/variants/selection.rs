@@ -3,9 +3,9 @@
 use mcp_vary_view::{HintCondition, Pattern, Rule, Selection, ToolHint};
 use serde_json::json;
 
-use super::choice;
 use crate::document::Value;
-use crate::key_spec::{KeySpec, ValueKind};
+use crate::key_spec::ValueKind::Other;
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -21,23 +21,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
     selection
 }
 
-const SELECTION: &[KeySpec<Selection>] = &[
-    KeySpec {
-        key: "include",
-        about: "what is shown: patterns and conditions, one of which must hold; everything without it",
-        default: "",
-        takes: ValueKind::Other(some_rules_shape, |reader, field, selection| {
-            selection.include = some_rules(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "exclude",
-        about: "what is not shown, although it is included, by name or by the server's own name",
-        default: "",
-        takes: ValueKind::Other(rules_shape, |reader, field, selection| {
-            selection.exclude = rules(reader, field)
-        }),
-    },
+const SELECTION: &[KeySpec<Selection>] = keys![
+    /// what is shown: patterns and conditions, one of which must hold; everything without it
+    "include" => Other(some_rules_shape, |reader, field, selection| selection.include = some_rules(reader, field)),
+    /// what is not shown, although it is included, by name or by the server's own name
+    "exclude" => Other(rules_shape, |reader, field, selection| selection.exclude = rules(reader, field)),
 ];
 
 /// Reads at least one rule. An empty list shows nothing in other programs, but would show everything here.
@@ -64,12 +52,8 @@ pub(super) fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
         let item = Located { path, node };
         if let Value::Table(_) = node.value {
             let mut rule = Rule::default();
-            reader.settings(
-                &item,
-                &[Rule::KEYS],
-                &mut rule,
-                "{server: git, readOnlyHint: true}",
-            );
+            let example = "{server: git, readOnlyHint: true}";
+            reader.settings(&item, &[Rule::KEYS], &mut rule, example);
             rules.push(rule);
         } else {
             rules.extend(pattern(reader, &item).map(Rule::by_name));
@@ -84,60 +68,28 @@ pub(crate) trait Conditions: Sized + 'static {
     fn rule(&mut self) -> &mut Rule;
 
     /// The keys of the conditions.
-    const KEYS: &'static [KeySpec<Self>] = &[
-        KeySpec {
-            key: "name",
-            about: "a pattern for the name or URI; together with `server`, also for the server's own name of it",
-            default: "",
-            takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
-                rule.rule().name = pattern(reader, field)
-            }),
-        },
-        KeySpec {
-            key: "server",
-            about: "a pattern on the server's name in this file",
-            default: "",
-            takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
-                rule.rule().server = pattern(reader, field)
-            }),
-        },
-        KeySpec {
-            key: "readOnlyHint",
-            about: "the tool's own hint: `true`, `false`, or `absent`. Where a tool has none, MCP's \
-defaults apply: it writes, is destructive, and is open to the world",
-            default: "",
-            takes: ValueKind::Other(
-                |schema| schema.choice(WANTED),
-                |reader, field, rule| hint(reader, field, ToolHint::ReadOnlyHint, rule.rule()),
-            ),
-        },
-        KeySpec {
-            key: "destructiveHint",
-            about: "likewise",
-            default: "",
-            takes: ValueKind::Other(
-                |schema| schema.choice(WANTED),
-                |reader, field, rule| hint(reader, field, ToolHint::DestructiveHint, rule.rule()),
-            ),
-        },
-        KeySpec {
-            key: "idempotentHint",
-            about: "likewise",
-            default: "",
-            takes: ValueKind::Other(
-                |schema| schema.choice(WANTED),
-                |reader, field, rule| hint(reader, field, ToolHint::IdempotentHint, rule.rule()),
-            ),
-        },
-        KeySpec {
-            key: "openWorldHint",
-            about: "likewise",
-            default: "",
-            takes: ValueKind::Other(
-                |schema| schema.choice(WANTED),
-                |reader, field, rule| hint(reader, field, ToolHint::OpenWorldHint, rule.rule()),
-            ),
-        },
+    const KEYS: &'static [KeySpec<Self>] = keys![
+        /// a pattern for the name or URI; together with `server`, also for the server's own name of it
+        "name" => Other(SchemaBuilder::word, |reader, field, rule| rule.rule().name = pattern(reader, field)),
+        /// a pattern on the server's name in this file
+        "server" => Other(SchemaBuilder::word, |reader, field, rule| rule.rule().server = pattern(reader, field)),
+        /// the tool's own hint: `true`, `false`, or `absent`. Where a tool has none, MCP's defaults apply: it writes,
+        /// is destructive, and is open to the world
+        "readOnlyHint" => Other(hint_shape, |reader, field, rule| {
+            read_hint(reader, field, ToolHint::ReadOnlyHint, rule.rule())
+        }),
+        /// likewise
+        "destructiveHint" => Other(hint_shape, |reader, field, rule| {
+            read_hint(reader, field, ToolHint::DestructiveHint, rule.rule())
+        }),
+        /// likewise
+        "idempotentHint" => Other(hint_shape, |reader, field, rule| {
+            read_hint(reader, field, ToolHint::IdempotentHint, rule.rule())
+        }),
+        /// likewise
+        "openWorldHint" => Other(hint_shape, |reader, field, rule| {
+            read_hint(reader, field, ToolHint::OpenWorldHint, rule.rule())
+        }),
     ];
 }
 
@@ -147,10 +99,15 @@ impl Conditions for Rule {
     }
 }
 
-fn hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut Rule) {
-    if let Some(wanted) = choice(reader, field, WANTED) {
-        rule.hints.insert(hint, wanted);
-    }
+fn hint_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    schema.choice(CONDITIONS)
+}
+
+fn read_hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut Rule) {
+    let mut condition = None;
+    reader.choice(field, CONDITIONS, &mut condition);
+    rule.hints
+        .extend(condition.map(|condition: HintCondition| (hint, condition)));
 }
 
 /// Reads a pattern.
@@ -164,18 +121,14 @@ pub(crate) fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Pa
     match word.parse() {
         Ok(pattern) => Some(pattern),
         Err(error) => {
-            let what = format!("is not a pattern: {error}");
-            reader.report(
-                field,
-                what,
-                "write `*` for anything, `{a,b}` for one of several",
-            );
+            let fix = "write `*` for anything, `{a,b}` for one of several";
+            reader.report(field, format!("is not a pattern: {error}"), fix);
             None
         }
     }
 }
 
-const WANTED: &[(&str, HintCondition)] = &[
+const CONDITIONS: &[(&str, HintCondition)] = &[
     ("true", HintCondition::True),
     ("false", HintCondition::False),
     ("absent", HintCondition::Absent),
@@ -185,14 +138,14 @@ const WANTED: &[(&str, HintCondition)] = &[
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.define(
         "selection",
-        |schema| json!({"anyOf": [some_rules_shape(schema), schema.table(&[SELECTION])]}),
+        |schema| json!({"anyOf": [some_rules_shape(schema), schema.table("a selection", &[SELECTION])]}),
     )
 }
 
 fn rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let rule = schema.define(
         "rule",
-        |schema| json!({"anyOf": [schema.word(), schema.table(&[Rule::KEYS])]}),
+        |schema| json!({"anyOf": [schema.word(), schema.table("a condition", &[Rule::KEYS])]}),
     );
     schema.list(&rule)
 }

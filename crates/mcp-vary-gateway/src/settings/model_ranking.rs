@@ -86,6 +86,16 @@ impl ModelRankingConfig {
         })
     }
 
+    /// Asks a model behind the endpoint `base` instead.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_url(mut self, base: &str) -> Result<Self, ModelRankingError> {
+        self.url = endpoint(base)?;
+        Ok(self)
+    }
+
     /// Asks the model that the endpoint calls `name`.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
