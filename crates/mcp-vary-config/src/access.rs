@@ -13,7 +13,7 @@ use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_view::Pattern;
 use serde_json::json;
 
-use self::pattern::Placed;
+use self::pattern::PlacedPattern;
 use self::rule::{EXAMPLE, PartialRule, SETTINGS};
 use super::clients::Named;
 use super::reader::{Located, Reader, did_you_mean, meant_or_known};
@@ -27,7 +27,7 @@ use crate::document::Value;
 pub(super) struct PartialAccess {
     rules: Vec<AccessRule>,
     /// The patterns of all rules.
-    patterns: Vec<Placed>,
+    patterns: Vec<PlacedPattern>,
 }
 
 /// Reads the list of rules.
@@ -82,7 +82,7 @@ struct AccessName {
     path: String,
     pattern: Pattern,
     /// Whether it is also compared with the names on the servers.
-    compares_own: bool,
+    compares_upstream_name: bool,
 }
 
 impl AccessNames {
@@ -90,8 +90,9 @@ impl AccessNames {
     /// list as a template has other names as well, so patterns for URIs are left out.
     pub(super) fn unmatched(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
         let is_unmatched = |name: &&AccessName| {
-            let fits = |(id, own): &(&str, &str)| {
-                name.pattern.matches(id) || name.compares_own && name.pattern.matches(own)
+            let fits = |(id, upstream): &(&str, &str)| {
+                name.pattern.matches(id)
+                    || name.compares_upstream_name && name.pattern.matches(upstream)
             };
             !name.pattern.as_str().contains("://") && !items.iter().any(fits)
         };
@@ -100,8 +101,13 @@ impl AccessNames {
             let written = name.pattern.as_str();
             let what = format!("matches nothing now: `{written}`");
             let note = Diagnostic::new(name.at, name.path.as_str(), what);
-            let own = items.iter().find(|(_, own)| name.pattern.matches(own));
-            match own.map(|(id, _)| *id).or_else(|| nearest(written, &ids)) {
+            let upstream = items
+                .iter()
+                .find(|(_, upstream)| name.pattern.matches(upstream));
+            match upstream
+                .map(|(id, _)| *id)
+                .or_else(|| nearest(written, &ids))
+            {
                 Some(meant) => note.with_fix(did_you_mean(meant)),
                 None => note,
             }
@@ -118,7 +124,7 @@ impl PartialAccess {
                 at: it.at,
                 path: it.path.clone(),
                 pattern: it.name.clone()?,
-                compares_own: it.server.is_some() || it.denies,
+                compares_upstream_name: it.server.is_some() || it.denies,
             })
         });
         AccessNames(named.collect())

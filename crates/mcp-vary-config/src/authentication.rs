@@ -11,11 +11,9 @@ use mcp_vary_auth::discovery::check_key_set_url;
 use mcp_vary_auth::key::{KeyEntry, KeyTable};
 use mcp_vary_auth::metadata::ResourceForm;
 use mcp_vary_auth::provider::Provider;
-use mcp_vary_auth::token::MAX_ISSUERS;
 use mcp_vary_gateway::settings::authentication::{Authentication, IssuerConfig, TokenConfig};
 
-use self::issuer::PartialIssuer;
-use super::reader::{Located, Reader, unusable};
+use super::reader::{Located, Placed, Reader, unusable};
 use super::schema_builder::SchemaBuilder;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::key_spec::ValueKind::{Other, Switch};
@@ -25,13 +23,6 @@ pub(super) use self::principal::{read as read_principal, shape as principal_shap
 
 /// An example of the table.
 pub(super) const EXAMPLE: &str = "{keys: [{name: ..., sha256: ...}]}";
-
-/// A value and its place in the file.
-struct Placed<T> {
-    at: Position,
-    path: String,
-    value: T,
-}
 
 /// `auth` while it is read.
 #[derive(Default)]
@@ -186,23 +177,7 @@ const SETTINGS: &[KeySpec<PartialAuthentication>] = keys![
     /// the API keys that are accepted, by their digests; `vary key new NAME` makes a key
     "keys" => Other(api_key::shape, |reader, field, draft| draft.keys = api_key::read(reader, field)),
     /// the authorization servers whose access tokens (JWT) are accepted; needs `public-url`
-    "issuers" => Other(issuer::shape, |reader, field, draft| {
-        let read = tables(
-            reader,
-            field,
-            issuer::SETTINGS,
-            MAX_ISSUERS,
-            issuer::EXAMPLE,
-        );
-        let finished = read
-            .into_iter()
-            .filter_map(|(item, draft): (_, PartialIssuer)| {
-                let value = draft.finish(reader, &item)?;
-                let (at, path) = (item.node.at, item.path);
-                Some(Placed { at, path, value })
-            });
-        draft.issuers = finished.collect();
-    }),
+    "issuers" => Other(issuer::shape, |reader, field, draft| draft.issuers = issuer::read(reader, field)),
     /// whether clients that present nothing are served, all as one principal. A wrong key or token is refused all the
     /// same
     "anonymous" = "off" => Switch(|draft| &mut draft.allows_anonymous),

@@ -7,18 +7,18 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
 use mcp_vary_upstream::UpstreamConfig;
 
-use super::reader::{Located, Reader, meant_or_known};
+use super::reader::{Located, Placed, Reader, meant_or_known};
 use super::schema_builder::SchemaBuilder;
 use super::variants::{DIALECTS, RESULTS, features};
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::key_spec::ValueKind::Other;
 use crate::key_spec::{KeySpec, choice, keys};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
-/// A reference to a variant: position, path and id.
-pub(super) type Named = (Position, String, VariantId);
+/// A reference to a variant.
+pub(super) type Named = Placed<VariantId>;
 
 /// Reads the list of rules.
 pub(super) fn read(
@@ -55,7 +55,7 @@ pub(super) fn variant(
             return None;
         }
     };
-    named.push((field.node.at, field.path.clone(), id.clone()));
+    named.push(field.placed(id.clone()));
     Some(id)
 }
 
@@ -91,8 +91,8 @@ pub(super) fn check(
     servers: &[UpstreamConfig],
 ) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
-    for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
-        let (what, fix) = match server_of(id, servers) {
+    for Placed { at, path, value } in named.iter().filter(|named| !ids.contains(&named.value)) {
+        let (what, fix) = match server_of(value, servers) {
             Some(server) if server.passthrough.is_none() => {
                 let fix = format!(
                     "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
@@ -100,15 +100,15 @@ pub(super) fn check(
                 );
                 ("is not a variant", fix)
             }
-            Some(_) if key.starts_with("experiments") => {
+            Some(_) if path.starts_with("experiments") => {
                 let what = "is a variant of a server, which exists only while the server is connected: its clients would \
                             change their arm";
                 (what, "compare variants of the file".to_owned())
             }
             Some(_) => continue,
-            None => ("is not a variant", meant_or_known(id.as_str(), &names)),
+            None => ("is not a variant", meant_or_known(value.as_str(), &names)),
         };
-        let diagnostic = Diagnostic::new(*at, key.as_str(), what);
+        let diagnostic = Diagnostic::new(*at, path.as_str(), what);
         reader.diagnostics.push(diagnostic.with_fix(fix));
     }
 }
@@ -123,11 +123,11 @@ fn server_of<'s>(id: &VariantId, servers: &'s [UpstreamConfig]) -> Option<&'s Up
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rule = schema.table("a rule of `clients`", &[SETTINGS]);
     // The key may also come from a table that is merged into the rule.
-    let keys = GETS.iter().chain(&["<<"]);
-    let says: Vec<_> = keys
+    let keys = EFFECTS.iter().chain(&["<<"]);
+    let is_effective: Vec<_> = keys
         .map(|key| serde_json::json!({"required": [key]}))
         .collect();
-    rule["allOf"] = serde_json::json!([{"anyOf": says}]);
+    rule["allOf"] = serde_json::json!([{"anyOf": is_effective}]);
     schema.list(&rule)
 }
 
@@ -139,7 +139,7 @@ struct PartialClientRule {
 }
 
 /// The keys that set what clients receive.
-const GETS: [&str; 6] = [
+const EFFECTS: [&str; 6] = [
     "variant",
     "result",
     "dialect",
@@ -153,9 +153,9 @@ impl PartialClientRule {
     fn check(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
         let is_table = matches!(field.node.value, Value::Table(_));
         let keys = field.keys();
-        let says = GETS.iter().any(|key| keys.contains(key));
+        let is_effective = EFFECTS.iter().any(|key| keys.contains(key));
         // If a misspelled key like `varient` was reported, the missing `variant` is not reported, too.
-        if is_table && !says && !reader.was_meant(field, &GETS) {
+        if is_table && !is_effective && !reader.was_meant(field, &EFFECTS) {
             let fix = "add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`";
             reader.report(field, "does not say what clients get", fix);
         }

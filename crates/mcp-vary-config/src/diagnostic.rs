@@ -147,8 +147,8 @@ pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// The key in lower case, without separators.
 fn plain(key: &str) -> String {
-    let kept = key.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
-    kept.flat_map(char::to_lowercase).collect()
+    let letters = key.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Longer keys are not compared: no setting is longer, and the cost grows with the length.

@@ -213,10 +213,10 @@ fn items(node: &Node) -> &[Node] {
 fn word(node: &Node) -> String {
     let text = written(node);
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,".contains(c);
-    visible(&match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    })
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return visible(&text);
+    }
+    visible(&format!("'{}'", text.replace('\'', r"'\''")))
 }
 
 /// A value on one line.
@@ -240,9 +240,10 @@ fn written(node: &Node) -> String {
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match is_invisible(c) {
-            true => out.extend(c.escape_default()),
-            false => out.push(c),
+        if is_invisible(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
         }
     }
     out

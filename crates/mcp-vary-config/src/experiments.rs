@@ -136,7 +136,11 @@ fn read_arms(reader: &mut Reader<'_>, field: &Located<'_>, partial: &mut Partial
     for entry in entries.unwrap_or_default() {
         let member = field.member(entry);
         match entry.key.parse::<VariantId>() {
-            Ok(id) => partial.named.push((entry.at, member.path.clone(), id)),
+            Ok(id) => partial.named.push(Named {
+                at: entry.at,
+                path: member.path.clone(),
+                value: id,
+            }),
             Err(error) => {
                 let (what, fix) = unusable(&error);
                 reader.report(&member, what, &fix);

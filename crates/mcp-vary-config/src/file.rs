@@ -266,8 +266,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     clients::check(reader, &draft.named, &draft.variants.ids(), servers);
     let hints = draft.variants.hints();
     ranking::check(reader, &field, &draft.config.weights, &hints);
-    let switches = (draft.variants.on, draft.config.negotiation);
-    require::check(reader, &draft.required, switches);
+    draft.config.variants = draft.variants.on;
+    require::check(reader, &draft.required, &draft.config);
     experiments::check(reader, &field, &draft.config.experiments);
     let access = std::mem::take(&mut draft.access);
     let access_names = access.names();
@@ -286,7 +286,6 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let public_host = public_url.and_then(HostName::of_public_url);
     listener.hosts.splice(..0, public_host);
     listener.public_url = public_url.cloned();
-    draft.config.variants = draft.variants.on;
     ranking::model::check(reader, &field, &draft.config);
     let has_authentication = draft.config.authentication.is_some();
     let rates = std::mem::take(&mut draft.rates);
@@ -302,7 +301,11 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
     let declared = draft.variants.variant_set;
     let declares_variants = declared.is_some();
     config.variant_set = declared.unwrap_or(config.variant_set);
-    config.required = draft.required.into_iter().map(|(_, _, id)| id).collect();
+    config.required = draft
+        .required
+        .into_iter()
+        .map(|required| required.value)
+        .collect();
     File {
         servers: draft.servers.enabled,
         disabled: draft.servers.disabled,

@@ -161,7 +161,7 @@ impl Found {
 struct All {
     servers: Vec<Server>,
     /// The names in use, each with the file that it comes from.
-    taken: BTreeMap<String, String>,
+    names: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
     notes: Vec<Note>,
 }
@@ -172,34 +172,34 @@ impl All {
         let name = std::mem::take(&mut server.name);
         let plain = plain_name(&name);
         server.name.clone_from(&plain);
-        let mut say = |what: String, fix: &str| {
+        let mut note = |what: String, fix: &str| {
             let note = Diagnostic::new(server.at, server.key.as_str(), what);
             notes.push(note.with_fix(fix));
         };
-        if let Some(first) = self.taken.get(&plain) {
+        if let Some(first) = self.names.get(&plain) {
             let same = self
                 .servers
                 .iter()
-                .any(|other| other.says_the_same(&server));
+                .any(|other| other.has_same_settings(&server));
             if same {
-                return say(format!("is in {first} already"), "it is taken once");
+                return note(format!("is in {first} already"), "it is taken once");
             }
-            let number = (2..).find(|number| !self.taken.contains_key(&numbered(&plain, *number)));
+            let number = (2..).find(|number| !self.names.contains_key(&numbered(&plain, *number)));
             server.name = numbered(&plain, number.unwrap_or(2));
             let what = format!("is called `{}` here: {first} has a `{plain}`", server.name);
-            say(what, "rename one of them, or take one out");
+            note(what, "rename one of them, or take one out");
         } else if plain != name {
-            say(format!("is called `{plain}` here"), NO_OTHER_CHARACTERS);
+            note(format!("is called `{plain}` here"), NO_OTHER_CHARACTERS);
         }
-        self.taken.insert(server.name.clone(), file.to_owned());
+        self.names.insert(server.name.clone(), file.to_owned());
         self.servers.push(server);
     }
 }
 
 fn numbered(name: &str, number: usize) -> String {
     let end = format!("-{number}");
-    let kept = name.len().min(64 - end.len());
-    format!("{}{end}", &name[..kept])
+    let length = name.len().min(64 - end.len());
+    format!("{}{end}", &name[..length])
 }
 
 /// The names as text, up to a maximum number.

@@ -9,7 +9,7 @@ use mcp_vary_rates::{
 };
 use serde_json::json;
 
-use super::reader::{Located, Reader, meant_or_known, unusable};
+use super::reader::{Located, Placed, Reader, meant_or_known, unusable};
 use super::schema_builder::SchemaBuilder;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::key_spec::ValueKind::{Other, Scalar};
@@ -30,8 +30,8 @@ const DEFAULT_RATE: &str = "120/min";
 #[derive(Default)]
 pub(super) struct PartialRates {
     limits: Vec<Limit>,
-    /// References to servers that the file must have: position, path and name.
-    servers: Vec<(Position, String, String)>,
+    /// References to servers that the file must have.
+    servers: Vec<Placed<String>>,
 }
 
 /// A limit while it is read.
@@ -65,8 +65,8 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Part
         let fix = "add `rate: COUNT/PERIOD`, such as `rate: 600/min`";
         reader.require(&item, &[("rate", fix)]);
         if let Some(server) = &draft.server {
-            let at = item.deepest(&["server"]);
-            into.servers.push((at.node.at, at.path, server.clone()));
+            let field = item.deepest(&["server"]);
+            into.servers.push(field.placed(server.clone()));
         }
         if reader.diagnostics.len() > before {
             continue;
@@ -154,9 +154,9 @@ impl PartialRates {
         has_authentication: bool,
     ) -> RateLimits {
         let servers = root.deepest(&["servers"]).keys();
-        for (at, path, name) in &self.servers {
-            if !servers.contains(&name.as_str()) {
-                let fix = meant_or_known(name, &servers);
+        for Placed { at, path, value } in &self.servers {
+            if !servers.contains(&value.as_str()) {
+                let fix = meant_or_known(value, &servers);
                 let diagnostic = Diagnostic::new(*at, path.as_str(), "is not a server");
                 reader.diagnostics.push(diagnostic.with_fix(fix));
             }

@@ -10,10 +10,17 @@ use mcp_vary::variant::Date;
 
 use super::units;
 use super::variables::{self, Part, Variables};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{Entry, Node, Value, join};
 
-/// A value and the keys that lead to it.
+/// A value that was read, with its position and the keys that lead to it.
+pub(super) struct Placed<T> {
+    pub(super) at: Position,
+    pub(super) path: String,
+    pub(super) value: T,
+}
+
+/// A node and the keys that lead to it.
 pub(super) struct Located<'t> {
     pub(super) path: String,
     pub(super) node: &'t Node,
@@ -25,6 +32,15 @@ impl<'t> Located<'t> {
         Self {
             path: join(&self.path, &entry.key),
             node: &entry.node,
+        }
+    }
+
+    /// The `value` that was read from this node.
+    pub(super) fn placed<T>(&self, value: T) -> Placed<T> {
+        Placed {
+            at: self.node.at,
+            path: self.path.clone(),
+            value,
         }
     }
 

@@ -1,14 +1,15 @@
 //! `require`: the extensions that clients must support.
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
+use mcp_vary_gateway::settings::config::Config;
 use serde_json::json;
 
-use super::reader::{Located, Reader, did_you_mean};
+use super::reader::{Located, Placed, Reader, did_you_mean};
 use super::schema_builder::SchemaBuilder;
-use crate::diagnostic::{Diagnostic, Position, nearest};
+use crate::diagnostic::{Diagnostic, nearest};
 
-/// A required extension: position, path and identifier.
-pub(super) type Required = (Position, String, ExtensionId);
+/// A required extension.
+pub(super) type Required = Placed<ExtensionId>;
 
 /// The names of the two extensions in a configuration, and their identifiers.
 const OWN: [(&str, &str); 2] = [
@@ -23,7 +24,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Required
     let items = reader.list(field).into_iter();
     let required = items.filter_map(|item| {
         let id = identifier(reader, &item)?;
-        Some((item.node.at, item.path, id))
+        Some(item.placed(id))
     });
     required.collect()
 }
@@ -44,23 +45,17 @@ fn identifier(reader: &mut Reader<'_>, item: &Located<'_>) -> Option<ExtensionId
     id.ok()
 }
 
-/// Reports required extensions that are disabled. `variants` and `negotiation` are whether each of the two is enabled.
-pub(super) fn check(
-    reader: &mut Reader<'_>,
-    required: &[Required],
-    (variants, negotiation): (bool, bool),
-) {
-    let off = [
-        (CONTENT_NEGOTIATION, negotiation),
-        (SERVER_VARIANTS, variants),
-    ];
-    for (at, key, id) in required {
-        let is_off = off
-            .iter()
-            .any(|(known, is_on)| id.as_str() == *known && !is_on);
-        let name = OWN.iter().find(|(_, known)| id.as_str() == *known);
+/// Reports required extensions that `config` disables.
+pub(super) fn check(reader: &mut Reader<'_>, required: &[Required], config: &Config) {
+    for Placed { at, path, value } in required {
+        let is_off = match value.as_str() {
+            CONTENT_NEGOTIATION => !config.negotiation,
+            SERVER_VARIANTS => !config.variants,
+            _ => false,
+        };
+        let name = OWN.iter().find(|(_, known)| value.as_str() == *known);
         if let (true, Some((name, _))) = (is_off, name) {
-            let diagnostic = Diagnostic::new(*at, key.as_str(), "is required and switched off");
+            let diagnostic = Diagnostic::new(*at, path.as_str(), "is required and switched off");
             let fix = format!("leave it out, or remove `{name}: off`");
             reader.diagnostics.push(diagnostic.with_fix(fix));
         }

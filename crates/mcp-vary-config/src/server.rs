@@ -86,7 +86,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
         let fix = "indent its settings by two spaces more than its name";
         return reader.report(&field.member(empty), "is empty", fix);
     }
-    let mut taken = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for entry in entries {
         let is_table = matches!(
             entry.node.value,
@@ -100,7 +100,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
                 "indent it below the name of its server",
             );
         } else if reader.only.is_empty() || reader.only.contains(&entry.key) {
-            read_one(reader, field, entry, &mut taken, into);
+            read_one(reader, field, entry, &mut names, into);
         }
     }
     if entries.is_empty() {
@@ -125,7 +125,7 @@ fn read_one<'t>(
     reader: &mut Reader<'_>,
     servers: &Located<'t>,
     entry: &'t Entry,
-    taken: &mut BTreeSet<String>,
+    names: &mut BTreeSet<String>,
     into: &mut Servers,
 ) {
     let field = servers.member(entry);
@@ -139,7 +139,7 @@ fn read_one<'t>(
         return into.disabled.push(entry.key.clone());
     }
     let name = name(reader, &field, entry);
-    if !taken.insert(name.clone()) {
+    if !names.insert(name.clone()) {
         let what = format!("would be called `{name}` like another one");
         reader.report(&field, what, "rename one of them");
     }

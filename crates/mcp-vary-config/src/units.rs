@@ -25,17 +25,17 @@ pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
         return Err(("has no unit".to_owned(), fix));
     }
     let mut sum = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (digits, after) = rest.split_at(end.unwrap_or(rest.len()));
+    let mut remaining = text;
+    while !remaining.is_empty() {
+        let end = remaining.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (digits, after) = remaining.split_at(end.unwrap_or(remaining.len()));
         let after = after.trim_start();
         let end = after.find(|c: char| !c.is_ascii_alphabetic());
         let (unit, after) = after.split_at(end.unwrap_or(after.len()));
         let factor = DURATIONS.iter().find(|(name, _)| *name == unit);
         let (_, factor) = factor.ok_or_else(unusable)?;
         sum += number(digits).ok_or_else(unusable)? * factor;
-        rest = after.trim_start();
+        remaining = after.trim_start();
     }
     if text.is_empty() {
         return Err(unusable());

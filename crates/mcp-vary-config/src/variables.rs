@@ -56,12 +56,12 @@ pub(super) fn replace(text: &str, variables: Variables<'_>) -> Result<String, Fa
 pub(super) fn parts(text: &str, variables: Variables<'_>) -> Result<Vec<Part>, Fault> {
     let mut parts = Vec::new();
     let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
+    let mut remaining = text;
+    while let Some((before, after)) = remaining.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
             out.push_str(before);
             out.push_str("${");
-            rest = after;
+            remaining = after;
             continue;
         }
         let (inner, after) = after.split_once('}').ok_or_else(|| {
@@ -76,9 +76,9 @@ pub(super) fn parts(text: &str, variables: Variables<'_>) -> Result<Vec<Part>, F
             }
             None => out.push_str(&look_up(inner, variables)?),
         }
-        rest = after;
+        remaining = after;
     }
-    out.push_str(rest);
+    out.push_str(remaining);
     parts.push(Part::Text(out));
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
     Ok(parts)

@@ -140,8 +140,8 @@ fn check(
     // These checks do not depend on what a variant starts from, so `standard` can stand in for it.
     let declared = drafts.map(|draft| {
         let mut variants = variants.iter();
-        let face = variants.find(|face| draft.id() == Some(face.variant.id.as_str()));
-        face.map_or_else(
+        let config = variants.find(|config| draft.id() == Some(config.variant.id.as_str()));
+        config.map_or_else(
             || draft.on(standard.clone()).variant,
             |it| it.variant.clone(),
         )
@@ -181,8 +181,8 @@ fn warn(reader: &mut Reader<'_>, field: &Located<'_>, warnings: &[variant::Warni
             ),
             _ => continue,
         };
-        let place = field.deepest(&keys);
-        let note = Diagnostic::new(place.node.at, place.path, what);
+        let member = field.deepest(&keys);
+        let note = Diagnostic::new(member.node.at, member.path, what);
         reader.notes.push(note.with_fix(fix));
     }
 }
@@ -251,7 +251,7 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
         built_in
             .configs()
             .iter()
-            .map(|face| face.variant.id.as_str()),
+            .map(|config| config.variant.id.as_str()),
     );
     // Each round resolves the variants whose start is resolved. Those that remain refer to each other in a cycle.
     loop {
@@ -292,22 +292,24 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
     }
     let ids = all.iter().filter_map(|(_, draft)| draft.id());
     let variants = ids.filter_map(|id| done.remove(id));
-    variants.map(|face| described(face, &built_in)).collect()
+    variants
+        .map(|config| described(config, &built_in))
+        .collect()
 }
 
 /// Adds a generated description if the variant has none.
-fn described(mut face: VariantConfig, built_in: &VariantSet) -> VariantConfig {
-    if face.variant.description.is_empty() {
-        face.variant.description = description::of(&face, built_in);
+fn described(mut config: VariantConfig, built_in: &VariantSet) -> VariantConfig {
+    if config.variant.description.is_empty() {
+        config.variant.description = description::of(&config, built_in);
     }
-    face
+    config
 }
 
 /// The built-in variant `id`, or else one that shows everything and has no hints. The description is cleared because it
 /// only applies to the built-in variant.
 fn start(id: &str, built_in: &VariantSet) -> VariantConfig {
     let mut all = built_in.configs().iter();
-    let known = all.find(|face| face.variant.id.as_str() == id);
+    let known = all.find(|config| config.variant.id.as_str() == id);
     let mut start = known.unwrap_or(&built_in.configs()[0]).clone();
     if known.is_none() {
         start.variant.hints.clear();

@@ -36,9 +36,9 @@ pub struct Watch {
     secrets: SecretVersions,
     watcher: Option<RecommendedWatcher>,
     /// The watched directories with their identities: a directory may be replaced by another with the same name.
-    places: BTreeMap<PathBuf, Identity>,
+    directories: BTreeMap<PathBuf, Identity>,
     /// Notified when something changes in a watched directory.
-    stirred: Arc<Notify>,
+    changes: Arc<Notify>,
 }
 
 /// Distinguishes a directory from an earlier one with the same name.
@@ -73,8 +73,8 @@ impl Watch {
     /// Watches the file at `path`, whose text was `known` when it was last read.
     #[must_use]
     pub fn new(path: &Path, known: String) -> Self {
-        let stirred = Arc::new(Notify::new());
-        let on_event = Arc::clone(&stirred);
+        let changes = Arc::new(Notify::new());
+        let on_event = Arc::clone(&changes);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Access events are not changes, and reading the file here causes them.
             let is_reading = |event: &notify::Event| matches!(event.kind, EventKind::Access(_));
@@ -90,8 +90,8 @@ impl Watch {
             known: Ok(known),
             secrets: SecretVersions::default(),
             watcher: watcher.ok(),
-            places: BTreeMap::new(),
-            stirred,
+            directories: BTreeMap::new(),
+            changes,
         }
     }
 
@@ -117,7 +117,7 @@ impl Watch {
                     if secrets != self.secrets {
                         // A file may be missing while it is replaced.
                         let is_gone = secrets.lacks_one_of(&self.secrets);
-                        if is_gone && timeout(MISSING, self.stirred.notified()).await.is_ok() {
+                        if is_gone && timeout(MISSING, self.changes.notified()).await.is_ok() {
                             self.settle().await;
                             continue;
                         }
@@ -131,7 +131,7 @@ impl Watch {
                 }
                 Err(error) if self.known == Err(error.kind()) => {}
                 Err(error) => {
-                    if timeout(MISSING, self.stirred.notified()).await.is_err() {
+                    if timeout(MISSING, self.changes.notified()).await.is_err() {
                         self.known = Err(error.kind());
                         return Err(error);
                     }
@@ -139,10 +139,10 @@ impl Watch {
                     continue;
                 }
             }
-            let stirred = self.stirred.notified();
+            let changes = self.changes.notified();
             if all_watched {
-                stirred.await;
-            } else if timeout(PAUSE, stirred).await.is_err() {
+                changes.await;
+            } else if timeout(PAUSE, changes).await.is_err() {
                 continue;
             }
             self.settle().await;
@@ -165,8 +165,8 @@ impl Watch {
         let most = Instant::now() + MOST;
         loop {
             let quiet = Instant::now() + QUIET;
-            let stirred = timeout_at(quiet.min(most), self.stirred.notified()).await;
-            if stirred.is_err() || Instant::now() >= most {
+            let changes = timeout_at(quiet.min(most), self.changes.notified()).await;
+            if changes.is_err() || Instant::now() >= most {
                 return;
             }
         }
@@ -177,21 +177,25 @@ impl Watch {
         let Some(watcher) = &mut self.watcher else {
             return false;
         };
-        let mut wanted = places(&self.path);
-        wanted.extend(self.secrets.paths().flat_map(places));
-        let old = std::mem::take(&mut self.places);
-        for (place, _) in old
+        let mut wanted = directories(&self.path);
+        wanted.extend(self.secrets.paths().flat_map(directories));
+        let old = std::mem::take(&mut self.directories);
+        for (directory, _) in old
             .iter()
-            .filter(|(place, it)| wanted.get(*place) != Some(it))
+            .filter(|(directory, it)| wanted.get(*directory) != Some(it))
         {
             // Fails for a deleted directory, which needs no unwatching.
-            let _ = watcher.unwatch(place);
+            let _ = watcher.unwatch(directory);
         }
         let mut all = true;
-        for (place, identity) in wanted {
-            let is_watched = old.get(&place) == Some(&identity);
-            if is_watched || watcher.watch(&place, RecursiveMode::NonRecursive).is_ok() {
-                self.places.insert(place, identity);
+        for (directory, identity) in wanted {
+            let is_watched = old.get(&directory) == Some(&identity);
+            if is_watched
+                || watcher
+                    .watch(&directory, RecursiveMode::NonRecursive)
+                    .is_ok()
+            {
+                self.directories.insert(directory, identity);
             } else {
                 all = false;
             }
@@ -202,8 +206,8 @@ impl Watch {
 
 /// The directories in which a change can affect the file at `path`: the directory of the file, and those of all
 /// symbolic links on the path to it.
-fn places(path: &Path) -> BTreeMap<PathBuf, Identity> {
-    let mut places = BTreeMap::new();
+fn directories(path: &Path) -> BTreeMap<PathBuf, Identity> {
+    let mut directories = BTreeMap::new();
     let mut at = PathBuf::new();
     let mut left = LINKS;
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -214,7 +218,7 @@ fn places(path: &Path) -> BTreeMap<PathBuf, Identity> {
                 let next = at.join(name);
                 let target = fs::read_link(&next).ok().filter(|_| left > 0);
                 if target.is_some() || steps.is_empty() {
-                    places.insert(at.clone(), identity(&at));
+                    directories.insert(at.clone(), identity(&at));
                 }
                 match target {
                     Some(target) => {
@@ -230,7 +234,7 @@ fn places(path: &Path) -> BTreeMap<PathBuf, Identity> {
             Some(Component::RootDir | Component::Prefix(_)) => at.push(&step),
         }
     }
-    places
+    directories
 }
 
 fn reversed(path: &Path) -> Vec<OsString> {
@@ -239,15 +243,15 @@ fn reversed(path: &Path) -> Vec<OsString> {
 }
 
 #[cfg(unix)]
-fn identity(place: &Path) -> Identity {
+fn identity(directory: &Path) -> Identity {
     use std::os::unix::fs::MetadataExt as _;
-    let metadata = fs::metadata(place).ok()?;
+    let metadata = fs::metadata(directory).ok()?;
     Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity(place: &Path) -> Identity {
-    let created = fs::metadata(place).ok()?.created().ok()?;
+fn identity(directory: &Path) -> Identity {
+    let created = fs::metadata(directory).ok()?.created().ok()?;
     let since = created.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some((since.as_secs(), u64::from(since.subsec_nanos())))
 }

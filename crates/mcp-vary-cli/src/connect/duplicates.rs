@@ -77,9 +77,13 @@ impl Served {
         }
     }
 
-    /// Those of `entries`, the client's servers, that Vary serves. `own` is the name of Vary among them.
-    pub(crate) fn duplicates(&self, entries: &[(String, Value)], own: &str) -> Vec<Duplicate> {
-        let others = entries.iter().filter(|(name, _)| name != own);
+    /// Those of `entries`, the client's servers, that Vary serves. `name_of_vary` is the name of Vary among them.
+    pub(crate) fn duplicates(
+        &self,
+        entries: &[(String, Value)],
+        name_of_vary: &str,
+    ) -> Vec<Duplicate> {
+        let others = entries.iter().filter(|(name, _)| name != name_of_vary);
         let duplicates = others.filter_map(|(name, entry)| {
             let endpoint = endpoint(entry);
             let same = self
@@ -120,12 +124,12 @@ fn endpoint(entry: &Value) -> Option<Endpoint> {
         let items = value.as_array()?.iter();
         items.map(|item| item.as_str().map(str::to_owned)).collect()
     };
-    let mut words = match entry.get("command")? {
+    let mut command = match entry.get("command")? {
         Value::String(program) => vec![program.clone()],
         line => texts(line)?,
     };
-    words.extend(entry.get("args").and_then(texts).unwrap_or_default());
-    let (program, args) = words.split_first()?;
+    command.extend(entry.get("args").and_then(texts).unwrap_or_default());
+    let (program, args) = command.split_first()?;
     Some(Endpoint::Stdio {
         program: program.clone(),
         args: args.to_vec(),

@@ -104,28 +104,28 @@ pub(crate) fn stdio(target: &Target, args: &Connect, start: &Start) -> Result<En
              configuration",
         ));
     }
-    let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
+    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
     if let (Some(directory), Target::File(_) | Target::Command(_)) = (&start.directory, target) {
-        words.extend(["--directory".to_owned(), directory.clone()]);
+        args.extend(["--directory".to_owned(), directory.clone()]);
     }
     let mut variant = args.variant.as_deref();
     match target {
         Target::Address(address) => {
-            words.push(with_variant(address, variant.take())?);
+            args.push(with_variant(address, variant.take())?);
         }
-        Target::File(path) => words.push(start.file(path)?),
+        Target::File(path) => args.push(start.file(path)?),
         Target::Command(_) => {}
     }
     if let Some(variant) = variant {
-        words.extend(["--variant".to_owned(), variant.to_owned()]);
+        args.extend(["--variant".to_owned(), variant.to_owned()]);
     }
     if let Target::Command(command) = target {
-        words.push("--".to_owned());
-        words.extend(command.iter().cloned());
+        args.push("--".to_owned());
+        args.extend(command.iter().cloned());
     }
     Ok(Endpoint::Stdio {
         program: start.program.clone(),
-        args: words,
+        args,
     })
 }
 

@@ -110,16 +110,16 @@ fn only_variable(value: &str) -> Option<&str> {
 fn in_syntax(client: ClientName, value: &str) -> String {
     let syntax = client.client().variable.unwrap_or("${NAME}");
     let mut out = String::new();
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once("${") {
+    let mut remaining = value;
+    while let Some((before, after)) = remaining.split_once("${") {
         let Some((name, after)) = after.split_once('}') else {
             break;
         };
         out.push_str(before);
         out.push_str(&syntax.replace("NAME", name));
-        rest = after;
+        remaining = after;
     }
-    out.push_str(rest);
+    out.push_str(remaining);
     out
 }
 
@@ -133,17 +133,17 @@ pub(crate) fn command(
     let scope = if is_project { "project" } else { "user" };
     let add = |program: &str, options: &[&str]| {
         let start = [program, "mcp", "add"];
-        let words = start.iter().chain(options);
-        words.map(|word| (*word).to_owned()).collect::<Vec<_>>()
+        let arguments = start.iter().chain(options);
+        arguments.map(|word| (*word).to_owned()).collect::<Vec<_>>()
     };
-    let (mut words, rest) = match (client, endpoint) {
+    let (mut arguments, remaining) = match (client, endpoint) {
         (ClientName::ClaudeCode, Endpoint::Http { url, headers }) => {
-            let words = add("claude", &["--scope", scope, "--transport", "http"]);
-            (words, with_headers(headers, name, url))
+            let arguments = add("claude", &["--scope", scope, "--transport", "http"]);
+            (arguments, with_headers(headers, name, url))
         }
         (ClientName::GeminiCli, Endpoint::Http { url, headers }) => {
-            let words = add("gemini", &["--scope", scope, "--transport", "http"]);
-            (words, with_headers(headers, name, url))
+            let arguments = add("gemini", &["--scope", scope, "--transport", "http"]);
+            (arguments, with_headers(headers, name, url))
         }
         (ClientName::ClaudeCode, Endpoint::Stdio { program, args }) => {
             let options = [
@@ -167,9 +167,9 @@ pub(crate) fn command(
         }
         _ => return None,
     };
-    words.extend(rest);
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    Some(words.join(" "))
+    arguments.extend(remaining);
+    let arguments: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+    Some(arguments.join(" "))
 }
 
 /// The end of a command with headers: options come before the name.
@@ -183,10 +183,10 @@ fn with_headers(headers: &[(String, String)], name: &str, url: &str) -> Vec<Stri
 /// A word of a command line for a POSIX shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
     }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The key of Codex for a token.

@@ -99,9 +99,10 @@ impl Plan {
             (Target::File(path), None) => Some(Served::of_file(path, &file.path)?),
             (Target::Command(command), None) => Some(Served::of_command(command)),
         };
-        let others = match args.write {
-            true => other_files::find(args.client, &file, args.project),
-            false => Vec::new(),
+        let others = if args.write {
+            other_files::find(args.client, &file, args.project)
+        } else {
+            Vec::new()
         };
         Ok(Self {
             client: args.client,
@@ -269,10 +270,10 @@ fn start(args: &Connect, target: &Target) -> Result<Start, Failure> {
 /// Names that every client accepts, and that are keys in TOML.
 fn check_name(name: &str) -> Result<(), Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match (1..=64).contains(&name.len()) && name.chars().all(is_plain) {
-        true => Ok(()),
-        false => Err(Failure::command(format!(
-            "--name: `{name}` cannot be the name of a server; write 1 to 64 letters, digits, `-` or `_`"
-        ))),
+    if (1..=64).contains(&name.len()) && name.chars().all(is_plain) {
+        return Ok(());
     }
+    Err(Failure::command(format!(
+        "--name: `{name}` cannot be the name of a server; write 1 to 64 letters, digits, `-` or `_`"
+    )))
 }

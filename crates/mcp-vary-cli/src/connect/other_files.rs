@@ -14,7 +14,7 @@ use crate::print::{notice, sanitize};
 #[derive(Debug)]
 pub(crate) struct OtherFile {
     /// Where it is: a text to be read after "are in".
-    pub(crate) place: String,
+    pub(crate) shown: String,
     /// How to take servers out of it.
     pub(crate) advice: &'static str,
     pub(crate) entries: Vec<(String, Value)>,
@@ -44,15 +44,14 @@ pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -
         let here = here.to_string_lossy();
         let keys = ["projects", &here, "mcpServers"];
         let advice = "`claude mcp remove --scope local NAME` takes one out";
-        let found_there = match written.path == user {
-            true => written
-                .text
-                .as_deref()
-                .and_then(|text| entries(client, &user, text, &keys)),
-            false => read(client, user.clone(), &keys, written, advice).map(|it| it.entries),
+        let found_there = if written.path == user {
+            let text = written.text.as_deref();
+            text.and_then(|text| entries(client, &user, text, &keys))
+        } else {
+            read(client, user.clone(), &keys, written, advice).map(|it| it.entries)
         };
         found.extend(found_there.map(|entries| OtherFile {
-            place: format!("{} for this project alone", user.display()),
+            shown: format!("{} for this project alone", user.display()),
             advice,
             entries,
         }));
@@ -80,9 +79,9 @@ fn read(
         }
     };
     let entries = entries(client, &file.path, file.text.as_deref()?, keys)?;
-    let place = file.path.display().to_string();
+    let shown = file.path.display().to_string();
     Some(OtherFile {
-        place,
+        shown,
         advice,
         entries,
     })

@@ -127,10 +127,10 @@ pub(crate) fn check_inside(file: &Path, project: &Path) -> Result<(), Failure> {
 /// The same file with the ending `.jsonc` if only that exists.
 fn with_comments(file: PathBuf) -> PathBuf {
     let other = file.with_extension("jsonc");
-    match !file.exists() && other.exists() {
-        true => other,
-        false => file,
+    if !file.exists() && other.exists() {
+        return other;
     }
+    file
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl Record {
                     if let Some(removed) =
                         ClientText::new(syntax, &text).remove(&container, name)?
                     {
-                        text = removed.rest;
+                        text = removed.text;
                     }
                 }
                 Some(_) => notes.push(format!(

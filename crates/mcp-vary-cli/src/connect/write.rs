@@ -86,7 +86,7 @@ fn applied(client: &Client, text: &str, entries: &[Written]) -> Result<String, D
         for name in &written.moved {
             let removed = ClientText::new(client.syntax, &text).remove(&container, name)?;
             if let Some(removed) = removed {
-                text = removed.rest;
+                text = removed.text;
             }
         }
     }
@@ -160,9 +160,10 @@ fn confirmed(question: &str) -> bool {
 fn report(plan: &Plan, record: &Record, present: &[(String, Value)]) {
     let file = &plan.file;
     let path = file.path.display();
-    let backup = match record.is_created {
-        true => "; the file is new".to_owned(),
-        false => format!("; the file as it was is {}", file.backup().display()),
+    let backup = if record.is_created {
+        "; the file is new".to_owned()
+    } else {
+        format!("; the file as it was is {}", file.backup().display())
     };
     notice(&sanitize(&format!(
         "wrote `{}` to {path}{backup}",
@@ -209,7 +210,7 @@ fn report_others(plan: &Plan, present: &[(String, Value)]) {
             let duplicates = names(duplicates.iter().map(|it| it.name.as_str()).collect());
             let line = format!(
                 "{title} also has {duplicates} in {}, and Vary serves them: their tools are listed twice; {}",
-                other.place, other.advice
+                other.shown, other.advice
             );
             notice(&sanitize(&line));
         }
@@ -244,10 +245,10 @@ pub(super) fn remove(client: &Client, file: &ClientFile) -> Result<(), Failure> 
     if backup == undone.text || record.is_created {
         file::delete(&file.backup())?;
     } else {
-        let kept = file.backup();
+        let backup = file.backup();
         let line = format!(
             "the file was changed in other places as well; as it was before Vary, it is {}",
-            kept.display()
+            backup.display()
         );
         notice(&sanitize(&line));
     }

@@ -16,7 +16,7 @@ const EXAMPLE: &str = "[\"git_*\", {tools: \"*\", server: git}]";
 
 /// A pattern and its place in the file.
 #[derive(Clone)]
-pub(super) struct Placed {
+pub(super) struct PlacedPattern {
     pub(super) at: Position,
     pub(super) path: String,
     pub(super) pattern: ItemPattern,
@@ -44,7 +44,11 @@ impl Conditions for PartialPattern {
 }
 
 /// Reads the patterns of `allow` (`allows`) or `deny`.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, allows: bool) -> Vec<Placed> {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    allows: bool,
+) -> Vec<PlacedPattern> {
     let items = reader.items(field, EXAMPLE);
     if items.is_empty() && matches!(field.node.value, Value::List(_)) {
         let fix = "leave it out, or write `[\"*\"]` for everything";
@@ -57,7 +61,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, allows: bool) -
     patterns.collect()
 }
 
-fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option<Placed> {
+fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option<PlacedPattern> {
     let mut draft = PartialPattern::default();
     if let Value::Table(_) = item.node.value {
         let before = reader.diagnostics.len();
@@ -76,7 +80,7 @@ fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option
         Some(&"resources") => ItemPattern::resources(draft.rule),
         _ => ItemPattern::any(draft.rule),
     };
-    Some(Placed {
+    Some(PlacedPattern {
         at: item.node.at,
         path: item.path.clone(),
         needs_trust: allows && pattern.uses_annotations(),

@@ -6,7 +6,7 @@ use mcp_vary_access::{
 };
 use mcp_vary_auth::scope::Scope;
 
-use super::pattern::{self, Placed};
+use super::pattern::{self, PlacedPattern};
 use super::when;
 use crate::clients::{self, Named};
 use crate::key_spec::ValueKind::{Other, Scalar, Switch};
@@ -21,8 +21,8 @@ pub(super) const EXAMPLE: &str = "{when: {groups: dev}, allow: [\"git_*\"]}";
 pub(super) struct PartialRule {
     name: Option<String>,
     when: Option<When>,
-    pub(super) allow: Vec<Placed>,
-    pub(super) deny: Vec<Placed>,
+    pub(super) allow: Vec<PlacedPattern>,
+    pub(super) deny: Vec<PlacedPattern>,
     scopes: Vec<Scope>,
     condition: Option<Expression>,
     variants: Option<Vec<VariantId>>,
@@ -35,7 +35,7 @@ pub(super) struct PartialRule {
 impl PartialRule {
     /// The rule; `None` after a mistake, which is reported.
     pub(super) fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<AccessRule> {
-        let patterns = |all: Vec<Placed>| all.into_iter().map(|it| it.pattern);
+        let patterns = |all: Vec<PlacedPattern>| all.into_iter().map(|it| it.pattern);
         let mut rule = AccessRule::new(self.when?)
             .with_allow(patterns(self.allow))
             .with_deny(patterns(self.deny))

@@ -7,12 +7,12 @@ use mcp_vary_access::Claims;
 use mcp_vary_auth::key::{KeyDigest, KeyEntry, KeyFault, KeyTable, MAX_API_KEYS, PREFIX};
 
 use super::principal::read_claims;
-use super::{Placed, tables};
+use super::tables;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::document::Value;
 use crate::key_spec::ValueKind::{Other, Scalar};
 use crate::key_spec::{KeySpec, keys};
-use crate::reader::{Located, Reader, unusable};
+use crate::reader::{Located, Placed, Reader, unusable};
 use crate::schema_builder::SchemaBuilder;
 
 const EXAMPLE: &str = "{name: ..., sha256: ...}";
@@ -30,9 +30,8 @@ struct PartialKey {
 pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Placed<KeyEntry>> {
     let read = tables(reader, field, SETTINGS, MAX_API_KEYS, EXAMPLE);
     let finished = read.into_iter().filter_map(|(item, draft)| {
-        let value = draft.finish(reader, &item)?;
-        let (at, path) = (item.node.at, item.path);
-        Some(Placed { at, path, value })
+        let entry = draft.finish(reader, &item)?;
+        Some(item.placed(entry))
     });
     finished.collect()
 }

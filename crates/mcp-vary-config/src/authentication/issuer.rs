@@ -8,18 +8,18 @@ use std::time::Duration;
 use mcp_vary_access::{ClaimMapping, ClaimPath};
 use mcp_vary_auth::discovery::{Issuer, check_key_set_url};
 use mcp_vary_auth::scope::Scope;
-use mcp_vary_auth::token::TrustedIssuer;
+use mcp_vary_auth::token::{MAX_ISSUERS, TrustedIssuer};
 use mcp_vary_gateway::settings::authentication::{IssuerConfig, IssuerKeySource, KeySource};
 
-use super::Placed;
+use super::tables;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::key_spec::ValueKind::Other;
 use crate::key_spec::{KeySpec, keys};
-use crate::reader::{Located, Reader};
+use crate::reader::{Located, Placed, Reader};
 use crate::schema_builder::SchemaBuilder;
 use crate::units;
 
-pub(super) const EXAMPLE: &str = "{issuer: \"https://...\"}";
+const EXAMPLE: &str = "{issuer: \"https://...\"}";
 
 /// The most audiences, scopes, and places of scopes of an issuer.
 const MOST_NAMES: usize = 64;
@@ -29,7 +29,7 @@ const REFRESH_INTERVALS: RangeInclusive<Duration> =
     Duration::from_secs(10)..=Duration::from_secs(24 * 3600);
 
 /// An issuer while it is read.
-pub(super) struct PartialIssuer {
+struct PartialIssuer {
     issuer: Option<Issuer>,
     audiences: Vec<String>,
     scopes: Vec<Scope>,
@@ -51,16 +51,22 @@ impl Default for PartialIssuer {
     }
 }
 
+/// Reads the list of issuers.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Placed<IssuerConfig>> {
+    let read = tables(reader, field, SETTINGS, MAX_ISSUERS, EXAMPLE);
+    let finished = read.into_iter().filter_map(|(item, draft)| {
+        let issuer = draft.finish(reader, &item)?;
+        Some(item.placed(issuer))
+    });
+    finished.collect()
+}
+
 impl PartialIssuer {
-    pub(super) fn finish(
-        self,
-        reader: &mut Reader<'_>,
-        item: &Located<'_>,
-    ) -> Option<IssuerConfig> {
+    fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<IssuerConfig> {
         let fix = "add `issuer: https://...`, exactly as its tokens have it in `iss`";
         reader.require(item, &[("issuer", fix)]);
         let claims = match self.scope_claims {
-            Some(places) => self.claims.with_scope_claims(places),
+            Some(paths) => self.claims.with_scope_claims(paths),
             None => self.claims,
         };
         let trusted = TrustedIssuer {
@@ -148,7 +154,7 @@ fn read_claims(reader: &mut Reader<'_>, field: &Located<'_>) -> ClaimMapping {
 }
 
 /// The keys of one entry.
-pub(super) const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
+const SETTINGS: &[KeySpec<PartialIssuer>] = keys![
     /// its identifier, character for character as its tokens have it in `iss`; required
     "issuer" => Other(SchemaBuilder::url, |reader, field, issuer| issuer.issuer = reader.value(field, Issuer::parse)),
     /// what its tokens may have in `aud` besides the address of the request, at most 64: for issuers that do not know

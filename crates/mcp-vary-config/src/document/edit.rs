@@ -29,7 +29,7 @@ use crate::diagnostic::Diagnostic;
 ///      \"url\": \"http://127.0.0.1:8800/mcp\"\n    }\n  }\n}\n"
 /// );
 /// let added = ClientText::new(Syntax::Json, &added);
-/// assert_eq!(added.remove(&["mcpServers"], "vary")?.unwrap().rest, text);
+/// assert_eq!(added.remove(&["mcpServers"], "vary")?.unwrap().text, text);
 /// # Ok::<(), mcp_vary_config::Diagnostic>(())
 /// ```
 ///
@@ -64,7 +64,7 @@ pub enum Syntax {
 #[non_exhaustive]
 pub struct Removed {
     /// The file without the entry.
-    pub rest: String,
+    pub text: String,
     /// The entry as it was written, for [`ClientText::restore`].
     pub entry: String,
 }
@@ -189,10 +189,10 @@ fn line_end(text: &str) -> &'static str {
 fn start_of_line(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let blank = before.trim_end_matches([' ', '\t']);
-    match blank.is_empty() || blank.ends_with('\n') {
-        true => blank.len(),
-        false => at,
+    if blank.is_empty() || blank.ends_with('\n') {
+        return blank.len();
     }
+    at
 }
 
 fn not_a_table(text: &str, at: usize, path: &str, kind: &str) -> Diagnostic {

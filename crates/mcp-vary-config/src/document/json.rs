@@ -39,8 +39,8 @@ pub(super) fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
         if out.is_empty() {
             out.extend_from_slice(bytes);
         }
-        let kept = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        for byte in out[range].iter_mut().filter(|byte| !kept(byte)) {
+        let is_line_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        for byte in out[range].iter_mut().filter(|byte| !is_line_break(byte)) {
             *byte = b' ';
         }
     };
@@ -88,8 +88,8 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 }
 
 fn end_of_line(bytes: &[u8], start: usize) -> usize {
-    let rest = bytes[start..].iter();
-    let line = rest.take_while(|byte| **byte != b'\n').count();
+    let following = bytes[start..].iter();
+    let line = following.take_while(|byte| **byte != b'\n').count();
     start + line
 }
 
@@ -105,8 +105,8 @@ pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
         column: error.column().max(1),
     };
     // The text of the error ends with its position.
-    let said = error.to_string();
-    let what = said.split(" at line ").next().unwrap_or_default();
+    let message = error.to_string();
+    let what = message.split(" at line ").next().unwrap_or_default();
     let diagnostic = Diagnostic::new(at, "", format!("is not JSON: {what}"));
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     // The column of the parser counts bytes.

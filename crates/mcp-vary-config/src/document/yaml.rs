@@ -17,10 +17,10 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     };
     let mut tree = Tree::default();
     for event in Parser::new_from_str_with_options(text, options) {
-        let taken = match event {
+        let outcome = match event {
             Ok((event, span)) => tree.take(event, span),
             Err(error) => {
-                let diagnostic = Diagnostic::new(place(*error.marker()), "", error.info());
+                let diagnostic = Diagnostic::new(position(*error.marker()), "", error.info());
                 Err(diagnostic.with_fix(match error.info() {
                     info if info.contains("unknown anchor") => {
                         "put text that begins with `*` into quotes, as in \"*delete*\""
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
                 }))
             }
         };
-        taken.map_err(|diagnostic| vec![diagnostic])?;
+        outcome.map_err(|diagnostic| vec![diagnostic])?;
     }
     Ok(tree.root.unwrap_or(Node {
         at: Position::START,
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     }))
 }
 
-fn place(marker: granit_parser::Marker) -> Position {
+fn position(marker: granit_parser::Marker) -> Position {
     Position {
         line: marker.line(),
         column: marker.col() + 1,
@@ -76,7 +76,7 @@ struct Open {
 
 impl Tree {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Diagnostic> {
-        let at = place(span.start);
+        let at = position(span.start);
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
@@ -213,9 +213,9 @@ fn weight(node: &Node) -> usize {
 
 /// Merges the entries of the tables under `<<`. Existing keys take precedence.
 fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
-    let (merges, mut own_entries): (Vec<Entry>, Vec<Entry>) =
+    let (merges, mut merged): (Vec<Entry>, Vec<Entry>) =
         entries.into_iter().partition(|entry| entry.key == "<<");
-    let mut keys: BTreeSet<String> = own_entries.iter().map(|entry| entry.key.clone()).collect();
+    let mut keys: BTreeSet<String> = merged.iter().map(|entry| entry.key.clone()).collect();
     for merge in merges {
         let tables = match merge.node.value {
             Value::List(items) => items,
@@ -231,12 +231,12 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
             };
             for entry in entries {
                 if keys.insert(entry.key.clone()) {
-                    own_entries.push(entry);
+                    merged.push(entry);
                 }
             }
         }
     }
-    Ok(own_entries)
+    Ok(merged)
 }
 
 /// Whether the tag declares a scalar as text.

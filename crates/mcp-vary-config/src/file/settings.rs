@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use mcp_vary::variant::VariantId;
 use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
@@ -13,6 +12,7 @@ use mcp_vary_gateway::settings::listener::TrustedProxies;
 use super::listener;
 use crate::access::{self, PartialAccess};
 use crate::authentication::{self, PartialAuthentication};
+use crate::clients::{self, Named};
 use crate::diagnostic::Position;
 use crate::experiments;
 use crate::key_spec::ValueKind::{Duration, Other, Switch};
@@ -26,14 +26,14 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{audit, clients, limits, require, sealing_keys};
+use crate::{audit, limits, require, sealing_keys};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
     pub(super) servers: Servers,
     pub(super) variants: Declared,
-    /// References to variants that must be declared: position, path and id.
-    pub(super) named: Vec<(Position, String, VariantId)>,
+    /// References to variants that must be declared.
+    pub(super) named: Vec<Named>,
     pub(super) required: Vec<Required>,
     pub(super) access: PartialAccess,
     pub(super) rates: PartialRates,

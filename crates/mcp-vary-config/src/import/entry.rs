@@ -35,8 +35,8 @@ pub(super) enum Out {
 }
 
 impl Server {
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
-        let said = |server: &Self| {
+    pub(super) fn has_same_settings(&self, other: &Self) -> bool {
+        let settings_of = |server: &Self| {
             let settings = server.settings.clone();
             (
                 settings,
@@ -45,7 +45,7 @@ impl Server {
                 server.denied.clone(),
             )
         };
-        said(self) == said(other)
+        settings_of(self) == settings_of(other)
     }
 
     fn has(&self, key: &str) -> bool {
@@ -54,25 +54,25 @@ impl Server {
 
     /// Adds entries to a table among the settings. Existing entries stay. Returns the keys that were not added.
     fn extend(&mut self, key: &'static str, entries: Vec<(String, Out)>) -> Vec<String> {
-        let mut lost = Vec::new();
+        let mut unused = Vec::new();
         if !self.has(key) && !entries.is_empty() {
             self.settings.push((key, Out::Table(Vec::new())));
         }
         let table = self.settings.iter_mut().find(|(known, _)| *known == key);
         if let Some((_, Out::Table(table))) = table {
             for (name, out) in entries {
-                let is_taken = |(known, _): &(String, Out)| match key {
+                let exists = |(known, _): &(String, Out)| match key {
                     "headers" => known.eq_ignore_ascii_case(&name),
                     _ => *known == name,
                 };
-                if table.iter().any(is_taken) {
-                    lost.push(name);
+                if table.iter().any(exists) {
+                    unused.push(name);
                 } else {
                     table.push((name, out));
                 }
             }
         }
-        lost
+        unused
     }
 }
 
@@ -97,29 +97,29 @@ pub(super) fn read(
         allowed: None,
         denied: Vec::new(),
     };
-    let mut taking = Taking {
+    let mut reader = ServerReader {
         format,
         inputs,
         server,
         found,
     };
     for entry in entries {
-        taking.take(&field.member(entry), entry);
+        reader.read_key(&field.member(entry), entry);
     }
-    taking.finish(field);
+    reader.finish(field);
 }
 
 /// A server while it is read.
-struct Taking<'a> {
+struct ServerReader<'a> {
     format: Format,
     inputs: &'a Inputs,
     server: Server,
     found: &'a mut Found,
 }
 
-impl Taking<'_> {
+impl ServerReader<'_> {
     /// Reads one key, as any of the supported programs spells it.
-    fn take(&mut self, field: &Located<'_>, entry: &Entry) {
+    fn read_key(&mut self, field: &Located<'_>, entry: &Entry) {
         if matches!(field.node.value, Value::Null) {
             return;
         }
@@ -159,7 +159,7 @@ impl Taking<'_> {
     /// Finishes the server when all keys have been read.
     fn finish(mut self, field: &Located<'_>) {
         let (command, url) = (self.server.has("command"), self.server.has("url"));
-        let lost: &[&str] = match (command, url) {
+        let unused: &[&str] = match (command, url) {
             (false, false) => {
                 let fix = "it is left out";
                 return self
@@ -170,7 +170,7 @@ impl Taking<'_> {
             (true, false) => &["headers"],
             (false, true) => &["args", "env", "cwd"],
         };
-        for key in lost {
+        for key in unused {
             if self.server.has(key) {
                 let what = format!("has `{key}`, which is of no use here");
                 self.found.note(field, what, "it is left out");

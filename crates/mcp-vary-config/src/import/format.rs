@@ -42,7 +42,7 @@ impl Format {
     }
 
     /// The paths of keys that lead to the servers, most likely first.
-    const fn ways(self) -> &'static [&'static [&'static str]] {
+    const fn paths(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::McpServers => &[&["mcpServers"], &["context_servers"]],
             Self::VsCode => &[&["servers"], &["mcp", "servers"]],
@@ -85,19 +85,19 @@ pub(super) fn read(file: &ImportSource<'_>, found: &mut Found) -> Result<(), Vec
         Some(format) => format,
         None => detect(&field).map_err(|diagnostic| vec![diagnostic])?,
     };
-    let Some((way, servers)) = servers(&field, format) else {
-        let way = format.ways()[0].join(".");
-        let what = format!("has no `{way}`, in which the format {format} has its servers");
+    let Some((path, servers)) = servers(&field, format) else {
+        let path = format.paths()[0].join(".");
+        let what = format!("has no `{path}`, in which the format {format} has its servers");
         let diagnostic = Diagnostic::new(root.at, "", what);
         return Err(vec![
             diagnostic.with_fix("choose another with `--format`, or leave it out"),
         ]);
     };
-    let inputs = Inputs::read(&field, &way);
+    let inputs = Inputs::read(&field, &path);
     for (name, server) in named(&servers, found) {
         entry::read(format, &inputs, &name, &server, found);
     }
-    beside(&field, &way, found);
+    beside(&field, &path, found);
     if found.servers.is_empty() {
         let diagnostic = Diagnostic::new(
             servers.node.at,
@@ -193,15 +193,15 @@ fn entries<'t>(field: &Located<'t>) -> &'t [Entry] {
 
 /// The value that contains the servers, and the keys that lead to it.
 fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>, Located<'t>)> {
-    for way in format.ways() {
+    for path in format.paths() {
         let mut at = root.deepest(&[]);
-        let found = way.iter().all(|key| {
+        let found = path.iter().all(|key| {
             let entry = entries(&at).iter().find(|entry| entry.key == *key);
             let next = entry.map(|entry| at.member(entry));
             next.map(|next| at = next).is_some()
         });
         if found {
-            return Some((way.to_vec(), at));
+            return Some((path.to_vec(), at));
         }
     }
     let is_bare = format == Format::McpServers && !entries(root).is_empty();
@@ -230,9 +230,9 @@ fn named<'t>(servers: &Located<'t>, found: &mut Found) -> Vec<(String, Located<'
 }
 
 /// Adds notes for the other keys of the file.
-fn beside(root: &Located<'_>, way: &[&'static str], found: &mut Found) {
-    let known = |key: &&str| way.first() == Some(key) || matches!(*key, "$schema" | "inputs");
-    if way.is_empty() {
+fn beside(root: &Located<'_>, path: &[&'static str], found: &mut Found) {
+    let known = |key: &&str| path.first() == Some(key) || matches!(*key, "$schema" | "inputs");
+    if path.is_empty() {
         return;
     }
     if root.keys().contains(&"projects") {

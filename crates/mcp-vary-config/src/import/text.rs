@@ -19,8 +19,9 @@ struct Input {
 
 impl Inputs {
     /// Reads `inputs`, which is next to the servers.
-    pub(super) fn read(root: &Located<'_>, way: &[&str]) -> Self {
-        let mut above: Vec<&str> = way[..way.len().saturating_sub(1)].to_vec();
+    pub(super) fn read(root: &Located<'_>, path_to_servers: &[&str]) -> Self {
+        let mut above: Vec<&str> =
+            path_to_servers[..path_to_servers.len().saturating_sub(1)].to_vec();
         above.push("inputs");
         let Value::List(items) = &root.deepest(&above).node.value else {
             return Self::default();
@@ -29,10 +30,10 @@ impl Inputs {
         for node in items {
             let path = String::new();
             let item = Located { path, node };
-            let said =
+            let member =
                 |key: &str| Some(item.deepest(&[key])).filter(|it| !std::ptr::eq(it.node, node));
             let text = |key: &str| {
-                said(key)
+                member(key)
                     .map(|it| it.written().to_owned())
                     .filter(|text| !text.is_empty())
             };
@@ -43,7 +44,7 @@ impl Inputs {
             if text("type").as_deref() == Some("command") {
                 about.push_str(" (the output of a command of the editor)");
             }
-            if let Some(Value::List(options)) = said("options").map(|it| &it.node.value) {
+            if let Some(Value::List(options)) = member("options").map(|it| &it.node.value) {
                 let path = String::new();
                 let options = options.iter().map(|node| {
                     Located {
@@ -100,17 +101,17 @@ pub(super) fn variable_name(text: &str) -> String {
     let name: String = text.chars().map(letter).collect();
     let strings: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     let name = strings.join("_");
-    match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        true => name,
-        false => format!("VALUE_{name}"),
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return name;
     }
+    format!("VALUE_{name}")
 }
 
 /// Converts `{env:NAME}` and `{file:PATH}`.
 fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
+    let mut remaining = text;
+    while let Some((before, after)) = remaining.split_once('{') {
         out.push_str(before);
         let inner = after.split_once('}');
         let known = inner.and_then(|(inner, after)| {
@@ -140,7 +141,7 @@ fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
                     );
                 }
                 out.push_str(&format!("${{{name}}}"));
-                rest = after;
+                remaining = after;
             }
             _ => {
                 // A dollar sign in front of it would turn it into a variable of Vary.
@@ -148,11 +149,11 @@ fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
                     out.push('$');
                 }
                 out.push('{');
-                rest = after;
+                remaining = after;
             }
         }
     }
-    out + rest
+    out + remaining
 }
 
 /// Whether `name` is a valid name of a variable.
@@ -163,19 +164,19 @@ pub(super) fn is_variable(name: &str) -> bool {
 /// Converts `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}` and others.
 fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
+    let mut remaining = text;
+    while let Some((before, after)) = remaining.split_once("${") {
         out.push_str(before);
         // A dollar sign in front of our variable would escape it.
         let dollar = out.ends_with('$');
         let Some((inner, after)) = after.split_once('}') else {
             out.push_str("$${");
-            rest = after;
+            remaining = after;
             continue;
         };
-        rest = after;
+        remaining = after;
         if inner.contains("${") {
-            rest = rest.strip_prefix('}').unwrap_or(rest);
+            remaining = remaining.strip_prefix('}').unwrap_or(remaining);
             let what = "has a variable inside of a default, which is left out";
             found.note(field, what, "write the default itself");
             let name = inner.split(":-").next().unwrap_or_default();
@@ -193,7 +194,7 @@ fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Foun
             out.push_str(&replacement(inputs, field, inner, found));
         }
     }
-    out.push_str(rest);
+    out.push_str(remaining);
     if out.len() > 1 && out.strip_prefix('$').is_some_and(is_variable) {
         let fix = format!("write `${{{}}}` if it is", &out[1..]);
         found.note(
@@ -220,15 +221,15 @@ fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Fo
         None => format!("${{{name}}}"),
     };
     let name = first.strip_prefix("env:").unwrap_or(first);
-    let (scheme, rest) = first.split_once(':').unwrap_or((first, ""));
+    let (scheme, remaining) = first.split_once(':').unwrap_or((first, ""));
     match scheme {
-        "value" => rest.to_owned(),
+        "value" => remaining.to_owned(),
         "workspaceFolder" | "workspaceRoot" | "cwd" => "${PWD:-.}".to_owned(),
         "userHome" => "${HOME}".to_owned(),
         "pathSeparator" | "/" => "/".to_owned(),
         "input" => {
-            let name = variable_name(rest);
-            let input = inputs.all.get(rest);
+            let name = variable_name(remaining);
+            let input = inputs.all.get(remaining);
             let default = input.and_then(|input| input.default.as_deref());
             let default = default.filter(|default| !default.contains(['}', '$']));
             let mut about = input.map(|input| input.about.clone()).unwrap_or_default();

@@ -115,13 +115,13 @@ impl PartialServer {
             let what = format!("has a `type` that does not go with `{beside}`");
             reader.report(field, what, &format!("write `{right}`, or leave it out"));
         }
-        let lost: Vec<&str> = others
+        let unused: Vec<&str> = others
             .iter()
             .filter(|key| self.given.contains(**key) && !self.is_empty(key))
             .copied()
             .collect();
-        if !lost.is_empty() && !reader.foreign {
-            let what = format!("has {}, of no use beside `{beside}`", quoted(&lost));
+        if !unused.is_empty() && !reader.foreign {
+            let what = format!("has {}, of no use beside `{beside}`", quoted(&unused));
             reader.report(field, what, "leave it out");
         }
     }

@@ -42,9 +42,10 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Par
             continue;
         };
         let has_claim = parts.iter().any(|part| matches!(part, Part::Claim(_)));
-        let source = match has_claim {
-            true => template(reader, &member, &name, parts).map(HeaderSource::Claims),
-            false => fixed(reader, &member, parts).map(HeaderSource::Fixed),
+        let source = if has_claim {
+            template(reader, &member, &name, parts).map(HeaderSource::Claims)
+        } else {
+            fixed(reader, &member, parts).map(HeaderSource::Fixed)
         };
         let Some(source) = source else {
             continue;

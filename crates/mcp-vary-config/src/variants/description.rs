@@ -4,21 +4,21 @@ use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
 
-/// Describes what `face` shows: with the description of a built-in variant that shows the same, or with generated text.
-pub(super) fn of(face: &VariantConfig, built_in: &VariantSet) -> String {
+/// Describes what `config` shows: with the description of a built-in variant that shows the same, or with generated text.
+pub(super) fn of(config: &VariantConfig, built_in: &VariantSet) -> String {
     let alike = built_in
         .configs()
         .iter()
-        .find(|known| shows_the_same(known, face));
+        .find(|known| shows_the_same(known, config));
     if let Some(known) = alike {
         return known.variant.description.clone();
     }
     let parts = [
-        Some(tools(face)),
-        some("resources", &face.resources),
-        some("prompts", &face.prompts),
-        short(face),
-        (face.base == Base::ReadOnly).then(|| OWN_WORD.to_owned()),
+        Some(tools(config)),
+        some("resources", &config.resources),
+        some("prompts", &config.prompts),
+        short(config),
+        (config.base == Base::ReadOnly).then(|| OWN_WORD.to_owned()),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(" ")
@@ -36,8 +36,8 @@ fn shows_the_same(one: &VariantConfig, other: &VariantConfig) -> bool {
         && one.keep_schemas == other.keep_schemas
 }
 
-fn tools(face: &VariantConfig) -> String {
-    match (face.base, some("tools", &face.tools)) {
+fn tools(config: &VariantConfig) -> String {
+    match (config.base, some("tools", &config.tools)) {
         (Base::ReadOnly, None) => {
             "Only the tools that declare that they change nothing.".to_owned()
         }
@@ -65,17 +65,17 @@ fn some(what: &str, selection: &Selection) -> Option<String> {
     })
 }
 
-fn short(face: &VariantConfig) -> Option<String> {
-    let is_compact = face.base == Base::Compact;
-    let is_cut = is_compact || face.style.description == Description::FirstSentence;
-    if face.style.schema.is_on_demand() {
+fn short(config: &VariantConfig) -> Option<String> {
+    let is_compact = config.base == Base::Compact;
+    let is_cut = is_compact || config.style.description == Description::FirstSentence;
+    if config.style.schema.is_on_demand() {
         let cut = "The first sentence of each description, and the names and types of arguments.";
         let whole = "Full descriptions, and the names and types of arguments.";
-        let is_cut = face.style.description == Description::FirstSentence;
+        let is_cut = config.style.description == Description::FirstSentence;
         let listed = if is_cut { cut } else { whole };
         return Some(format!("{listed} `describe_tools` has the rest."));
     }
-    let is_bare = is_compact || face.style.schema == SchemaStyle::Compact;
+    let is_bare = is_compact || config.style.schema == SchemaStyle::Compact;
     match (is_cut, is_bare) {
         (true, true) => Some(
             "The first sentence of each description, and from the rest only what callers need."

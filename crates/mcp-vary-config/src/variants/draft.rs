@@ -43,16 +43,16 @@ impl PartialVariant {
 
     /// Applies the settings of this variant on top of `start`.
     pub(super) fn on(&self, start: VariantConfig) -> VariantConfig {
-        let mut face = start;
-        let Some(id) = &self.id else { return face };
-        self.leave_compact(&mut face);
-        let is_start = face.variant.id == *id;
+        let mut config = start;
+        let Some(id) = &self.id else { return config };
+        self.leave_compact(&mut config);
+        let is_start = config.variant.id == *id;
         let mut variant = if is_start {
-            face.variant.clone()
+            config.variant.clone()
         } else {
             // Status and deprecation are not inherited.
-            let mut variant = ServerVariant::new(id.clone(), face.variant.description.clone());
-            variant.hints = face.variant.hints.clone();
+            let mut variant = ServerVariant::new(id.clone(), config.variant.description.clone());
+            variant.hints = config.variant.hints.clone();
             variant
         };
         if let Some(description) = &self.description {
@@ -65,54 +65,54 @@ impl PartialVariant {
             variant.deprecation_info = Some(info.clone());
         }
         variant.priority = self.priority.unwrap_or(variant.priority);
-        face.variant = variant;
-        face.tools = self.tools.clone().unwrap_or(face.tools);
-        face.resources = self.resources.clone().unwrap_or(face.resources);
-        face.prompts = self.prompts.clone().unwrap_or(face.prompts);
-        self.set_schemas(&mut face);
-        face.style.description = self.descriptions.unwrap_or(face.style.description);
-        face.style.dialect = self.dialect.unwrap_or(face.style.dialect);
-        face.style.result = self.result.unwrap_or(face.style.result);
+        config.variant = variant;
+        config.tools = self.tools.clone().unwrap_or(config.tools);
+        config.resources = self.resources.clone().unwrap_or(config.resources);
+        config.prompts = self.prompts.clone().unwrap_or(config.prompts);
+        self.set_schemas(&mut config);
+        config.style.description = self.descriptions.unwrap_or(config.style.description);
+        config.style.dialect = self.dialect.unwrap_or(config.style.dialect);
+        config.style.result = self.result.unwrap_or(config.style.result);
         if let Some(features) = &self.features {
-            face.features = Some(Arc::new(features.clone()));
+            config.features = Some(Arc::new(features.clone()));
         }
-        self.overrides.add_to(&mut face);
-        face
+        self.overrides.add_to(&mut config);
+        config
     }
 
     /// Sets how schemas are listed. Where clients get them on demand, descriptions are short and calls are checked unless
     /// the variant says otherwise; elsewhere, the settings for that do not apply.
-    fn set_schemas(&self, face: &mut VariantConfig) {
+    fn set_schemas(&self, config: &mut VariantConfig) {
         if self.schemas.is_some_and(SchemaStyle::is_on_demand) {
-            face.style.description = Description::FirstSentence;
-            if !face.style.schema.is_on_demand() {
-                face.style.check = ArgumentCheck::On;
+            config.style.description = Description::FirstSentence;
+            if !config.style.schema.is_on_demand() {
+                config.style.check = ArgumentCheck::On;
             }
         }
-        face.style.schema = self.schemas.unwrap_or(face.style.schema);
-        if !face.style.schema.is_on_demand() {
-            face.style.check = ArgumentCheck::Off;
-            face.keep_schemas.clear();
+        config.style.schema = self.schemas.unwrap_or(config.style.schema);
+        if !config.style.schema.is_on_demand() {
+            config.style.check = ArgumentCheck::Off;
+            config.keep_schemas.clear();
             return;
         }
-        face.style.check = self.check.unwrap_or(face.style.check);
-        face.search_above = self.search_above.unwrap_or(face.search_above);
+        config.style.check = self.check.unwrap_or(config.style.check);
+        config.search_above = self.search_above.unwrap_or(config.search_above);
         if let Some(rules) = &self.keep_schemas {
-            face.keep_schemas.clone_from(rules);
+            config.keep_schemas.clone_from(rules);
         }
     }
 
     /// If only one of descriptions and schemas is set to `full`, the other one stays compact.
-    fn leave_compact(&self, face: &mut VariantConfig) {
+    fn leave_compact(&self, config: &mut VariantConfig) {
         let is_full =
             self.descriptions == Some(Description::Full) || self.schemas == Some(SchemaStyle::Full);
-        if is_full && face.base == Base::Compact {
-            face.base = Base::Standard;
-            face.style.description = Description::FirstSentence;
-            if !face.style.schema.is_on_demand() {
-                face.style.schema = SchemaStyle::Compact;
+        if is_full && config.base == Base::Compact {
+            config.base = Base::Standard;
+            config.style.description = Description::FirstSentence;
+            if !config.style.schema.is_on_demand() {
+                config.style.schema = SchemaStyle::Compact;
             }
-            face.variant.hints.remove("contextSize");
+            config.variant.hints.remove("contextSize");
         }
     }
 }

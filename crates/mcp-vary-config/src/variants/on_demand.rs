@@ -24,9 +24,9 @@ pub(super) fn check(
 ) {
     for (field, draft) in drafts {
         let mut resolved = variants.iter();
-        let resolved = resolved.find(|face| draft.id() == Some(face.variant.id.as_str()));
-        let Some(face) = resolved else { continue };
-        if !face.style.schema.is_on_demand() {
+        let resolved = resolved.find(|config| draft.id() == Some(config.variant.id.as_str()));
+        let Some(config) = resolved else { continue };
+        if !config.style.schema.is_on_demand() {
             let settings = [
                 ("keep-schemas", draft.keep_schemas.is_some()),
                 ("check", draft.check.is_some()),
@@ -39,7 +39,7 @@ pub(super) fn check(
                     "add that, or take this out",
                 );
             }
-        } else if let Some(dialect) = face.style.dialect {
+        } else if let Some(dialect) = config.style.dialect {
             let (key, other) = match draft.dialect {
                 Some(_) => ("dialect", "schemas: on-demand".to_owned()),
                 None => ("schemas", format!("dialect: {}", dialect.as_str())),

@@ -46,10 +46,10 @@ struct Argument {
 }
 
 impl Overrides {
-    /// Merges these overrides into those of `face`. What they do not set stays as it is.
-    pub(super) fn add_to(&self, face: &mut VariantConfig) {
+    /// Merges these overrides into those of `config`. What they do not set stays as it is.
+    pub(super) fn add_to(&self, config: &mut VariantConfig) {
         for (name, change) in &self.tools {
-            let tool = face.tool_overrides.entry(name.clone()).or_default();
+            let tool = config.tool_overrides.entry(name.clone()).or_default();
             replace(&mut tool.name, &change.name);
             replace(&mut tool.title, &change.title);
             replace(&mut tool.description, &change.description);
@@ -57,14 +57,14 @@ impl Overrides {
             change.add_arguments_to(&mut tool.arguments);
         }
         for (name, change) in &self.prompts {
-            let prompt = face.prompt_overrides.entry(name.clone()).or_default();
+            let prompt = config.prompt_overrides.entry(name.clone()).or_default();
             replace(&mut prompt.name, &change.name);
             replace(&mut prompt.title, &change.title);
             replace(&mut prompt.description, &change.description);
             change.add_arguments_to(&mut prompt.arguments);
         }
         for (uri, change) in &self.resources {
-            let resource = face.resource_overrides.entry(uri.clone()).or_default();
+            let resource = config.resource_overrides.entry(uri.clone()).or_default();
             replace(&mut resource.name, &change.name);
             replace(&mut resource.title, &change.title);
             replace(&mut resource.description, &change.description);

@@ -59,34 +59,34 @@ impl VariantSpans {
         variant: &VariantId,
         diagnostic: &mcp_vary_view::ViewDiagnostic,
     ) -> Diagnostic {
-        let (at, key) = self.place(variant.as_str(), diagnostic.key());
+        let (at, key) = self.position(variant.as_str(), diagnostic.key());
         Diagnostic::new(at, key, diagnostic.problem()).with_fix(diagnostic.fix())
     }
 
     /// The position of an override that is written with the server's own name: `tools.git_log.name` may be written as
     /// `tools.log.name`.
-    fn by_own_name(&self, id: &str, key: &str) -> Option<(Position, String)> {
-        let (part, rest) = key.split_once('.')?;
+    fn by_upstream_name(&self, id: &str, key: &str) -> Option<(Position, String)> {
+        let (part, name) = key.split_once('.')?;
         let start = format!("variants.{id}.overrides.{part}.");
-        let after_prefix = rest.match_indices('_').map(|(at, _)| &rest[at + 1..]);
-        let mut paths = after_prefix.map(|rest| format!("{start}{rest}"));
+        let after_prefix = name.match_indices('_').map(|(at, _)| &name[at + 1..]);
+        let mut paths = after_prefix.map(|name| format!("{start}{name}"));
         paths.find_map(|path| Some((*self.all.get(&path)?, path)))
     }
 
-    fn place(&self, id: &str, key: &str) -> (Position, String) {
+    fn position(&self, id: &str, key: &str) -> (Position, String) {
         let of = |id: &str| {
             // A list is short for `include`, and overrides are in their own table.
             let short = key.replacen(".include[", "[", 1);
             let tried = [format!("overrides.{key}"), key.to_owned(), short];
             let mut paths = tried.iter().map(|key| format!("variants.{id}.{key}"));
             let found = paths.find_map(|path| Some((*self.all.get(&path)?, path)));
-            found.or_else(|| self.by_own_name(id, key))
+            found.or_else(|| self.by_upstream_name(id, key))
         };
         let mut at = id;
         // Cycles are rejected when the file is read, so this many steps are enough.
         for _ in 0..=self.starts.len() {
-            if let Some(place) = of(at) {
-                return place;
+            if let Some(position) = of(at) {
+                return position;
             }
             let Some(start) = self.starts.get(at) else {
                 break;
@@ -94,9 +94,9 @@ impl VariantSpans {
             at = start;
         }
         let variant_path = format!("variants.{id}");
-        let place = self.all.get(&variant_path).copied();
+        let position = self.all.get(&variant_path).copied();
         (
-            place.unwrap_or(Position::START),
+            position.unwrap_or(Position::START),
             format!("{variant_path}.{key}"),
         )
     }

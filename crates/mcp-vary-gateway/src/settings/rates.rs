@@ -71,10 +71,7 @@ impl RateLimits {
             (Some(new), Some(old)) => new.limiter.limits().eq(old.limiter.limits()),
             _ => false,
         };
-        match is_same {
-            true => before.clone(),
-            false => self,
-        }
+        if is_same { before.clone() } else { self }
     }
 
     /// How many requests each limit has refused, by its name.

@@ -78,8 +78,8 @@ pub(super) fn insert(
     {
         let at = Lines::of(text).position(member.span.start);
         let key = [path, &[name]].concat().join(".");
-        let taken = Diagnostic::new(at, key, "exists already");
-        return Err(taken.with_fix("choose another name, or take it out"));
+        let duplicate = Diagnostic::new(at, key, "exists already");
+        return Err(duplicate.with_fix("choose another name, or take it out"));
     }
     let indent = file.indent(&object);
     let mut keys = missing.iter().copied().chain([name]);
@@ -106,8 +106,8 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
         .get(member.value.clone())
         .unwrap_or_default()
         .to_owned();
-    let rest = edited(text, file.removal(&object, at, member));
-    Ok(Some(Removed { rest, entry }))
+    let text = edited(text, file.removal(&object, at, member));
+    Ok(Some(Removed { text, entry }))
 }
 
 /// Whether there is nothing yet. Clients take such a file for an empty object.
@@ -156,8 +156,8 @@ impl<'a> File<'a> {
             let Some(value) = found.map(|member| member.value.clone()) else {
                 return Ok(Found::Part(object, path.get(depth..).unwrap_or_default()));
             };
-            let way = path.get(..=depth).unwrap_or_default().join(".");
-            object = self.object(value, &way)?;
+            let found_path = path.get(..=depth).unwrap_or_default().join(".");
+            object = self.object(value, &found_path)?;
         }
         Ok(Found::All(object))
     }
@@ -213,21 +213,21 @@ impl<'a> File<'a> {
 
     /// The white space before each member of `object`; empty if the object is in one line.
     fn indent(&self, object: &Object) -> Indent {
-        let own = self.line_indent(object.span.start);
+        let closing = self.line_indent(object.span.start);
         let has_lines = self.written(object.span.clone()).contains('\n');
         let first = object.members.first();
         let child = first.filter(|_| has_lines).map(|member| member.span.start);
         let child = child.map(|at| self.line_indent(at));
         let unit = match &child {
-            Some(child) if child.len() > own.len() && child.starts_with(&own) => {
-                child.get(own.len()..).unwrap_or_default().to_owned()
+            Some(child) if child.len() > closing.len() && child.starts_with(&closing) => {
+                child.get(closing.len()..).unwrap_or_default().to_owned()
             }
             _ => self.unit(),
         };
         let is_inline = !has_lines && first.is_some();
         Indent {
-            child: child.unwrap_or_else(|| format!("{own}{unit}")),
-            closing: own,
+            child: child.unwrap_or_else(|| format!("{closing}{unit}")),
+            closing: closing,
             unit,
             is_inline,
         }
@@ -271,9 +271,10 @@ impl<'a> File<'a> {
         };
         let comma = self.comma(last.span.end, close);
         let trailing = if comma.is_some() { "," } else { "" };
-        let new = match indent.is_inline {
-            true => format!(" {member}{trailing}"),
-            false => format!("{end}{}{member}{trailing}", indent.child),
+        let new = if indent.is_inline {
+            format!(" {member}{trailing}")
+        } else {
+            format!("{end}{}{member}{trailing}", indent.child)
         };
         let mut edits = vec![(tail..tail, new)];
         match comma {
@@ -302,9 +303,10 @@ impl<'a> File<'a> {
             && let Some(comma) = self.comma(previous.span.end, member.span.start)
         {
             let between = self.written(comma + 1..start);
-            match between.trim().is_empty() && !between.contains('\n') {
-                true => edits = vec![(comma..end, String::new())],
-                false => edits.push((comma..comma + 1, String::new())),
+            if between.trim().is_empty() && !between.contains('\n') {
+                edits = vec![(comma..end, String::new())];
+            } else {
+                edits.push((comma..comma + 1, String::new()));
             }
         }
         edits
@@ -314,19 +316,19 @@ impl<'a> File<'a> {
     /// most a comment.
     fn lines(&self, start: usize, end: usize, until: usize) -> (usize, usize) {
         let line_start = start_of_line(self.text, start);
-        let rest = self.written(end..until);
-        let Some(length) = rest.find('\n') else {
+        let following = self.written(end..until);
+        let Some(length) = following.find('\n') else {
             // The next member, or the brace, is in the same line.
-            let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            let blank = following.len() - following.trim_start_matches([' ', '\t']).len();
             return (start, end + blank);
         };
-        let line = rest.get(..length).unwrap_or_default().trim();
+        let line = following.get(..length).unwrap_or_default().trim();
         let is_over = line.is_empty() || line.starts_with("//");
-        match is_over
-            && (line_start < start || line_start == 0 || self.text[..start].ends_with('\n'))
-        {
-            true => (line_start, end + length + 1),
-            false => (start, end),
+        let begins_line = line_start < start || start == 0 || self.text[..start].ends_with('\n');
+        if is_over && begins_line {
+            (line_start, end + length + 1)
+        } else {
+            (start, end)
         }
     }
 
@@ -366,7 +368,7 @@ struct Indent {
 
 /// `entry` in an object for each of `keys`.
 fn nested(keys: &[&str], entry: &Entry<'_>, indent: &Indent, end: &str) -> String {
-    let Some((first, rest)) = keys.split_first() else {
+    let Some((first, following)) = keys.split_first() else {
         return match entry {
             Entry::Written(text) => (*text).to_owned(),
             Entry::Value(value) if indent.is_inline => value.to_string(),
@@ -379,15 +381,15 @@ fn nested(keys: &[&str], entry: &Entry<'_>, indent: &Indent, end: &str) -> Strin
         unit: indent.unit.clone(),
         is_inline: indent.is_inline,
     };
-    let value = nested(rest, entry, &deeper, end);
+    let value = nested(following, entry, &deeper, end);
     let key = Value::from(*first);
-    match indent.is_inline {
-        true => format!("{{{key}: {value}}}"),
-        false => format!(
-            "{{{end}{}{key}: {value}{end}{}}}",
-            deeper.child, deeper.closing
-        ),
+    if indent.is_inline {
+        return format!("{{{key}: {value}}}");
     }
+    format!(
+        "{{{end}{}{key}: {value}{end}{}}}",
+        deeper.child, deeper.closing
+    )
 }
 
 /// `value` over several lines. Lists stay in one line, as clients' documentation has them.

@@ -29,7 +29,7 @@ fn adds(syntax: Syntax, before: &str, after: &str) {
         "{names:?}"
     );
     let removed = ClientText::new(syntax, &added).remove(path(syntax), "vary");
-    assert_eq!(removed.unwrap().unwrap().rest, before);
+    assert_eq!(removed.unwrap().unwrap().text, before);
 }
 
 /// Without the entry `git`, `before` is `after`; the entry was `entry`.
@@ -40,10 +40,10 @@ fn removes(syntax: Syntax, before: &str, after: &str, entry: &str) {
         .unwrap()
         .unwrap();
     assert_eq!(
-        (removed.rest.as_str(), removed.entry.as_str()),
+        (removed.text.as_str(), removed.entry.as_str()),
         (after, entry)
     );
-    let file = ClientText::new(syntax, &removed.rest);
+    let file = ClientText::new(syntax, &removed.text);
     assert_eq!(file.remove(path(syntax), "git").unwrap(), None);
     let restored = file.restore(path(syntax), "git", &removed.entry).unwrap();
     let sorted = |text: &str| {

@@ -1,5 +1,6 @@
 //! Edits TOML by the spans of its tables: sections are added at the end, and taken out whole.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -53,8 +54,8 @@ pub(super) fn restore(
         if let Some(key) = names.find(|key| key.get_ref() == name) {
             let at = Lines::of(text).position(key.span().start);
             let key = [path, &[name]].concat().join(".");
-            let taken = Diagnostic::new(at, key, "exists already");
-            return Err(taken.with_fix("choose another name, or take it out"));
+            let duplicate = Diagnostic::new(at, key, "exists already");
+            return Err(duplicate.with_fix("choose another name, or take it out"));
         }
     }
     let end = line_end(text);
@@ -82,28 +83,24 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Rem
     let Some((key, value)) = named else {
         return Ok(None);
     };
-    let mut headers = Vec::new();
+    let mut headers = BTreeSet::new();
     headers_in_table(text, root.get_ref(), &mut headers);
-    headers.sort_unstable();
-    headers.dedup();
-    let mut own = Vec::new();
-    headers_in(text, value, &mut own);
-    own.sort_unstable();
-    own.dedup();
-    if own.is_empty() || is_inline(text, value.span()) {
+    let mut starts = BTreeSet::new();
+    headers_in(text, value, &mut starts);
+    if starts.is_empty() || is_inline(text, value.span()) {
         let header = [path, &[name]].concat().join(".");
         let wrong = not_a_table(text, key.span().start, &header, "written inline");
         return Err(wrong.with_fix(format!("write it as `[{header}]`, or take it out by hand")));
     }
-    let sections = own.iter().map(|start| section(text, *start, &headers));
+    let sections = starts.iter().map(|start| section(text, *start, &headers));
     let sections: Vec<Range<usize>> = sections.collect();
     let written = sections.iter().filter_map(|range| text.get(range.clone()));
     let entry = written.collect::<Vec<_>>().join("\n");
     let edits = sections
         .iter()
         .map(|range| (with_gap(text, range), String::new()));
-    let rest = edited(text, edits.collect());
-    Ok(Some(Removed { rest, entry }))
+    let text = edited(text, edits.collect());
+    Ok(Some(Removed { text, entry }))
 }
 
 fn parsed(text: &str) -> Result<Table<'_>, Diagnostic> {
@@ -128,14 +125,14 @@ fn find<'t, 'a>(
             return Ok(None);
         };
         let DeValue::Table(table) = value.get_ref() else {
-            let way = path.get(..=depth).unwrap_or_default().join(".");
+            let found_path = path.get(..=depth).unwrap_or_default().join(".");
             let kind = match value.get_ref() {
                 DeValue::Array(_) => "a list",
                 DeValue::String(_) => "text",
                 _ => "a single value",
             };
-            let wrong = not_a_table(text, name.span().start, &way, kind);
-            return Err(wrong.with_fix(format!("servers are in tables: `[{way}.NAME]`")));
+            let wrong = not_a_table(text, name.span().start, &found_path, kind);
+            return Err(wrong.with_fix(format!("servers are in tables: `[{found_path}.NAME]`")));
         };
         at = Spanned::new(value.span(), table);
     }
@@ -149,13 +146,13 @@ fn is_inline(text: &str, span: Range<usize>) -> bool {
 }
 
 /// The positions of all headers in a value.
-fn headers_in(text: &str, value: &Spanned<DeValue<'_>>, out: &mut Vec<usize>) {
+fn headers_in(text: &str, value: &Spanned<DeValue<'_>>, out: &mut BTreeSet<usize>) {
     match value.get_ref() {
         DeValue::Table(table) => {
             let start = value.span().start;
             let is_header = text.get(start..).is_some_and(|text| text.starts_with('['));
             if is_header {
-                out.push(start);
+                out.insert(start);
             }
             headers_in_table(text, table, out);
         }
@@ -168,15 +165,15 @@ fn headers_in(text: &str, value: &Spanned<DeValue<'_>>, out: &mut Vec<usize>) {
     }
 }
 
-fn headers_in_table(text: &str, table: &DeTable<'_>, out: &mut Vec<usize>) {
+fn headers_in_table(text: &str, table: &DeTable<'_>, out: &mut BTreeSet<usize>) {
     for (_, value) in table {
         headers_in(text, value, out);
     }
 }
 
 /// The section whose header is at `start`, until the end of its last setting.
-fn section(text: &str, start: usize, headers: &[usize]) -> Range<usize> {
-    let next = headers.iter().copied().find(|header| *header > start);
+fn section(text: &str, start: usize, headers: &BTreeSet<usize>) -> Range<usize> {
+    let next = headers.range(start + 1..).next().copied();
     let all = text
         .get(start..next.unwrap_or(text.len()))
         .unwrap_or_default();
@@ -208,9 +205,9 @@ fn with_gap(text: &str, range: &Range<usize>) -> Range<usize> {
         let blank = ["\r\n", "\n"]
             .into_iter()
             .find_map(|end| before.strip_suffix(end));
-        let is_blank = |rest: &&str| rest.is_empty() || rest.ends_with('\n');
-        if let Some(rest) = blank.filter(is_blank) {
-            return rest.len()..range.end;
+        let is_blank = |remaining: &&str| remaining.is_empty() || remaining.ends_with('\n');
+        if let Some(remaining) = blank.filter(is_blank) {
+            return remaining.len()..range.end;
         }
     }
     range.clone()
