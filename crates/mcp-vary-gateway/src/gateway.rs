@@ -134,7 +134,7 @@ impl Gateway {
     /// A client of `era` waits to be served.
     pub(crate) fn expect_era(&self, era: Era) {
         if !self.is_serving() {
-            self.current().pool.era_of_base(era);
+            self.current().pool.keys.era_of_base(era);
         }
     }
 

@@ -91,7 +91,7 @@ fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
         servers.map(|server| server.name.clone()).collect()
     };
     let mut changes = Changes::between(names(before), names(after));
-    let is_same = |name: &String| after.pool.keeps_server(name, &before.pool);
+    let is_same = |name: &String| after.pool.servers.keeps(name, &before.pool.servers);
     (changes.unchanged, changes.replaced) = changes.unchanged.into_iter().partition(is_same);
     changes
 }

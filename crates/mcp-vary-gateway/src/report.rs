@@ -22,6 +22,7 @@ use crate::gateway::Gateway;
 use crate::pipeline::methods::directory::{DESCRIBE, SEARCH};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
+use crate::pool::upstream_variants::{lacks_feature_tags, unselectable_variants};
 use crate::settings::access::AccessSettings;
 
 /// The state of one server.
@@ -56,8 +57,8 @@ impl ServerReport {
             name: source.name().to_owned(),
             last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),
-            upstream_variants: source.upstream_variants(),
-            lacks_feature_tags: source.lacks_feature_tags(),
+            upstream_variants: unselectable_variants(source),
+            lacks_feature_tags: lacks_feature_tags(source),
             handshake: snapshot.handshake.clone(),
             counts: counts.collect(),
         }

@@ -18,6 +18,7 @@ use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::ConnectionStatus;
+use crate::pool::upstream_variants::unselectable_variants;
 use crate::session::client_uses::ClientUse;
 use crate::session::deprecation::DeprecatedUse;
 use crate::session::directory_uses::DirectoryUse;
@@ -326,7 +327,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         failed_lists: BTreeMap::new(),
     });
     sources
-        .zip(snapshot.pool.connection_statuses())
+        .zip(snapshot.pool.servers.connection_statuses())
         .map(|(source, connections)| {
             let server_snapshot = source.snapshot();
             let listed = server_snapshot.listings.get(&ListKind::Tools).cloned();
@@ -352,7 +353,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 next_attempt: next_attempt(&source.connection).filter(|_| state == "down"),
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
-                upstream_variants: source.upstream_variants(),
+                upstream_variants: unselectable_variants(source),
                 tools,
                 connections: Some(connections),
                 calls: snapshot

@@ -13,7 +13,7 @@ use crate::session::caller::Caller;
 /// Shows a session what its principal may see by now, whose claims may be others than at the last request, so that the
 /// headers of servers are others, too.
 pub(super) async fn follow_claims(snapshot: &ConfigSnapshot, session: &Session, caller: &Caller) {
-    let depends_on_claims = snapshot.config.access.is_some() || snapshot.pool.needs_claims();
+    let depends_on_claims = snapshot.config.access.is_some() || snapshot.pool.servers.need_claims();
     if depends_on_claims && session.remember_principal(caller.principal.as_ref()) {
         let hub = &snapshot.services.hub;
         Box::pin(hub.follow_claims(session, &snapshot.placements)).await;

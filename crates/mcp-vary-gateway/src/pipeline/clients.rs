@@ -66,9 +66,10 @@ pub(crate) fn legacy_client(
         capabilities: Arc::default(),
         forwardable: Arc::clone(&negotiated.class),
         forwardable_hash: None,
-        class: snapshot.pool.key(
+        class: snapshot.pool.keys.key(
             &negotiated.class,
-            (Some(session.client), caller.principal.as_ref()),
+            Some(session.client),
+            caller.principal.as_ref(),
             Era::Legacy,
         ),
         principal: caller.principal.clone(),
@@ -221,7 +222,8 @@ pub(crate) fn modern_client(
         forwardable_hash: declared.forwardable_hash,
         class: snapshot
             .pool
-            .key(&declared.forwardable, (None, principal), Era::Modern),
+            .keys
+            .key(&declared.forwardable, None, principal, Era::Modern),
         principal: caller.principal.clone(),
         address: caller.address,
         log_level: None,

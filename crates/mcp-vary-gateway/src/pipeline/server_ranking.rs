@@ -24,7 +24,7 @@ use tracing::debug;
 
 use super::model_ranking::{BackgroundTasks, QuestionKey, RankedByEra, RankedClient};
 use crate::pool::UpstreamPool;
-use crate::pool::client_declarations::hints_for_server;
+use crate::pool::connections::capabilities::hints_for_server;
 use crate::pool::source::ServerSource;
 use crate::pool::upstream_variants::is_passed_through;
 

@@ -30,10 +30,10 @@ use crate::pipeline::model_ranking::BackgroundTasks;
 use crate::pipeline::negotiated_extensions::NEGOTIATED;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
-use crate::pool::UpstreamPool;
 use crate::pool::access::{AccessControl, AllowedVariants};
 use crate::pool::client_declarations::ClientDeclarations;
 use crate::pool::upstream_variants::OfferedVariants;
+use crate::pool::{PoolConfig, UpstreamPool};
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
@@ -215,9 +215,13 @@ impl ConfigSnapshot {
             .name_servers(config.configured_servers().count() > 1);
         let access = access_control(&config, &variant_set);
         let pool = UpstreamPool::new(
-            config.servers.clone(),
-            (layout, access, config.limits.classes),
-            config.start_wait,
+            PoolConfig {
+                servers: config.servers.clone(),
+                layout,
+                access,
+                class_limit: config.limits.classes,
+                start_wait: config.start_wait,
+            },
             before.map(|before| &*before.pool),
             &services.pool,
         );
@@ -257,7 +261,7 @@ impl ConfigSnapshot {
 
     /// Whether the links in results decide from which server, or whether, a resource can be read.
     pub(crate) fn follows_links(&self) -> bool {
-        self.pool.servers() > 1
+        self.pool.servers.len() > 1
             || self.config.access.is_some()
             || self
                 .variant_set
@@ -289,7 +293,7 @@ impl ConfigSnapshot {
             let hints = declared.get::<VariantHints>();
             let knows_variants = hints.is_some();
             let variant_hints = hints.unwrap_or_default();
-            let forwardable = self.pool.forwardable_capabilities(
+            let forwardable = self.pool.servers.forwardable_capabilities(
                 &value,
                 &ClientDeclarations {
                     features: features.as_deref(),

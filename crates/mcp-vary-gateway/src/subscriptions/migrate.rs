@@ -15,8 +15,7 @@ use super::{
     Subscribers, SubscriptionHub, TaskSubscription,
 };
 use crate::pool::CapabilityClass;
-use crate::pool::client_lists::ClientLists;
-use crate::pool::dedicated::KeepAliveLease;
+use crate::pool::dedicated::{ClientLists, KeepAliveLease};
 use crate::session::{PoolKey, Session};
 
 /// The lists of each variant that differ under another configuration.
@@ -155,7 +154,7 @@ impl SubscriptionHub {
             )
         };
         // Another configuration has other access rules.
-        let key = after.pool().renewed_key(key.as_ref(), principal.as_ref());
+        let key = after.pool().keys.renewed(key.as_ref(), principal.as_ref());
         let class = after.pool().of_subscriber(key.as_ref(), client).await;
         let mut subscribers = self.lock();
         let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {

@@ -19,10 +19,10 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_view::uri_identity;
 
 pub(crate) use self::tasks::{TaskKey, TaskSubscription};
-use crate::pool::connection_id::ConnectionId;
 use crate::pool::dedicated::KeepAliveLease;
-use crate::pool::live_catalog::LiveCatalog;
-use crate::pool::source::{ResourceUpdates, ServerSource};
+use crate::pool::lists::changes::ResourceUpdates;
+use crate::pool::lists::ids::{CatalogId, ConnectionId};
+use crate::pool::source::ServerSource;
 use crate::session::Session;
 pub(crate) use crate::subscriptions::listen_stream::ListenStream;
 use crate::subscriptions::listen_stream::NotificationSender;
@@ -328,7 +328,7 @@ impl SubscriptionHub {
     ///
     /// The subscriber of a resource that was removed with the change is notified once that the list changed, and of
     /// nothing afterwards (SV-14).
-    pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
+    pub(crate) fn lists_changed(&self, catalog: CatalogId, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut subscribers = self.lock();
         let present = subscribers.entries.iter_mut();
@@ -460,7 +460,7 @@ pub(crate) fn send_updates(
 /// The last encoded notification about a resource, with its catalog and variant: most subscribers share these.
 #[derive(Default)]
 pub(crate) struct EncodedUpdate<'a> {
-    of: Option<(*const LiveCatalog, ViewIndex, &'a str)>,
+    of: Option<(CatalogId, ViewIndex, &'a str)>,
     /// None if the variant no longer has the resource.
     notification: Option<EncodedNotification>,
 }
@@ -474,7 +474,7 @@ impl<'a> EncodedUpdate<'a> {
         params: &str,
     ) -> Option<&EncodedNotification> {
         let catalog = &subscriber.placement.class.catalog;
-        let of = Some((Arc::as_ptr(catalog), resource.view, uri));
+        let of = Some((catalog.id, resource.view, uri));
         if self.of != of {
             let is_there = !resource.was_listed || resource.is_listed(&catalog.current());
             let variant = subscriber.placement.id(resource.variant);

@@ -15,7 +15,7 @@ use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::SubscriptionHub;
-use crate::pool::live_catalog::LiveCatalog;
+use crate::pool::lists::ids::CatalogId;
 use crate::pool::{CapabilityClass, UpstreamPool};
 use crate::session::{PoolKey, ServerVisibility, Session};
 
@@ -78,8 +78,8 @@ impl Placement {
         item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.server_name))
     }
 
-    pub(super) fn shows(&self, catalog: &LiveCatalog) -> bool {
-        std::ptr::eq(&*self.class.catalog, catalog)
+    pub(super) fn shows(&self, catalog: CatalogId) -> bool {
+        self.class.catalog.id == catalog
     }
 }
 
@@ -221,12 +221,11 @@ impl Placements {
     /// When the pool cannot open the session's class.
     pub(super) async fn of_session(&self, session: &Session) -> Result<Placement, RpcError> {
         let principal = session.latest_principal();
-        let key = {
-            let owner = (Some(session.client), principal.as_ref());
-            self.pool.key(&session.negotiated.class, owner, Era::Legacy)
-        };
-        let order = self.visible_to(session).unwrap_or_default();
         let client = Some(session.client);
+        let capabilities = &session.negotiated.class;
+        let keys = &self.pool.keys;
+        let key = keys.key(capabilities, client, principal.as_ref(), Era::Legacy);
+        let order = self.visible_to(session).unwrap_or_default();
         Ok(Placement {
             generation: self.generation,
             class: self.pool.of_subscriber(key.as_ref(), client).await?,

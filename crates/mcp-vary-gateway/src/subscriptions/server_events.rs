@@ -10,11 +10,10 @@ use mcp_vary_wire::client_id::ClientId;
 
 use super::SubscriptionHub;
 use crate::pool::CapabilityClass;
-use crate::pool::client_lists::ClientLists;
-use crate::pool::connection_id::ConnectionId;
-use crate::pool::live_catalog::LiveCatalog;
-use crate::pool::observer::ConnectionObserver;
-use crate::pool::source::ResourceUpdates;
+use crate::pool::dedicated::{ClientLists, ConnectionObserver};
+use crate::pool::lists::changes::ResourceUpdates;
+use crate::pool::lists::ids::{CatalogId, ConnectionId};
+use crate::pool::lists::observer::ListObserver;
 use crate::tasks::TaskServices;
 
 /// The observer of all connections of the pool.
@@ -24,8 +23,8 @@ pub(crate) struct ServerEvents {
     pub(crate) tasks: Arc<TaskServices>,
 }
 
-impl ConnectionObserver for ServerEvents {
-    fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
+impl ListObserver for ServerEvents {
+    fn lists_changed(&self, catalog: CatalogId, changed: &ChangedLists) {
         self.hub.lists_changed(catalog, changed);
     }
 
@@ -33,6 +32,19 @@ impl ConnectionObserver for ServerEvents {
         self.hub.resources_changed(connection, updates);
     }
 
+    fn task_changed(
+        &self,
+        server: &Arc<str>,
+        id: Arc<str>,
+        params: &Arc<str>,
+        connection: Option<ConnectionId>,
+    ) {
+        let key = (Arc::clone(server), id);
+        self.tasks.registry.changed(&key, params, connection);
+    }
+}
+
+impl ConnectionObserver for ServerEvents {
     fn client_lists_changed<'a>(
         &'a self,
         client: ClientId,
@@ -48,17 +60,6 @@ impl ConnectionObserver for ServerEvents {
         lists: &'a ClientLists,
     ) -> BoxFuture<'a, ()> {
         self.hub.replace_class(before, after, lists).boxed()
-    }
-
-    fn task_changed(
-        &self,
-        server: &Arc<str>,
-        id: Arc<str>,
-        params: &Arc<str>,
-        connection: Option<ConnectionId>,
-    ) {
-        let key = (Arc::clone(server), id);
-        self.tasks.registry.changed(&key, params, connection);
     }
 
     fn belongs_to_task(&self, server: &str, request: &ServerRequest) -> bool {

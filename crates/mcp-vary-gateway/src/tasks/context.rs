@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::registry::TaskKey;
-use crate::pool::connection_id::ConnectionId;
+use crate::pool::lists::ids::ConnectionId;
 use crate::session::Session;
 use crate::session::pending_server_requests::PendingServerRequests;
 

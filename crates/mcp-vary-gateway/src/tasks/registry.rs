@@ -14,7 +14,7 @@ use mcp_vary_wire::task_dialect::rename_related_task;
 use super::context::TaskObserver;
 use super::notifier::TaskNotifier;
 use super::task_text::{is_terminal, status};
-use crate::pool::connection_id::ConnectionId;
+use crate::pool::lists::ids::ConnectionId;
 use crate::session::Session;
 use crate::session::client::Client;
 

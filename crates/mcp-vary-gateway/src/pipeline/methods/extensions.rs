@@ -172,7 +172,7 @@ pub(crate) async fn forward_notification(
         };
         call.forward_extension_notification().await
     };
-    let patience = gateway.pool.ready_timeout();
+    let patience = gateway.pool.servers.ready_timeout();
     match tokio::time::timeout(patience, carried).await {
         Ok(Ok(())) => {}
         Ok(Err(failure)) => debug!(method, why = failure.message(), "notification not carried"),

@@ -253,7 +253,7 @@ impl RequestContext<'_> {
             }
         }
         let classes = &self.snapshot.pool;
-        let held = classes.dedicated(&self.class, server, self.client)?;
+        let held = classes.lease_dedicated(&self.class, server, self.client)?;
         held.ready().await?;
         held.mirror_subscriptions(shared).await;
         Ok(Some(held))

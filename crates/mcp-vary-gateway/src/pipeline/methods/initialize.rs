@@ -51,7 +51,8 @@ pub(crate) async fn initialize(
     let principal = caller.principal.as_ref();
     let key = snapshot
         .pool
-        .key(&declared.forwardable, (None, principal), Era::Legacy);
+        .keys
+        .key(&declared.forwardable, None, principal, Era::Legacy);
     let class = snapshot.pool.of(key.as_ref()).await?;
     let description = ServerDescription {
         snapshot,

@@ -1,92 +1,48 @@
-//! One dedicated connection, and the leases that keep it open.
+//! The leases that keep a dedicated connection open.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_vary_access::PrincipalId;
 use mcp_vary_upstream::{
     ConnectionState, ServerRequest, SupervisedConnection, UpstreamConnection, UpstreamError,
 };
-use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::server_request_support::LIST_ROOTS;
-use tokio::sync::watch;
-use tokio_util::sync::DropGuard;
 
-use super::mirror::SubscriptionMirror;
-use super::{ConnectSpec, DedicatedKey, DedicatedPool, Owner};
-use crate::pool::client_lists::DedicatedLists;
-use crate::pool::connection_id::ConnectionId;
-use crate::pool::last_use::LastUse;
-use crate::pool::source::ServerSource;
-use crate::session::Session;
-
-/// One dedicated connection.
-#[derive(Debug)]
-pub(super) struct DedicatedConnection {
-    pub(super) id: ConnectionId,
-    pub(super) upstream: Arc<SupervisedConnection>,
-    /// The only principal that uses it; `None` where clients are not authenticated.
-    pub(super) principal: Option<PrincipalId>,
-    /// Whether the class of its session reads its lists on it, too.
-    pub(super) is_adopted: bool,
-    /// The session that used it last.
-    pub(super) session: watch::Sender<Weak<Session>>,
-    /// Its resource updates, if requests lease it.
-    pub(super) mirror: Option<Arc<SubscriptionMirror>>,
-    /// Its lists, if the class reads its lists on another connection.
-    pub(super) lists: Option<Arc<DedicatedLists>>,
-    pub(super) in_use: AtomicUsize,
-    /// The number of leases that keep it open without a running request.
-    pub(super) keep_alive: AtomicUsize,
-    pub(super) used: LastUse,
-    /// Stops its background tasks when dropped.
-    pub(super) _listening: DropGuard,
-}
+use super::connection::{DedicatedConnection, DedicatedKey, Owner};
+use super::table::DedicatedTable;
+use crate::pool::lists::ids::ConnectionId;
+use crate::pool::lists::source::ServerSource;
 
 /// A leased dedicated connection. Dropping it ends the lease.
 #[derive(Debug)]
 pub(crate) struct DedicatedLease {
-    pub(super) connection: Arc<DedicatedConnection>,
-    pub(super) key: DedicatedKey,
-    pub(super) pool: Arc<DedicatedPool>,
+    connection: Arc<DedicatedConnection>,
+    key: DedicatedKey,
+    table: Arc<DedicatedTable>,
     /// Whether the call was answered, so that no later message belongs to it.
-    pub(super) is_clean: AtomicBool,
+    is_clean: AtomicBool,
     /// Whether the server may have learned something about the client (its roots), so that the connection must not be
     /// leased to another client.
-    pub(super) is_tainted: AtomicBool,
-}
-
-impl DedicatedConnection {
-    pub(super) fn is_used(&self) -> bool {
-        self.in_use.load(Ordering::Relaxed) > 0 || self.keep_alive.load(Ordering::Relaxed) > 0
-    }
-
-    /// Counts as used for this long from now on.
-    fn keep_for(&self, time: Duration) {
-        self.used.extend(time);
-    }
-
-    /// Whether it declares the same capabilities and has the same headers.
-    pub(super) fn is_for(&self, spec: &ConnectSpec<'_>) -> bool {
-        let config = self.upstream.config();
-        config.capabilities == spec.capabilities && config.target == spec.config.target
-    }
-
-    /// Whether the lists are those of the whole class, as far as is known.
-    pub(super) fn has_shared_lists(&self) -> bool {
-        let lists = self.lists.as_ref();
-        lists.is_none_or(|lists| lists.is_shared())
-    }
-
-    /// Whether the lists are for `client` only.
-    pub(super) fn belongs_to(&self, client: Option<ClientId>) -> bool {
-        let lists = self.lists.as_ref();
-        lists.is_some_and(|lists| lists.belongs_to(client))
-    }
+    is_tainted: AtomicBool,
 }
 
 impl DedicatedLease {
+    pub(super) fn new(
+        connection: Arc<DedicatedConnection>,
+        key: DedicatedKey,
+        table: &Arc<DedicatedTable>,
+    ) -> Self {
+        connection.in_use.fetch_add(1, Ordering::Relaxed);
+        Self {
+            connection,
+            key,
+            table: Arc::clone(table),
+            is_clean: AtomicBool::new(false),
+            is_tainted: AtomicBool::new(false),
+        }
+    }
+
     pub(crate) fn connection(&self) -> &Arc<SupervisedConnection> {
         &self.connection.upstream
     }
@@ -155,8 +111,8 @@ impl Drop for DedicatedLease {
         // A server may continue to send requests for a cancelled call. The next call must not receive them.
         let is_clean =
             self.is_clean.load(Ordering::Relaxed) && !self.is_tainted.load(Ordering::Relaxed);
-        if matches!(self.key.1, Owner::Request(_)) && !is_clean {
-            self.pool.lock().remove(&self.key);
+        if matches!(self.key.owner, Owner::Request(_)) && !is_clean {
+            self.table.lock().remove(&self.key);
         }
     }
 }

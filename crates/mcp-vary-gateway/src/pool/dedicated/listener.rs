@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use crate::pool::connection_id::ConnectionId;
-use crate::pool::observer::ConnectionObserver;
-use crate::pool::source::ResourceUpdates;
+use super::client_lists::ConnectionObserver;
+use crate::pool::lists::changes::ResourceUpdates;
+use crate::pool::lists::ids::ConnectionId;
 use crate::session::Session;
 use crate::session::pending_server_requests::{ForwardedServerRequest, PendingServerRequests};
 

@@ -1,0 +1,125 @@
+//! The keys of classes: which clients share connections and lists.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use mcp_vary_access::Principal;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::revision::Era;
+
+use super::access::AccessControl;
+use crate::pool::connections::servers::Servers;
+use crate::session::{AccessKey, BASE_CLASS, PoolKey};
+
+/// Assigns clients to classes under one configuration.
+#[derive(Debug)]
+pub(crate) struct ClassKeys {
+    servers: Arc<Servers>,
+    /// The access rules, if there are any.
+    access: Option<Arc<AccessControl>>,
+    base_era: Arc<BaseEra>,
+}
+
+/// The era of clients without special capabilities, fixed by the first of them. Until then, each server chooses the era
+/// of its connection.
+#[derive(Debug, Default)]
+pub(in crate::pool) struct BaseEra {
+    era: OnceLock<Era>,
+    /// Whether the connections are of that era.
+    is_settled: AtomicBool,
+}
+
+impl BaseEra {
+    pub(in crate::pool) fn get(&self) -> Option<Era> {
+        self.era.get().copied()
+    }
+
+    pub(in crate::pool) fn is_settled(&self) -> bool {
+        self.is_settled.load(Ordering::Acquire)
+    }
+
+    pub(in crate::pool) fn set_settled(&self) {
+        self.is_settled.store(true, Ordering::Release);
+    }
+}
+
+impl ClassKeys {
+    pub(in crate::pool) fn new(
+        servers: Arc<Servers>,
+        access: Option<Arc<AccessControl>>,
+        base_era: Arc<BaseEra>,
+    ) -> Self {
+        Self {
+            servers,
+            access,
+            base_era,
+        }
+    }
+
+    pub(in crate::pool) const fn access(&self) -> Option<&Arc<AccessControl>> {
+        self.access.as_ref()
+    }
+
+    pub(in crate::pool) const fn base_era(&self) -> &Arc<BaseEra> {
+        &self.base_era
+    }
+
+    /// The key of the class of a client of `era`; `None` for the base class.
+    pub(crate) fn key(
+        &self,
+        capabilities: &Arc<str>,
+        session: Option<ClientId>,
+        principal: Option<&Arc<Principal>>,
+        era: Era,
+    ) -> Option<PoolKey> {
+        let capabilities = self.servers.connection_capabilities(capabilities, era);
+        let access = self.access.as_ref();
+        let access = access.map(|access| AccessKey(access.class_of(principal)));
+        let claims = self.servers.claim_headers(principal);
+        let session = session.filter(|_| self.servers.isolate_sessions());
+        let principal = principal
+            .map(|principal| principal.id())
+            .filter(|_| self.servers.isolate_principals(era));
+        let is_base = session.is_none()
+            && principal.is_none()
+            && *capabilities == *BASE_CLASS
+            && self.era_of_base(era) == era
+            && access.is_none();
+        (!is_base).then_some(PoolKey {
+            capabilities,
+            session,
+            principal,
+            access,
+            claims,
+            era,
+        })
+    }
+
+    /// The key under this configuration of a client whose key was `key` under another one.
+    pub(crate) fn renewed(
+        &self,
+        key: Option<&PoolKey>,
+        principal: Option<&Arc<Principal>>,
+    ) -> Option<PoolKey> {
+        let era = key.map(|key| key.era).or(self.base_era.get());
+        let capabilities =
+            key.map_or_else(|| BASE_CLASS.into(), |key| Arc::clone(&key.capabilities));
+        let session = key.and_then(|key| key.session);
+        self.key(
+            &capabilities,
+            session,
+            principal,
+            era.unwrap_or(Era::Modern),
+        )
+    }
+
+    /// The era of the clients of the base class. The first call fixes it.
+    pub(crate) fn era_of_base(&self, era: Era) -> Era {
+        *self.base_era.era.get_or_init(|| {
+            for server in self.servers.iter() {
+                server.prefer_era(era);
+            }
+            era
+        })
+    }
+}

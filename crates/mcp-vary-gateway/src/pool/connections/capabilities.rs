@@ -1,0 +1,347 @@
+//! The capabilities that Vary declares to servers: what the operator configured and what may be forwarded of the
+//! client's, in canonical form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary::json::{to_map, to_value};
+use mcp_vary_wire::server_request_support;
+use serde_json::{Map, Value, json};
+use tracing::{debug, warn};
+
+use super::client_declarations::{ClientDeclarations, canonical_settings, hint_settings};
+use crate::session::BASE_CLASS;
+
+/// The capabilities to declare to a server: the configured ones, and the forwardable ones of the class.
+pub(super) fn capabilities_for_server(
+    configured: &str,
+    class: &str,
+    forwarded: &[String],
+) -> String {
+    let read = |text| to_map(text).unwrap_or_default();
+    let mut class = read(class);
+    let mut extensions = match class.shift_remove("extensions") {
+        Some(Value::Object(extensions)) => extensions,
+        _ => Map::new(),
+    };
+    extensions.retain(|id, _| forwarded.contains(id));
+    if extensions.is_empty() && class.is_empty() {
+        return configured.to_owned();
+    }
+    let mut declared = read(configured);
+    declared.extend(class);
+    match declared
+        .get_mut("extensions")
+        .and_then(Value::as_object_mut)
+    {
+        Some(known) => known.extend(extensions),
+        None if extensions.is_empty() => {}
+        None => drop(declared.insert("extensions".to_owned(), Value::Object(extensions))),
+    }
+    Value::Object(declared).to_string()
+}
+
+/// The capabilities to declare to a server that ranks its variants for a client: the `configured` ones, and the hints in
+/// the client's `forwardable` ones.
+pub(crate) fn hints_for_server(configured: &str, forwardable: &str) -> String {
+    let forwardable = to_value(forwardable).unwrap_or_default();
+    let hints = &forwardable["extensions"][SERVER_VARIANTS];
+    let hints = json!({"extensions": {SERVER_VARIANTS: hints}}).to_string();
+    capabilities_for_server(configured, &hints, &[SERVER_VARIANTS.to_owned()])
+}
+
+/// Whether the capabilities `whole` include all of the capabilities `part`; both are JSON text. Hints are a part of the
+/// same hints only: a part of a client's hints describes another client.
+pub(in crate::pool) fn is_part_of(part: &str, whole: &str) -> bool {
+    fn is_in(part: &Value, whole: &Value) -> bool {
+        match (part, whole) {
+            (Value::Object(part), Value::Object(whole)) => {
+                part.iter().all(|(key, part)| match whole.get(key) {
+                    None => false,
+                    Some(whole) if key == SERVER_VARIANTS => part == whole,
+                    Some(whole) => is_in(part, whole),
+                })
+            }
+            _ => part == whole,
+        }
+    }
+    let read = |text| to_value(text).unwrap_or_default();
+    is_in(&read(part), &read(whole))
+}
+
+/// The capabilities of a client that may be forwarded: those for server requests, and the settings of the `allowed`
+/// extensions, in canonical form. `declarations` are those of the extensions that the gateway negotiates.
+pub(in crate::pool) fn forwardable_capabilities(
+    capabilities: &Value,
+    declarations: &ClientDeclarations<'_>,
+    allowed: &BTreeSet<String>,
+) -> Arc<str> {
+    let requests = server_request_support::forwardable_capabilities(capabilities);
+    let declared = capabilities.get("extensions").and_then(Value::as_object);
+    let mut extensions = Map::new();
+    for id in allowed {
+        let settings = match id.as_str() {
+            CONTENT_NEGOTIATION => declarations.features.map(canonical_settings),
+            // They come last: they take no room from others.
+            SERVER_VARIANTS => None,
+            _ => {
+                let settings = declared.and_then(|declared| declared.get(id));
+                let settings = settings.filter(|settings| settings.is_object());
+                settings.map(|settings| sanitized(settings, 0).unwrap_or_default())
+            }
+        };
+        let Some(settings) = settings else {
+            continue;
+        };
+        extensions.insert(id.clone(), settings);
+        if class_capabilities(&requests, &extensions).len() > MAX_CLASS_CAPABILITIES {
+            extensions.remove(id);
+            let extension = id.as_str();
+            warn!(
+                extension,
+                "settings of a client are too long to be forwarded"
+            );
+        }
+    }
+    if allowed.contains(SERVER_VARIANTS) {
+        insert_hints(declarations, &requests, &mut extensions);
+    }
+    class_capabilities(&requests, &extensions).into()
+}
+
+/// Adds the hints of a client to `extensions`, as far as there is room: the description is left out first.
+fn insert_hints(
+    declarations: &ClientDeclarations<'_>,
+    requests: &Map<String, Value>,
+    extensions: &mut Map<String, Value>,
+) {
+    for settings in hint_settings(declarations.hints) {
+        extensions.insert(SERVER_VARIANTS.to_owned(), settings);
+        if class_capabilities(requests, extensions).len() <= MAX_CLASS_CAPABILITIES {
+            return;
+        }
+        extensions.shift_remove(SERVER_VARIANTS);
+    }
+    if !declarations.hints.is_empty() {
+        debug!(
+            "variant hints of a client cannot be forwarded: they are too long, or have control characters"
+        );
+    }
+}
+
+fn class_capabilities(requests: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
+    if requests.is_empty() && extensions.is_empty() {
+        return BASE_CLASS.to_owned();
+    }
+    let mut class = requests.clone();
+    if !extensions.is_empty() {
+        class.insert("extensions".to_owned(), json!(extensions));
+    }
+    Value::Object(class).to_string()
+}
+
+/// A client's value in canonical form, without parts that no setting needs: deep, long or empty ones.
+fn sanitized(value: &Value, depth: usize) -> Option<Value> {
+    const DEEPEST: usize = 4;
+    const MOST: usize = 16;
+    const LONGEST: usize = 128;
+    let plain = |text: &str| text.len() <= LONGEST && !text.contains(char::is_control);
+    match value {
+        _ if depth > DEEPEST => None,
+        Value::Null => None,
+        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+        Value::String(text) => plain(text).then(|| value.clone()),
+        Value::Array(items) => {
+            let items = items.iter().take(MOST);
+            let items = items.filter_map(|item| sanitized(item, depth + 1));
+            Some(Value::Array(items.collect()))
+        }
+        Value::Object(members) => {
+            let sorted: BTreeMap<_, _> = members.iter().filter(|(key, _)| plain(key)).collect();
+            let members = sorted.into_iter().take(MOST);
+            let members = members
+                .filter_map(|(key, value)| Some((key.clone(), sanitized(value, depth + 1)?)));
+            Some(Value::Object(members.collect()))
+        }
+    }
+}
+
+/// The longest text of forwarded capabilities: it travels in session ids.
+const MAX_CLASS_CAPABILITIES: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::connections::client_declarations::declare_features;
+    use mcp_vary::feature::Features;
+    use mcp_vary::hints::VariantHints;
+
+    const UI: &str = "io.modelcontextprotocol/ui";
+
+    fn declares<'a>(
+        features: Option<&'a Features>,
+        hints: &'a VariantHints,
+    ) -> ClientDeclarations<'a> {
+        ClientDeclarations { features, hints }
+    }
+
+    #[track_caller]
+    fn is_mirrored(capabilities: &Value, expected: &str) {
+        let allowed = BTreeSet::from([UI.to_owned()]);
+        assert_eq!(
+            &*forwardable_capabilities(
+                capabilities,
+                &declares(None, &VariantHints::default()),
+                &allowed
+            ),
+            expected
+        );
+    }
+
+    #[test]
+    fn servers_learn_of_a_client_what_the_operator_lets_through() {
+        is_mirrored(&json!({"tasks": {}, "extensions": {"x/y": {}}}), "{}");
+        is_mirrored(
+            &json!({"extensions": {UI: {}}, "sampling": {}}),
+            r#"{"sampling":{},"extensions":{"io.modelcontextprotocol/ui":{}}}"#,
+        );
+        is_mirrored(&json!({"extensions": {UI: 7}}), "{}");
+        let text =
+            r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":[1],"mimeTypes":["text/html"]}}}"#;
+        is_mirrored(
+            &json!({"extensions": {UI: {"mimeTypes": ["text/html", "x".repeat(200)], "a": [1, null]}}}),
+            text,
+        );
+        is_mirrored(
+            &json!({"extensions": {UI: {"a": [1], "b": "\u{1b}[2J", "mimeTypes": ["text/html"]}}}),
+            text,
+        );
+        let long: Vec<_> = (0..16).map(|n| format!("{n}{}", "x".repeat(100))).collect();
+        is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
+    }
+
+    /// An object stays an object, whatever keys it has.
+    #[test]
+    fn an_object_is_declared_as_the_client_wrote_it() {
+        let object = r#"{"$serde_json::private::RawValue":"7"}"#;
+        let class = format!(r#"{{"extensions":{{"{UI}":{{"a":{object}}}}}}}"#);
+        let declared = capabilities_for_server("{}", &class, &[UI.to_owned()]);
+        assert_eq!(declared, class);
+        let seven = class.replace(object, "7");
+        assert!(is_part_of(&class, &class) && !is_part_of(&class, &seven));
+        assert_eq!(capabilities_for_server("{}", object, &[]), object);
+    }
+
+    #[test]
+    fn a_class_that_can_do_a_part_fits() {
+        for (part, whole, fits) in [
+            ("{}", r#"{"sampling":{}}"#, true),
+            (r#"{"sampling":{}}"#, r#"{"sampling":{"tools":{}}}"#, true),
+            (r#"{"sampling":{"tools":{}}}"#, r#"{"sampling":{}}"#, false),
+            (r#"{"roots":{}}"#, r#"{"sampling":{}}"#, false),
+            (
+                r#"{"roots":{"listChanged":true}}"#,
+                r#"{"roots":{}}"#,
+                false,
+            ),
+        ] {
+            assert_eq!(is_part_of(part, whole), fits, "{part} {whole}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_told_what_it_may_know_beside_what_it_is_told_anyway() {
+        let class = r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":1}}}"#;
+        let for_server = |configured, forwarded: &[String]| {
+            capabilities_for_server(configured, class, forwarded)
+        };
+        assert_eq!(for_server(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
+        assert_eq!(
+            for_server(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
+            r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
+        );
+        let requests = capabilities_for_server(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
+        assert_eq!(requests, r#"{"roots":{},"sampling":{}}"#);
+    }
+
+    /// EXT-9: clients with the same tags in another order share connections; the order of one key's values stays.
+    #[test]
+    fn tags_are_declared_in_canonical_form() {
+        let allowed = BTreeSet::from([CONTENT_NEGOTIATION.to_owned()]);
+        let no_hints = VariantHints::default();
+        let forwardable = |tags: &str| {
+            let (features, _) = Features::from_tags(tags.split(','));
+            let declared = declares(Some(&features), &no_hints);
+            forwardable_capabilities(&json!({}), &declared, &allowed)
+        };
+        let expected = r#"{"extensions":{"io.modelcontextprotocol/content-negotiation":{"version":"1.0","features":["agent","format=text","format=json","!interactive"]}}}"#;
+        for tags in [
+            "!interactive,format=text,agent,format=json",
+            "agent,!interactive,format=text,format=json",
+        ] {
+            assert_eq!(&*forwardable(tags), expected);
+        }
+        let declared = |tags: &str| {
+            let (features, _) = Features::from_tags(tags.split(','));
+            declare_features(expected, &features)
+        };
+        assert!(declared("agent,!interactive,format=text,format=json"));
+        assert!(!declared("agent,!interactive,format=json,format=text"));
+        assert!(!declared("agent"));
+        let long: Vec<_> = (0..8)
+            .map(|n| format!("x-{n}={}", "v".repeat(80)))
+            .collect();
+        assert_eq!(&*forwardable(&long.join(",")), BASE_CLASS);
+        let none = forwardable_capabilities(&json!({}), &declares(None, &no_hints), &allowed);
+        assert_eq!(&*none, BASE_CLASS);
+    }
+
+    /// EXT-5, EXT-9: tags have room before hints, hints before their description, and other extensions before both.
+    #[test]
+    fn hints_have_the_room_that_others_leave() {
+        let allowed = [CONTENT_NEGOTIATION, SERVER_VARIANTS, UI].map(str::to_owned);
+        let allowed = BTreeSet::from(allowed);
+        let forwarded = |tags: &[String], hints: &Value| {
+            let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
+            let (hints, _) = VariantHints::read(&json!({"variantHints": hints}));
+            let capabilities = json!({"extensions": {UI: {"a": 1}}});
+            let declared = declares(Some(&features), &hints);
+            let text = forwardable_capabilities(&capabilities, &declared, &allowed);
+            assert!(text.len() <= MAX_CLASS_CAPABILITIES);
+            let mut value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["extensions"][UI], json!({"a": 1}));
+            let declared = value["extensions"][CONTENT_NEGOTIATION]["features"].take();
+            assert_eq!(declared.as_array().unwrap().len(), tags.len());
+            value["extensions"][SERVER_VARIANTS]["variantHints"].take()
+        };
+        let text = |length: usize| "x".repeat(length);
+        let short = json!({"description": text(100), "hints": {"useCase": ["chat"]}});
+        let long = json!({"description": text(400), "hints": {"useCase": ["chat"]}});
+        let hints_only = json!({"hints": {"useCase": ["chat"]}});
+        let too_many: Map<_, _> = (0..8)
+            .map(|n| (format!("k{n}"), json!(text(100))))
+            .collect();
+        let tags = [String::from("agent")];
+        assert_eq!(forwarded(&tags, &short), short);
+        assert_eq!(forwarded(&tags, &long), hints_only);
+        assert_eq!(forwarded(&tags, &json!({"hints": too_many})), Value::Null);
+        let tags: Vec<_> = (0..3).map(|n| format!("x-{n}={}", text(80))).collect();
+        assert_eq!(forwarded(&tags, &short), hints_only);
+    }
+
+    /// EXT-9: beyond the limit of classes, a client shares a connection without hints, and none with other hints.
+    #[test]
+    fn a_part_of_the_hints_is_not_the_hints() {
+        let with = |hints: &str| {
+            format!(
+                r#"{{"extensions":{{"{SERVER_VARIANTS}":{{"variantHints":{{"hints":{hints}}}}}}}}}"#
+            )
+        };
+        let both = with(r#"{"a":["x"],"b":["y"]}"#);
+        assert!(is_part_of("{}", &both));
+        assert!(is_part_of(&both, &both));
+        assert!(!is_part_of(&with(r#"{"a":["x"]}"#), &both));
+        assert!(!is_part_of(&with("{}"), &both));
+    }
+}

@@ -1,0 +1,156 @@
+//! The evictions of connections to one server.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_vary_upstream::UpstreamConfig;
+use serde::Serialize;
+use tokio::time::Instant;
+use tracing::warn;
+
+/// The connections of one server that clients share.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ConnectionStatus {
+    /// How many are open.
+    pub open: usize,
+    /// How many may be open, `connections`.
+    pub limit: usize,
+    /// How many were closed for another client since the server was configured.
+    pub evicted: u64,
+}
+
+/// The evictions of one server, by the keys of its connections.
+#[derive(Debug)]
+pub(super) struct Evictions<K> {
+    total: u64,
+    left_out: u64,
+    /// When connections were evicted, those of the last minute.
+    recent: BTreeMap<K, Instant>,
+    /// How many of them were opened again, without a minute in between.
+    returned: u64,
+    last_returned: Option<Instant>,
+}
+
+impl<K> Default for Evictions<K> {
+    fn default() -> Self {
+        Self {
+            total: 0,
+            left_out: 0,
+            recent: BTreeMap::new(),
+            returned: 0,
+            last_returned: None,
+        }
+    }
+}
+
+impl<K: Ord> Evictions<K> {
+    pub(super) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Notes that a connection was evicted.
+    pub(super) fn note_evicted(&mut self, key: K) {
+        self.total += 1;
+        self.recent.retain(|_, since| since.elapsed() < RECENT);
+        self.recent.insert(key, Instant::now());
+    }
+
+    /// Notes that the server was left out for a client. Returns how often.
+    pub(super) const fn note_left_out(&mut self) -> u64 {
+        self.left_out += 1;
+        self.left_out
+    }
+
+    /// Notes that a connection was opened. If evicted ones return all the time, the log says so, ever more rarely.
+    pub(super) fn note_opened(&mut self, key: &K, config: &UpstreamConfig) {
+        let evicted = self.recent.remove(key);
+        if evicted.is_none_or(|since| since.elapsed() >= RECENT) {
+            return;
+        }
+        if !self.has_recent_return() {
+            self.returned = 0;
+        }
+        self.returned += 1;
+        self.last_returned = Some(Instant::now());
+        if self.is_thrashing() && self.returned.is_power_of_two() {
+            let (server, returned) = (config.name.as_str(), self.returned);
+            let connections = config.limits.connections;
+            warn!(
+                server,
+                connections,
+                returned,
+                "connections are closed for other clients and opened again within a minute; raise its `connections`, or share \
+                 them with `isolation: shared`"
+            );
+        }
+    }
+
+    fn has_recent_return(&self) -> bool {
+        let last = self.last_returned;
+        last.is_some_and(|last| last.elapsed() < RECENT)
+    }
+
+    fn is_thrashing(&self) -> bool {
+        self.returned >= THRASHING && self.has_recent_return()
+    }
+
+    /// How long a connection must be idle before it is evicted: longer if evicted ones return all the time, so that
+    /// clients wait and programs are not started in circles.
+    pub(super) fn idle_time(&self) -> Duration {
+        match self.is_thrashing() {
+            true => THRASHING_IDLE_TIME,
+            false => IDLE_TIME,
+        }
+    }
+}
+
+/// How long a connection must be idle before it makes room.
+const IDLE_TIME: Duration = Duration::from_secs(3);
+/// The same while evicted connections return.
+const THRASHING_IDLE_TIME: Duration = Duration::from_secs(15);
+/// The time within which an evicted connection returns.
+const RECENT: Duration = Duration::from_secs(60);
+/// So many returns are not chance.
+const THRASHING: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_vary_testkit::captured_log::CapturedLog;
+    use mcp_vary_upstream::Target;
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_return_all_the_time_stay_longer_and_are_logged_ever_more_rarely() {
+        let config = UpstreamConfig::new("git", Target::command("none", []));
+        let (log, _guard) = CapturedLog::listen("mcp_vary", tracing::Level::WARN);
+        let mut evictions = Evictions::default();
+        let mut warned = Vec::new();
+        for returned in 1..=20 {
+            assert_eq!(evictions.idle_time() == IDLE_TIME, returned <= 4);
+            evictions.note_evicted("ann");
+            evictions.note_opened(&"ann", &config);
+            if log.take().concat().contains("opened again within a minute") {
+                warned.push(returned);
+            }
+            tokio::time::advance(Duration::from_secs(2)).await;
+        }
+        assert_eq!((warned, evictions.total()), (vec![4, 8, 16], 20));
+        tokio::time::advance(RECENT).await;
+        assert_eq!(evictions.idle_time(), IDLE_TIME);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_returns_later_is_no_sign_of_too_few() {
+        let config = UpstreamConfig::new("git", Target::command("none", []));
+        let mut evictions = Evictions::default();
+        for _ in 0..9 {
+            evictions.note_evicted("ann");
+            tokio::time::advance(RECENT).await;
+            evictions.note_opened(&"ann", &config);
+            evictions.note_opened(&"eve", &config);
+        }
+        assert_eq!(evictions.idle_time(), IDLE_TIME);
+    }
+}

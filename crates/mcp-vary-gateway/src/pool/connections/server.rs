@@ -1,0 +1,399 @@
+//! One server and its connections for all classes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary_base::lock::Lock;
+use mcp_vary_upstream::{
+    ConcurrencyLimit, ConnectError, ConnectionState, Isolation, ServerFacts, SupervisedConnection,
+    Target, UpstreamConfig, UpstreamError,
+};
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
+use tracing::warn;
+
+use super::capabilities::capabilities_for_server;
+use super::client_declarations::{NEGOTIATED, forwards, without_extension};
+use super::connection_map::{ConnectionKey, ConnectionMap, ConnectionOwner};
+use super::eviction::{ConnectionStatus, Evictions};
+use crate::session::{ClaimHeaders, PoolKey};
+
+/// One server and its connections.
+#[derive(Debug)]
+pub(in crate::pool) struct PooledServer {
+    pub(in crate::pool) config: UpstreamConfig,
+    /// The number of the server.
+    pub(in crate::pool) index: usize,
+    /// The limit of concurrent calls, on all connections together.
+    pub(in crate::pool) concurrency: Arc<ConcurrencyLimit>,
+    /// The known facts about the server, from all connections.
+    pub(in crate::pool) learned: Arc<ServerFacts>,
+    /// How long the first connection waits for the era of the first client.
+    era_wait: Duration,
+    connections: Lock<ConnectionMap>,
+    evictions: Lock<Evictions<ConnectionKey>>,
+}
+
+/// There is no room for another connection to a server.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::pool) struct NoRoom {
+    /// The only owner whose connection can make room, if the owner has its share.
+    full_owner: Option<ConnectionOwner>,
+}
+
+impl PooledServer {
+    pub(in crate::pool) fn new(
+        mut config: UpstreamConfig,
+        index: usize,
+        concurrency: Arc<ConcurrencyLimit>,
+    ) -> Self {
+        Self {
+            // The clients of other connections are known when they are opened.
+            era_wait: std::mem::take(&mut config.era_wait),
+            index,
+            concurrency,
+            learned: Arc::default(),
+            config,
+            connections: Lock::default(),
+            evictions: Lock::default(),
+        }
+    }
+
+    /// The connection for clients without special capabilities, of `era` if that is known.
+    pub(in crate::pool) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
+        let key = self.first_key(era.unwrap_or(Era::Modern));
+        let mut connections = self.connections.lock();
+        if let Some(connection) = connections.get(&key) {
+            return connection;
+        }
+        let mut config = self.config.clone();
+        config.legacy_first = era == Some(Era::Legacy);
+        config.era_wait = self.era_wait;
+        if config.needs_claims() {
+            config = config.for_client(None);
+        }
+        let connection = self.open(config);
+        connections.insert(key, &connection);
+        connection
+    }
+
+    /// Fixes the era of the clients of the first connection.
+    pub(in crate::pool) fn prefer_era(&self, era: Era) {
+        let mut connections = self.connections.lock();
+        let key = self.first_key(Era::Modern);
+        if let Some(connection) = connections.get(&key) {
+            connection.prefer_era(era);
+        }
+        connections.rename(&key, self.first_key(era));
+    }
+
+    fn first_key(&self, era: Era) -> ConnectionKey {
+        ConnectionKey {
+            capabilities: self.config.capabilities.clone(),
+            owner: None,
+            claims: Box::default(),
+            era,
+        }
+    }
+
+    fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
+        let (concurrency, learned) = (Arc::clone(&self.concurrency), Arc::clone(&self.learned));
+        SupervisedConnection::open_sharing(config, concurrency, learned)
+    }
+
+    /// The open connection of `key`, also for clients of the other era if the server supports only that.
+    fn find(
+        &self,
+        connections: &ConnectionMap,
+        key: &ConnectionKey,
+    ) -> Option<Arc<SupervisedConnection>> {
+        connections.find(key, self.learned.only_era())
+    }
+
+    /// Whether the server has connected, but it is unknown whether it supports `era`.
+    pub(in crate::pool) fn is_undecided(&self, era: Era) -> bool {
+        self.learned.is_undecided(era)
+    }
+
+    /// Whether principals do not share connections for clients of `era`.
+    pub(in crate::pool) fn isolates_principals(&self, era: Era) -> bool {
+        match self.config.isolation {
+            _ if self.config.needs_claims() => true,
+            Isolation::Shared => false,
+            Isolation::Principal | Isolation::Session => true,
+            Isolation::Automatic => match self.config.target {
+                Target::Command { .. } => true,
+                Target::Http { .. } => !self.learned.is_stateless_for(era),
+            },
+        }
+    }
+
+    /// The only user of the connection for clients of a class; `None` if it is shared.
+    fn owner(&self, key: &PoolKey) -> Option<ConnectionOwner> {
+        let session = key
+            .session
+            .filter(|_| self.config.isolation == Isolation::Session);
+        let principal = key.principal.filter(|_| self.isolates_principals(key.era));
+        let principal = principal.map(ConnectionOwner::Principal);
+        session.map(ConnectionOwner::Session).or(principal)
+    }
+
+    /// The configuration of the connections of a class, with the headers of its user; `None` for clients without one.
+    pub(in crate::pool) fn config_for(
+        &self,
+        claims: Option<&ClaimHeaders>,
+    ) -> Cow<'_, UpstreamConfig> {
+        if !self.config.needs_claims() {
+            return Cow::Borrowed(&self.config);
+        }
+        let values = claims.and_then(|claims| claims.of(self.index));
+        Cow::Owned(self.config.for_client(values))
+    }
+
+    /// The connection for clients of a class. Other classes may share it. `adopt` gets a new connection of a session
+    /// that accepts server requests: with isolated sessions, this is its dedicated connection.
+    pub(in crate::pool) fn connection(
+        &self,
+        key: &PoolKey,
+        adopt: impl FnOnce(ClientId, &Arc<SupervisedConnection>),
+    ) -> Result<Arc<SupervisedConnection>, NoRoom> {
+        let config = self.config_for(key.claims.as_ref());
+        if config.refusal.is_some() {
+            // It is never opened, so it needs no room.
+            return Ok(self.open(config.into_owned()));
+        }
+        let mut wanted = self.connection_key(key);
+        let owner = wanted.owner;
+        let mut connections = self.connections.lock();
+        connections.retain_open();
+        if let Some(connection) = self.find(&connections, &wanted) {
+            return Ok(connection);
+        }
+        if let Some(connection) = self.find_with_less(&connections, &mut wanted) {
+            return Ok(connection);
+        }
+        // With isolated sessions, clients without a session share the first connection, whatever their capabilities
+        // are.
+        if config.isolation == Isolation::Session && owner.is_none() {
+            let first = self.first(&connections, key.era);
+            return first.ok_or(NoRoom { full_owner: None });
+        }
+        let reserved = self.reserved(&connections, &wanted);
+        let has_share = connections.count_of(owner) >= self.share();
+        if has_share || connections.len() + reserved >= self.limit() {
+            let first = || self.first(&connections, key.era);
+            let shared = owner.is_none().then(first).flatten();
+            let full_owner = owner.filter(|_| has_share);
+            return shared.ok_or(NoRoom { full_owner });
+        }
+        let mut config = config.into_owned();
+        config = config.with_capabilities(wanted.capabilities.clone());
+        config.legacy_first = key.era == Era::Legacy;
+        let accepts_requests = ServerRequestSupport::from_capabilities(&key.capabilities).is_any();
+        let session = match owner {
+            Some(ConnectionOwner::Session(session)) if accepts_requests => Some(session),
+            _ => None,
+        };
+        config.is_dedicated = session.is_some();
+        let connection = self.open(config);
+        if let Some(session) = session {
+            adopt(session, &connection);
+        }
+        self.evictions.lock().note_opened(&wanted, &self.config);
+        connections.insert(wanted, &connection);
+        Ok(connection)
+    }
+
+    /// The most connections.
+    fn limit(&self) -> usize {
+        let unopened = usize::from(self.config.needs_claims());
+        self.config.limits.connections.max(1) + unopened
+    }
+
+    /// The most connections of one principal, so that no principal takes all.
+    fn share(&self) -> usize {
+        (self.config.limits.connections / 4).max(MIN_SHARE)
+    }
+
+    /// Whether an idle connection may be closed for another client. A configured isolation keeps the connection, and the
+    /// data that the server keeps on it, for its owner.
+    pub(in crate::pool) fn can_evict(&self) -> bool {
+        match self.config.isolation {
+            Isolation::Automatic | Isolation::Shared => true,
+            Isolation::Principal | Isolation::Session => false,
+        }
+    }
+
+    /// The connections that can make room. One that is being opened cannot: it would be opened in a circle.
+    pub(in crate::pool) fn evictable(&self, room: NoRoom) -> Vec<Arc<SupervisedConnection>> {
+        if !self.can_evict() {
+            return Vec::new();
+        }
+        let is_candidate = |owner: Option<ConnectionOwner>| match room.full_owner {
+            Some(full) => owner == Some(full),
+            None => owner.is_some(),
+        };
+        let connections = self.connections.lock();
+        let candidates = connections
+            .open()
+            .filter(|(key, _)| is_candidate(key.owner));
+        let candidates = candidates.map(|(_, connection)| connection);
+        let is_starting = |it: &Arc<SupervisedConnection>| {
+            matches!(*it.state().borrow(), ConnectionState::Connecting)
+        };
+        candidates.filter(|it| !is_starting(it)).collect()
+    }
+
+    /// Removes a connection that was evicted.
+    pub(in crate::pool) fn remove_evicted(&self, connection: &Arc<SupervisedConnection>) {
+        let removed = self.connections.lock().remove(connection);
+        if let Some(key) = removed {
+            self.evictions.lock().note_evicted(key);
+        }
+    }
+
+    /// How long a connection must be idle before it is evicted.
+    pub(in crate::pool) fn eviction_idle_time(&self) -> Duration {
+        self.evictions.lock().idle_time()
+    }
+
+    /// Another connection of the same principal, which has its share: the one with the most of the client's capabilities
+    /// and no others.
+    pub(in crate::pool) fn shared(
+        &self,
+        key: &PoolKey,
+        room: NoRoom,
+    ) -> Option<Arc<SupervisedConnection>> {
+        room.full_owner?;
+        let any_era = self.learned.only_era().is_some();
+        let wanted = self.connection_key(key);
+        self.connections.lock().nearest(&wanted, any_era)
+    }
+
+    /// In place of a connection that there is no room for: clients see the lists of the first connection, and calls
+    /// fail.
+    pub(in crate::pool) fn left_out(&self) -> Arc<SupervisedConnection> {
+        let limit = self.config.limits.connections;
+        let left_out = self.evictions.lock().note_left_out();
+        if left_out.is_power_of_two() {
+            let server = self.config.name.as_str();
+            warn!(
+                server,
+                connections = limit,
+                left_out,
+                "all connections are in use; the server is left out for a client; raise its `connections`"
+            );
+        }
+        let mut config = self.config.clone();
+        config.refusal = Some(ConnectError::Failed(UpstreamError::NoConnectionLeft {
+            server: self.config.name.as_str().into(),
+            limit,
+        }));
+        self.open(config)
+    }
+
+    /// How many connections are open, how many may be, and how many were evicted.
+    pub(in crate::pool) fn connection_counts(&self) -> ConnectionStatus {
+        ConnectionStatus {
+            open: self.connections.lock().open().count(),
+            limit: self.limit(),
+            evicted: self.evictions.lock().total(),
+        }
+    }
+
+    /// The open connection for the same clients without hints, or for a user without feature tags, if half of the
+    /// connections are in use, or half of the user's share: ever new hints, and one user with ever new tags, leave the
+    /// other half to others. What is left out is removed from `wanted`.
+    fn find_with_less(
+        &self,
+        connections: &ConnectionMap,
+        wanted: &mut ConnectionKey,
+    ) -> Option<Arc<SupervisedConnection>> {
+        let (limit, share) = (self.config.limits.connections, self.share());
+        let is_half_used = connections.len() >= limit / 2
+            || connections.count_of(wanted.owner) >= share.div_ceil(2);
+        if !is_half_used {
+            return None;
+        }
+        let extensions = match wanted.owner {
+            Some(_) => &[SERVER_VARIANTS, CONTENT_NEGOTIATION][..],
+            None => &[SERVER_VARIANTS],
+        };
+        extensions.iter().find_map(|extension| {
+            let less = without_extension(&wanted.capabilities, extension);
+            wanted.capabilities = less.into_owned();
+            self.find(connections, wanted)
+        })
+    }
+
+    /// How many connections are left to others: feature tags and hints of clients with sessions leave one to the clients
+    /// of 2026-07-28, which need no more than that, whatever they declare.
+    fn reserved(&self, connections: &ConnectionMap, wanted: &ConnectionKey) -> usize {
+        // The first connection becomes one of the other era if clients of that come first.
+        let first = self.first_key(Era::Modern);
+        let is_modern = |key: &ConnectionKey| key.era == Era::Modern && *key != first;
+        let is_needed = !connections.keys().any(is_modern) && self.learned.may_support(Era::Modern);
+        let declares = |id| wanted.capabilities.contains(id);
+        let is_negotiated = [SERVER_VARIANTS, CONTENT_NEGOTIATION]
+            .into_iter()
+            .any(declares);
+        let is_shared = wanted.owner.is_none() && wanted.era == Era::Legacy;
+        usize::from(is_needed && is_negotiated && is_shared)
+    }
+
+    fn connection_key(&self, key: &PoolKey) -> ConnectionKey {
+        let config = &self.config;
+        let claims = key.claims.as_ref().filter(|_| config.needs_claims());
+        let claims = claims.and_then(|claims| claims.of(self.index)?.ok());
+        ConnectionKey {
+            capabilities: capabilities_for_server(
+                &config.capabilities,
+                &key.capabilities,
+                &self.declared_extensions(key.era),
+            ),
+            owner: self.owner(key),
+            claims: claims.unwrap_or_default().into(),
+            era: key.era,
+        }
+    }
+
+    /// Whether connections for clients of `era` declare what their clients declare of this extension.
+    pub(super) fn declares(&self, extension: &str, era: Era) -> bool {
+        forwards(&self.config, extension) && !self.learned.is_stateless_for(era)
+    }
+
+    /// The extensions of clients that the connections for clients of `era` declare.
+    fn declared_extensions(&self, era: Era) -> Vec<String> {
+        let extensions = self.config.forwarded_extensions.iter();
+        let are_declared =
+            |id: &&String| !NEGOTIATED.contains(&id.as_str()) || self.declares(id, era);
+        extensions.filter(are_declared).cloned().collect()
+    }
+
+    /// The first connection, for clients to whom access rules allow nothing of the server.
+    pub(in crate::pool) fn connection_of_all(&self, era: Era) -> Option<Arc<SupervisedConnection>> {
+        self.first(&self.connections.lock(), era)
+    }
+
+    /// The open connection for clients without special capabilities: of `era`, or of another.
+    fn first(&self, connections: &ConnectionMap, era: Era) -> Option<Arc<SupervisedConnection>> {
+        let of_era = |era| connections.get(&self.first_key(era));
+        self.find(connections, &self.first_key(era))
+            .or_else(|| of_era(Era::Modern))
+            .or_else(|| of_era(Era::Legacy))
+    }
+
+    pub(in crate::pool) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
+        let connections = self.connections.lock();
+        connections
+            .open()
+            .map(|(_, connection)| connection)
+            .collect()
+    }
+}
+
+/// The least share of a principal: the client of today, and another one.
+const MIN_SHARE: usize = 2;

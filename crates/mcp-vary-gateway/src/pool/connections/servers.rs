@@ -1,0 +1,215 @@
+//! All servers of one configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary_access::Principal;
+use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_upstream::{ConcurrencyLimit, Isolation, SupervisedConnection, UpstreamConfig};
+use mcp_vary_wire::revision::Era;
+use serde_json::Value;
+
+use super::capabilities::{capabilities_for_server, forwardable_capabilities};
+use super::claims::header_values;
+use super::client_declarations::{ClientDeclarations, NEGOTIATED, without_extension};
+use super::eviction::ConnectionStatus;
+use super::server::PooledServer;
+use crate::session::ClaimHeaders;
+
+/// The servers of one configuration, in its order.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    all: Vec<Arc<PooledServer>>,
+    /// The extensions that the gateway may declare to some server.
+    forwarded_extensions: BTreeSet<String>,
+    is_isolated: bool,
+    /// The capabilities that each server receives, by the forwardable capabilities.
+    capabilities: Memo<Vec<Arc<str>>>,
+}
+
+impl Servers {
+    /// The servers of `configs`, those of `before` if they are unchanged. New ones get a number from `next_number`. The
+    /// variants that a server offers itself follow it, and share its limit of concurrent calls.
+    pub(in crate::pool) fn new(
+        configs: Vec<UpstreamConfig>,
+        before: Option<&Self>,
+        next_number: impl Fn() -> usize,
+    ) -> Self {
+        let mut all: Vec<Arc<PooledServer>> = Vec::with_capacity(configs.len());
+        for config in configs {
+            if let Some(unchanged) = before.and_then(|before| before.unchanged(&config)) {
+                all.push(Arc::clone(unchanged));
+                continue;
+            }
+            let variant_of = config.variant_of.as_ref();
+            let server = variant_of.and_then(|name| all.iter().find(|it| it.config.name == *name));
+            let concurrency = server.map_or_else(
+                || Arc::new(ConcurrencyLimit::new(&config.limits)),
+                |server| Arc::clone(&server.concurrency),
+            );
+            all.push(Arc::new(PooledServer::new(
+                config,
+                next_number(),
+                concurrency,
+            )));
+        }
+        let configs = || all.iter().map(|server| &server.config);
+        let extensions = configs().flat_map(|config| &config.forwarded_extensions);
+        Self {
+            forwarded_extensions: extensions.cloned().collect(),
+            is_isolated: configs().any(|config| config.isolation == Isolation::Session),
+            capabilities: Memo::new(CAPABILITIES_MEMORY),
+            all,
+        }
+    }
+
+    pub(in crate::pool) fn iter(&self) -> impl Iterator<Item = &Arc<PooledServer>> {
+        self.all.iter()
+    }
+
+    pub(in crate::pool) fn get(&self, server: ServerIndex) -> &Arc<PooledServer> {
+        server.entry(&self.all)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The server with this configuration.
+    fn unchanged(&self, config: &UpstreamConfig) -> Option<&Arc<PooledServer>> {
+        let mut servers = self.all.iter();
+        servers.find(|server| server.config.is_same_connection(config))
+    }
+
+    fn has(&self, server: &Arc<PooledServer>) -> bool {
+        self.all.iter().any(|known| Arc::ptr_eq(known, server))
+    }
+
+    /// The servers that `others` does not have.
+    pub(in crate::pool) fn without<'a>(
+        &'a self,
+        others: &'a Self,
+    ) -> impl Iterator<Item = &'a Arc<PooledServer>> {
+        self.all.iter().filter(|server| !others.has(server))
+    }
+
+    /// Whether `others` has the same server under this name.
+    pub(crate) fn keeps(&self, name: &str, others: &Self) -> bool {
+        let mut named = self.all.iter().filter(|it| it.config.name == name);
+        named.any(|server| others.has(server))
+    }
+
+    /// Whether sessions do not share the connections to some server.
+    pub(in crate::pool) const fn isolate_sessions(&self) -> bool {
+        self.is_isolated
+    }
+
+    /// Whether principals do not share the connections to some server.
+    pub(in crate::pool) fn isolate_principals(&self, era: Era) -> bool {
+        self.all
+            .iter()
+            .any(|server| server.isolates_principals(era))
+    }
+
+    /// Whether the headers of some server have claims in them.
+    pub(crate) fn need_claims(&self) -> bool {
+        self.all.iter().any(|server| server.config.needs_claims())
+    }
+
+    /// The headers of servers from the claims of a client; `None` if no server has such headers, or without a client.
+    pub(in crate::pool) fn claim_headers(
+        &self,
+        principal: Option<&Arc<Principal>>,
+    ) -> Option<ClaimHeaders> {
+        if !self.need_claims() {
+            return None;
+        }
+        let claims = principal?.claims();
+        let servers = self.all.iter();
+        let servers = servers.filter(|server| server.config.needs_claims());
+        let values = servers.map(|server| (server.index, header_values(&server.config, claims)));
+        Some(ClaimHeaders::new(values.collect::<BTreeMap<_, _>>()))
+    }
+
+    /// The capabilities of a client that may be forwarded to servers.
+    pub(crate) fn forwardable_capabilities(
+        &self,
+        capabilities: &Value,
+        declared: &ClientDeclarations<'_>,
+    ) -> Arc<str> {
+        forwardable_capabilities(capabilities, declared, &self.forwarded_extensions)
+    }
+
+    /// The capabilities that the connections of a client of `era` declare. Without feature tags or hints if no server
+    /// needs them there.
+    pub(in crate::pool) fn connection_capabilities(
+        &self,
+        capabilities: &Arc<str>,
+        era: Era,
+    ) -> Arc<str> {
+        let mut declared = Arc::clone(capabilities);
+        for extension in NEGOTIATED {
+            let mut servers = self.all.iter();
+            let has_extension = declared.contains(extension);
+            if has_extension && !servers.any(|server| server.declares(extension, era)) {
+                declared = without_extension(&declared, extension).into();
+            }
+        }
+        declared
+    }
+
+    /// The capabilities to declare to each server for the `forwardable` capabilities.
+    pub(in crate::pool) fn capabilities_per_server(&self, forwardable: &str) -> Vec<Arc<str>> {
+        let configs = self.all.iter().map(|server| &server.config);
+        let per_server = configs.map(|config| {
+            capabilities_for_server(
+                &config.capabilities,
+                forwardable,
+                &config.forwarded_extensions,
+            )
+            .into()
+        });
+        per_server.collect()
+    }
+
+    /// The same for one server, remembered.
+    pub(in crate::pool) fn capabilities_for(
+        &self,
+        server: ServerIndex,
+        forwardable: &str,
+    ) -> Arc<str> {
+        let read = |text: &str| self.capabilities_per_server(text);
+        Arc::clone(server.entry(&self.capabilities.get_or_read(forwardable, read)))
+    }
+
+    /// The longest time that a request waits for one of these servers.
+    pub(crate) fn ready_timeout(&self) -> Duration {
+        let servers = self.all.iter();
+        let timeouts = servers.map(|server| server.config.limits.ready_timeout);
+        timeouts.max().unwrap_or_default()
+    }
+
+    /// How long a class is open without being used.
+    pub(in crate::pool) fn idle_timeout(&self) -> Duration {
+        let servers = self.all.iter();
+        let timeouts = servers.map(|server| server.config.limits.idle_timeout);
+        timeouts.max().unwrap_or(Duration::MAX)
+    }
+
+    /// The open connections that clients share.
+    pub(in crate::pool) fn open_connections(
+        &self,
+    ) -> impl Iterator<Item = Arc<SupervisedConnection>> {
+        self.all.iter().flat_map(|server| server.open_connections())
+    }
+
+    /// The connections to each server.
+    pub(crate) fn connection_statuses(&self) -> impl Iterator<Item = ConnectionStatus> {
+        self.all.iter().map(|server| server.connection_counts())
+    }
+}
+
+/// Bytes for the capabilities that servers receive, in each of two generations.
+const CAPABILITIES_MEMORY: usize = 1 << 20;

@@ -1,0 +1,86 @@
+//! The dedicated connections that are open, and how many there may be.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_vary_base::lock::Lock;
+use mcp_vary_wire::response::RpcError;
+use tracing::warn;
+
+use super::connection::{ConnectSpec, DedicatedConnection, DedicatedKey, Owner};
+
+/// The dedicated connections to all servers.
+pub(super) type DedicatedTable = Lock<Entries>;
+
+pub(super) type Entries = BTreeMap<DedicatedKey, Arc<DedicatedConnection>>;
+
+/// Makes room for another connection, by closing idle ones if necessary; at most `limit` are open to all servers.
+///
+/// # Errors
+///
+/// When all are in use, or those of the principal, so that no principal takes all.
+pub(super) fn evict_until_fits(
+    entries: &mut Entries,
+    limit: usize,
+    spec: &ConnectSpec<'_>,
+) -> Result<(), RpcError> {
+    let server_limit = spec.config.limits.dedicated_connections;
+    let share = (server_limit / 4).max(MIN_SHARE);
+    let is_of_server = |key: &DedicatedKey| key.server == spec.server;
+    let is_of_principal = |key: &DedicatedKey, connection: &DedicatedConnection| {
+        is_of_server(key) && spec.principal.is_some() && connection.principal == spec.principal
+    };
+    let has_share = |entries: &Entries| {
+        let entries = entries.iter();
+        let known = entries.filter(|(key, connection)| is_of_principal(key, connection));
+        known.count() >= share
+    };
+    let is_server_full = |entries: &Entries| {
+        let entries = entries.iter();
+        let known = entries.filter(|(key, it)| is_of_server(key) && !it.is_adopted);
+        known.count() >= server_limit.max(1)
+    };
+    let is_full = |entries: &Entries| {
+        let known = entries.values().filter(|it| !it.is_adopted);
+        known.count() >= limit.max(1)
+    };
+    if has_share(entries) {
+        evict_idle(entries, is_of_principal);
+    }
+    if is_server_full(entries) {
+        evict_idle(entries, |key, _| is_of_server(key));
+    }
+    if is_full(entries) {
+        evict_idle(entries, |_, _| true);
+    }
+    if !(has_share(entries) || is_server_full(entries) || is_full(entries)) {
+        return Ok(());
+    }
+    let server = spec.config.name.as_str();
+    warn!(server, "no dedicated connection is left");
+    Err(RpcError::internal(format!(
+        "server `{server}` needs a dedicated connection for each client that accepts server requests, and all are in use; \
+         try again later"
+    )))
+}
+
+/// Closes the connection that has been idle longest, of those for which `may` returns true.
+fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey, &DedicatedConnection) -> bool) {
+    let is_idle =
+        |connection: &DedicatedConnection| !connection.is_used() && !connection.is_adopted;
+    let idle = entries
+        .iter()
+        .filter(|(key, connection)| may(key, connection) && is_idle(connection));
+    let oldest = idle.min_by_key(|(key, connection)| {
+        // Connections without a session are closed first.
+        let has_session = matches!(key.owner, Owner::Session(_));
+        (has_session, Reverse(connection.used.elapsed()))
+    });
+    if let Some(key) = oldest.map(|(key, _)| *key) {
+        entries.remove(&key);
+    }
+}
+
+/// The least share of a principal.
+const MIN_SHARE: usize = 2;

@@ -1,0 +1,116 @@
+//! Follows one server, and merges what it changes into the catalogs that show it.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::join_all;
+use mcp_vary_base::lock::Lock;
+use mcp_vary_upstream::{Event, SupervisedConnection};
+use mcp_vary_wire::revision::Era;
+use tokio::sync::broadcast;
+use tokio_util::sync::DropGuard;
+
+use super::changes::Changes;
+use super::live_catalog::LiveCatalog;
+use super::observer::{ListObserver, PoolContext};
+use super::source::ServerSource;
+use super::{following, task_events, undeclared};
+
+/// One server on one connection, followed for each catalog that shows it.
+#[derive(Debug)]
+pub(crate) struct ListFollower {
+    pub(crate) source: Arc<ServerSource>,
+    catalogs: Catalogs,
+    /// Stops following when dropped.
+    _following: Option<DropGuard>,
+}
+
+/// The catalogs that show a source.
+type Catalogs = Arc<Lock<Vec<Weak<LiveCatalog>>>>;
+
+impl ListFollower {
+    /// A follower of a source whose lists have been read, and whose events another task
+    /// [follows](Self::follow_on).
+    pub(in crate::pool) fn of(source: ServerSource) -> Self {
+        Self {
+            source: Arc::new(source),
+            catalogs: Catalogs::default(),
+            _following: None,
+        }
+    }
+
+    /// Starts to follow a server.
+    pub(in crate::pool) fn begin(
+        connection: Arc<SupervisedConnection>,
+        context: &PoolContext,
+    ) -> Arc<Self> {
+        let stop = context.shutdown.child_token();
+        let source = ServerSource::new(connection, Arc::clone(&context.shared_lists));
+        let follower = Arc::new(Self {
+            source: Arc::new(source),
+            catalogs: Arc::default(),
+            _following: Some(stop.clone().drop_guard()),
+        });
+        let (source, catalogs) = (Arc::clone(&follower.source), Arc::clone(&follower.catalogs));
+        let (connection, id) = (Arc::clone(&source.connection), source.id);
+        let (server, events) = (source.name().into(), connection.events());
+        let observer = Arc::clone(&context.observer);
+        let lists = async move {
+            let merge = |changes| merge(&source, &catalogs, &*observer, changes);
+            following::follow(&source, merge).await;
+        };
+        let lists = stop.clone().run_until_cancelled_owned(lists);
+        context.background_tasks.spawn(lists);
+        // A server without sessions sends updates on each connection for the resources that are subscribed to there.
+        let is_modern = move || {
+            let upstream = connection.current();
+            upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
+        };
+        let observer = Arc::clone(&context.observer);
+        let tasks =
+            task_events::follow(server, events, observer, move || is_modern().then_some(id));
+        let tasks = stop.run_until_cancelled_owned(tasks);
+        context.background_tasks.spawn(tasks);
+        follower
+    }
+
+    /// Follows the `events` since the lists were read, until the connection is closed.
+    pub(in crate::pool) async fn follow_on(
+        &self,
+        events: broadcast::Receiver<Event>,
+        observer: &dyn ListObserver,
+    ) {
+        let merge = |changes| merge(&self.source, &self.catalogs, observer, changes);
+        following::follow_on(&self.source, events, merge).await;
+    }
+
+    /// Notifies `catalog` of changes from now on.
+    pub(in crate::pool) fn notify(&self, catalog: &Arc<LiveCatalog>) {
+        let mut catalogs = self.catalogs.lock();
+        catalogs.retain(|catalog| catalog.strong_count() > 0);
+        catalogs.push(Arc::downgrade(catalog));
+    }
+}
+
+async fn merge(
+    source: &Arc<ServerSource>,
+    catalogs: &Catalogs,
+    observer: &dyn ListObserver,
+    changes: Changes,
+) {
+    let living: Vec<_> = {
+        let mut catalogs = catalogs.lock();
+        catalogs.retain(|catalog| catalog.strong_count() > 0);
+        catalogs.iter().filter_map(Weak::upgrade).collect()
+    };
+    let lists = &changes.lists;
+    if !lists.is_empty() {
+        join_all(living.iter().map(|catalog| catalog.rebuild(lists))).await;
+    }
+    if !changes.announced.is_empty() {
+        for catalog in living.iter().filter(|it| it.repeats_announcements()) {
+            observer.lists_changed(catalog.id, &catalog.all_of(&changes.announced));
+        }
+    }
+    observer.resources_changed(source.id, &changes.updates);
+    undeclared::send_requested(source);
+}

@@ -1,0 +1,285 @@
+//! The lists of one server: read when it connects, and again when it announces a change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::merge::ServerListing;
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
+use mcp_vary_catalog::shared::SharedLists;
+use mcp_vary_upstream::{
+    CONNECT_TARGET, ConnectError, ConnectionState, SupervisedConnection, UpstreamConnection,
+};
+use mcp_vary_wire::list_kind::Kind;
+use mcp_vary_wire::response::RpcError;
+use tracing::warn;
+
+use super::ids::ConnectionId;
+use super::progress::ReadingProgress;
+use super::reader::ListReader;
+use super::revalidation::Revalidation;
+use super::stored_lists::{StoredLists, is_expired};
+
+/// One server as the clients of one class see it.
+#[derive(Debug)]
+pub(crate) struct ServerSource {
+    /// Identifies it as the source of resource updates.
+    pub(crate) id: ConnectionId,
+    /// The server's name in the configuration; `<server>/<id>` for a variant that the server offers itself.
+    pub(crate) name: Arc<str>,
+    /// The server's name in the configuration, which access rules, limits and names go by.
+    pub(crate) server_name: Arc<str>,
+    pub(crate) connection: Arc<SupervisedConnection>,
+    pub(super) reader: ListReader,
+    pub(super) progress: ReadingProgress,
+    pub(super) revalidation: Revalidation,
+}
+
+impl ServerSource {
+    pub(crate) fn new(connection: Arc<SupervisedConnection>, shared: Arc<SharedLists>) -> Self {
+        let mut snapshot = ServerSnapshot::default();
+        if let Some(refusal) = refusal(&connection) {
+            let lists = ListKind::ALL.into_iter();
+            snapshot.listings = lists.map(|kind| (kind, Err(refusal.clone()))).collect();
+        }
+        let name = connection.config().name.as_str().into();
+        let stored = StoredLists::new(name, Arc::new(snapshot), shared);
+        Self::with_lists(connection, stored, 1)
+    }
+
+    /// The source of a dedicated connection to the server of `shared`: it has the same lists until it is
+    /// [read](Self::read_now).
+    pub(crate) fn dedicated(connection: Arc<SupervisedConnection>, shared: &Self) -> Self {
+        let reader = &shared.reader;
+        Self::with_lists(connection, reader.stored.copy(), reader.views())
+    }
+
+    fn with_lists(
+        connection: Arc<SupervisedConnection>,
+        stored: StoredLists,
+        views: usize,
+    ) -> Self {
+        Self {
+            id: ConnectionId::next(),
+            name: connection.config().name.as_str().into(),
+            server_name: connection.config().server_name().into(),
+            reader: ListReader::new(Arc::clone(&connection), stored, views),
+            connection,
+            progress: ReadingProgress::default(),
+            revalidation: Revalidation::default(),
+        }
+    }
+
+    /// The server's name, or that of its variant: `<server>/<id>`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Why the server is never connected to; `None` for an ordinary connection.
+    pub(crate) fn refusal(&self) -> Option<RpcError> {
+        refusal(&self.connection)
+    }
+
+    /// Whether clients can use it: the server is connected, or is connected to for each client.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.connection.current().is_some() || self.connection.config().refusal.is_some()
+    }
+
+    /// Whether it has the lists of a variant that the server offers itself.
+    pub(crate) fn is_upstream_variant(&self) -> bool {
+        self.connection.config().variant_of.is_some()
+    }
+
+    /// Sets the server's log level; see [`SupervisedConnection::set_log_level`].
+    pub(crate) async fn set_log_level(&self, level: u8) -> Result<(), RpcError> {
+        self.connection.set_log_level(level).await
+    }
+
+    /// The same for one call; see [`SupervisedConnection::set_log_level_if_supported`].
+    pub(crate) async fn set_log_level_if_supported(&self, level: u8) {
+        self.connection.set_log_level_if_supported(level).await;
+    }
+
+    /// The handshake and the lists that were read last.
+    pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
+        self.reader.stored.snapshot()
+    }
+
+    /// The server's list of one kind.
+    pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
+        let snapshot = self.snapshot();
+        ServerListing {
+            server: Arc::clone(&self.server_name),
+            upstream_variant: self.is_upstream_variant().then(|| Arc::clone(&self.name)),
+            server_traits: snapshot.traits(),
+            was_connected: snapshot.handshake.is_some(),
+            listing: snapshot.listings.get(&kind).cloned(),
+        }
+    }
+
+    /// Shows the lists of `known` until this connection is open. Returns whether it is not open yet and `known` has
+    /// lists.
+    pub(crate) fn show_until_connected(&self, known: &Self) -> bool {
+        self.reader.stored.show_until_connected(known.snapshot())
+    }
+
+    /// Whether the server's list differs from `then`.
+    pub(crate) fn differs_from(
+        &self,
+        kind: ListKind,
+        then: Option<&Result<Arc<Listing>, RpcError>>,
+    ) -> bool {
+        self.reader.stored.differs_from(kind, then)
+    }
+
+    /// Whether both have the same items in a list; other parts of the result may differ.
+    pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
+        let (one, other) = (&self.reader.stored, &other.reader.stored);
+        one.has_same_items(kind, other)
+    }
+
+    /// Whether `listing` is the list that was read last, and has not expired.
+    pub(crate) fn is_latest(&self, kind: ListKind, listing: &Arc<Listing>) -> bool {
+        !self.progress.has_pending() && self.reader.stored.is_latest(kind, listing)
+    }
+
+    /// Whether the known list can be used. An expired list can: it is read again in the background, and clients are
+    /// notified if it changed.
+    pub(crate) fn is_fresh(&self, kind: ListKind) -> bool {
+        if self.progress.has_pending() {
+            return false;
+        }
+        let snapshot = self.snapshot();
+        if !is_expired(&snapshot, kind) {
+            return true;
+        }
+        let is_known = matches!(snapshot.listings.get(&kind), Some(Ok(_)));
+        if is_known {
+            self.revalidation.add_stale(kind);
+        }
+        is_known
+    }
+
+    /// Waits until all announced changes are read, or until the timeout.
+    pub(crate) async fn drain(&self) {
+        if !self.progress.drained(self.reader.timeout()).await {
+            let server = self.name();
+            warn!(
+                server,
+                "lists are still being read again; using the last known ones"
+            );
+        }
+    }
+
+    /// Reads lists again although the server announced no change on this connection: at once, or after the pause
+    /// between two readings. [`drain`](Self::drain) waits for it.
+    pub(crate) fn suspect(&self, kinds: &BTreeSet<ListKind>) {
+        let kinds: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
+        self.progress.announce(|| {
+            for kind in kinds {
+                self.connection.list_may_have_changed(kind);
+            }
+        });
+    }
+
+    /// Reads lists on a connection without a follower, for a caller that knows that they changed.
+    pub(crate) async fn read_now(&self, kinds: &BTreeSet<ListKind>) {
+        let Some(upstream) = self.connection.current() else {
+            return;
+        };
+        self.note_connected(&upstream);
+        self.reader.read_all(&upstream, kinds).await;
+    }
+
+    /// Notes that clients are notified of the `announced` lists. Returns those whose change was found before.
+    pub(in crate::pool) fn note_announced(&self, announced: &BTreeSet<Kind>) -> BTreeSet<Kind> {
+        self.reader.stored.take_known(announced)
+    }
+
+    /// Records a new connection. Returns the lists that changed with it.
+    pub(super) fn note_connected(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
+        let undeclared = |before: &ServerSnapshot| self.known_undeclared(before);
+        let stored = &self.reader.stored;
+        stored.connect(upstream.handshake(), undeclared)
+    }
+
+    /// What is known about undeclared lists on a new connection. Lists that the server had `before`, in another
+    /// version, are requested again.
+    fn known_undeclared(&self, before: &ServerSnapshot) -> BTreeMap<ListKind, bool> {
+        let learned = self.connection.server_facts().undeclared_methods().all();
+        let known = ListKind::ALL.into_iter();
+        let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
+        let known: BTreeMap<_, _> = known.collect();
+        let found = before.undeclared.iter().filter(|(_, has)| **has);
+        let found = found.map(|(kind, _)| *kind);
+        let unknown = found.filter(|kind| !known.contains_key(kind));
+        self.revalidation.add_requested(unknown);
+        known
+    }
+
+    /// Whether the first attempt to connect is still running.
+    pub(crate) fn is_starting(&self) -> bool {
+        let is_connecting = matches!(
+            *self.connection.state().borrow(),
+            ConnectionState::Connecting
+        );
+        is_connecting && self.snapshot().handshake.is_none()
+    }
+
+    /// Waits until the server's lists were read for the first time.
+    ///
+    /// # Errors
+    ///
+    /// When the first attempt to connect fails.
+    pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
+        self.connection.first_attempt().await?;
+        // If the follower has stopped, closing the connection reports it better.
+        self.progress.first_reading().await;
+        Ok(())
+    }
+
+    /// Waits until the server has connected, after any number of attempts, and its lists were read. Returns `false` if
+    /// it is closed before.
+    pub(crate) async fn first_connection(&self) -> bool {
+        let mut state = self.connection.state();
+        tokio::select! {
+            is_read = self.progress.first_reading() => is_read,
+            _closed = state.wait_for(|state| matches!(state, ConnectionState::Closed)) => false,
+        }
+    }
+
+    /// Waits until the connection is of the era that its clients prefer, or cannot be, and until its lists were read.
+    pub(crate) async fn in_preferred_era(&self) {
+        self.connection.wait_for_preferred_era().await;
+        let Some(upstream) = self.connection.current() else {
+            return;
+        };
+        let is_read = || {
+            let snapshot = self.snapshot();
+            let handshake = snapshot.handshake.as_ref();
+            handshake.is_some_and(|it| it.revision == upstream.handshake().revision)
+        };
+        self.progress.settled(is_read).await;
+    }
+}
+
+/// Why the server of this connection is never connected to.
+fn refusal(connection: &SupervisedConnection) -> Option<RpcError> {
+    let refusal = connection.config().refusal.as_ref()?;
+    Some(RpcError::internal(refusal.client_message()))
+}
+
+/// Waits until each server's lists were read or its connection failed, or for `limit`.
+pub(crate) async fn first_readings(sources: &[Arc<ServerSource>], limit: Duration) {
+    let readings = sources.iter().map(|source| source.first_reading());
+    let readings = tokio::time::timeout(limit, join_all(readings)).await;
+    if readings.is_err() {
+        let is_late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
+        for source in sources.iter().filter(is_late) {
+            let server = source.name();
+            warn!(target: CONNECT_TARGET, server, "not ready yet; the others do not wait for it");
+        }
+    }
+}

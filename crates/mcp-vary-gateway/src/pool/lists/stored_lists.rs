@@ -1,0 +1,225 @@
+//! The lists of one server as they were read last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use mcp_vary::error_code::METHOD_NOT_FOUND;
+use mcp_vary_base::lock::Lock;
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
+use mcp_vary_catalog::shared::SharedLists;
+use mcp_vary_wire::handshake::Handshake;
+use mcp_vary_wire::list_kind::Kind;
+use mcp_vary_wire::response::RpcError;
+use tokio::time::Instant;
+use tracing::warn;
+
+/// The handshake and the lists of one server, which requests load without a lock.
+#[derive(Debug)]
+pub(super) struct StoredLists {
+    /// The server's name, for the log.
+    server: Arc<str>,
+    snapshot: ArcSwap<ServerSnapshot>,
+    /// Held while the snapshot is replaced.
+    replacing: Lock<()>,
+    shared: Arc<SharedLists>,
+    /// The lists that were found to have changed before the server announced it.
+    unannounced: Lock<BTreeSet<Kind>>,
+}
+
+impl StoredLists {
+    pub(super) fn new(
+        server: Arc<str>,
+        snapshot: Arc<ServerSnapshot>,
+        shared: Arc<SharedLists>,
+    ) -> Self {
+        Self {
+            server,
+            snapshot: ArcSwap::new(snapshot),
+            replacing: Lock::default(),
+            shared,
+            unannounced: Lock::default(),
+        }
+    }
+
+    /// A copy that changes independently.
+    pub(super) fn copy(&self) -> Self {
+        let (server, shared) = (Arc::clone(&self.server), Arc::clone(&self.shared));
+        Self::new(server, self.snapshot(), shared)
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<ServerSnapshot> {
+        self.snapshot.load_full()
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut ServerSnapshot) -> T) -> T {
+        let _replacing = self.replacing.lock();
+        let mut snapshot = (*self.snapshot()).clone();
+        let changed = change(&mut snapshot);
+        self.snapshot.store(Arc::new(snapshot));
+        changed
+    }
+
+    /// Shows `known` until the connection is open. Returns whether it is not open yet and `known` has lists.
+    pub(super) fn show_until_connected(&self, known: Arc<ServerSnapshot>) -> bool {
+        let _replacing = self.replacing.lock();
+        let is_shown = self.snapshot.load().handshake.is_none() && known.handshake.is_some();
+        if is_shown {
+            self.snapshot.store(known);
+        }
+        is_shown
+    }
+
+    /// Records the handshake of a new connection, on which `undeclared` says what is known about undeclared lists, and
+    /// removes the lists that the server no longer has. Returns the lists that changed.
+    pub(super) fn connect(
+        &self,
+        handshake: &Handshake,
+        undeclared: impl FnOnce(&ServerSnapshot) -> BTreeMap<ListKind, bool>,
+    ) -> BTreeSet<ListKind> {
+        self.update(|snapshot| {
+            let before = snapshot.clone();
+            snapshot.handshake = Some(Arc::new(handshake.clone()));
+            snapshot.undeclared = undeclared(&before);
+            let offered = snapshot.offered();
+            snapshot.listings.retain(|kind, _| offered.contains(kind));
+            snapshot.expires_at.retain(|kind, _| offered.contains(kind));
+            snapshot
+                .read_errors
+                .retain(|kind, _| offered.contains(kind));
+            // The server's identity and era are part of all its lists.
+            let is_same = |before: &Arc<Handshake>| {
+                before.result == handshake.result && before.era() == handshake.era()
+            };
+            if !before.handshake.as_ref().is_some_and(is_same) {
+                return BTreeSet::from(ListKind::ALL);
+            }
+            let is_removed = |kind: &ListKind| !snapshot.listings.contains_key(kind);
+            before.listings.keys().copied().filter(is_removed).collect()
+        })
+    }
+
+    /// Replaces a list, unless it is the same. A failure does not replace a list. Returns whether the list changed.
+    pub(super) fn replace(
+        &self,
+        kind: ListKind,
+        listing: Result<Listing, RpcError>,
+        ttl: Option<Duration>,
+    ) -> bool {
+        self.update(|snapshot| {
+            match ttl {
+                Some(ttl) => set_expiry(snapshot, kind, ttl),
+                None => drop(snapshot.expires_at.remove(&kind)),
+            }
+            match &listing {
+                Err(failure) if !is_absence(kind, failure) => {
+                    drop(snapshot.read_errors.insert(kind, failure.clone()));
+                }
+                _ => drop(snapshot.read_errors.remove(&kind)),
+            }
+            let before = snapshot.listings.get(&kind);
+            if !self.is_changed(kind, before, &listing) {
+                return false;
+            }
+            let known = before.and_then(|before| before.as_ref().ok()).cloned();
+            if known.is_some() {
+                self.unannounced.lock().insert(kind.kind());
+            }
+            let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
+            snapshot.listings.insert(kind, listing);
+            true
+        })
+    }
+
+    fn is_changed(
+        &self,
+        kind: ListKind,
+        before: Option<&Result<Arc<Listing>, RpcError>>,
+        now: &Result<Listing, RpcError>,
+    ) -> bool {
+        match (before, now) {
+            (Some(Ok(before)), Ok(now)) => **before != *now,
+            (Some(Ok(_)), Err(_)) => {
+                let (server, list) = (&*self.server, kind.method());
+                warn!(server, list, "the last good list stays");
+                false
+            }
+            (Some(Err(before)), Err(now)) => before != now,
+            (Some(Err(_)), Ok(_)) | (None, _) => true,
+        }
+    }
+
+    /// Notes that a list can be used for `time`, although it could not be read.
+    pub(super) fn postpone(&self, kind: ListKind, time: Duration) {
+        self.update(|snapshot| set_expiry(snapshot, kind, time));
+    }
+
+    /// Notes whether the server has a list that it does not declare.
+    pub(super) fn note_undeclared(&self, kind: ListKind, has: bool) {
+        self.update(|snapshot| snapshot.undeclared.insert(kind, has));
+    }
+
+    /// Returns those of the `announced` lists whose change was found before: clients have been notified of it.
+    pub(super) fn take_known(&self, announced: &BTreeSet<Kind>) -> BTreeSet<Kind> {
+        let mut unannounced = self.unannounced.lock();
+        let announced = announced.iter().copied();
+        announced.filter(|kind| unannounced.remove(kind)).collect()
+    }
+
+    /// Whether a list differs from `then`.
+    pub(super) fn differs_from(
+        &self,
+        kind: ListKind,
+        then: Option<&Result<Arc<Listing>, RpcError>>,
+    ) -> bool {
+        match (self.snapshot.load().listings.get(&kind), then) {
+            (Some(Ok(now)), Some(Ok(then))) => !Arc::ptr_eq(now, then),
+            (Some(Err(now)), Some(Err(then))) => now != then,
+            (None, None) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether both have the same items in a list; other parts of the result may differ.
+    pub(super) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
+        let (one, other) = (self.snapshot(), other.snapshot());
+        match (one.listings.get(&kind), other.listings.get(&kind)) {
+            (Some(Ok(one)), Some(Ok(other))) => one.items == other.items,
+            // If a list could not be read, nothing is known about its items.
+            _ => true,
+        }
+    }
+
+    /// Whether `listing` was read last, and has not expired.
+    pub(super) fn is_latest(&self, kind: ListKind, listing: &Arc<Listing>) -> bool {
+        let snapshot = self.snapshot.load();
+        matches!(snapshot.listings.get(&kind), Some(Ok(latest)) if Arc::ptr_eq(latest, listing))
+            && !is_expired(&snapshot, kind)
+    }
+
+    /// Whether it is unknown if the server has a list that it does not declare.
+    pub(super) fn is_undecided(&self, kind: ListKind) -> bool {
+        let snapshot = self.snapshot.load();
+        let is_known =
+            snapshot.listings.contains_key(&kind) || snapshot.undeclared.contains_key(&kind);
+        !is_known && !snapshot.declared().contains(kind.capability())
+    }
+}
+
+fn set_expiry(snapshot: &mut ServerSnapshot, kind: ListKind, ttl: Duration) {
+    let expires_at = (Instant::now() + ttl).into_std();
+    snapshot.expires_at.insert(kind, expires_at);
+}
+
+/// Whether a list must be read again.
+pub(super) fn is_expired(snapshot: &ServerSnapshot, kind: ListKind) -> bool {
+    let expires_at = snapshot.expires_at.get(&kind);
+    expires_at.is_some_and(|expires_at| Instant::now().into_std() >= *expires_at)
+}
+
+/// Whether a server only lacks the list. `resources` declares both lists of resources, and many servers have one.
+pub(super) fn is_absence(kind: ListKind, failure: &RpcError) -> bool {
+    kind == ListKind::Templates && failure.code() == METHOD_NOT_FOUND
+}

@@ -1,0 +1,235 @@
+//! Opens classes: connects to the servers, and waits until their lists are known.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mcp_vary_catalog::layout::Layout;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_upstream::SupervisedConnection;
+use tokio::time::Instant;
+use tracing::info;
+
+use super::classes::access::AccessControl;
+use super::classes::class::{CapabilityClass, ClassSpec};
+use super::classes::table::{ClassCell, ClassMap};
+use super::classes::usage::ClassUsage;
+use super::connections::server::{NoRoom, PooledServer};
+use super::connections::servers::Servers;
+use super::dedicated::DedicatedPool;
+use super::lists::observer::PoolContext;
+use super::lists::source;
+use crate::session::PoolKey;
+
+/// Opens the classes of one configuration.
+#[derive(Debug)]
+pub(super) struct ClassOpener {
+    pub(super) servers: Arc<Servers>,
+    /// The class of clients without special capabilities.
+    pub(super) base: Arc<CapabilityClass>,
+    pub(super) classes: ClassMap,
+    pub(super) layout: Layout,
+    pub(super) access: Option<Arc<AccessControl>>,
+    /// The longest wait for servers in a new class.
+    pub(super) start_wait: Duration,
+    pub(super) context: PoolContext,
+    pub(super) dedicated: Arc<DedicatedPool>,
+}
+
+impl ClassOpener {
+    /// The longest wait for the first lists of a class.
+    pub(super) fn list_wait(&self) -> Duration {
+        self.servers.ready_timeout().min(self.start_wait)
+    }
+
+    /// The class of `key` in its `cell`, opened if it is not open yet. A server without room is waited for; without
+    /// `wait`, nothing is evicted for it either.
+    pub(super) async fn open_in(
+        &self,
+        key: &PoolKey,
+        cell: ClassCell,
+        wait: Option<Duration>,
+    ) -> Arc<CapabilityClass> {
+        let class = cell.get_or_init(|| Box::pin(self.open(key, wait))).await;
+        self.classes.publish();
+        class.connections.note_use();
+        Arc::clone(class)
+    }
+
+    async fn open(&self, key: &PoolKey, wait: Option<Duration>) -> Arc<CapabilityClass> {
+        let outdated = self.classes.outdated(key);
+        let inherited = self.classes.inherited(key);
+        let connections = self.connections(key, wait).await;
+        let outdated_connections = outdated.as_ref().map(|it| Arc::clone(&it.connections));
+        let previous: Vec<_> = inherited.into_iter().chain(outdated_connections).collect();
+        let usage = previous.first().map(|it| Arc::clone(&it.usage));
+        let previous = previous.iter().flat_map(|it| &it.followers);
+        let base = &self.base.connections.followers;
+        // Clients of the other era may share the connection.
+        let others = self.classes.followers();
+        let known: Vec<_> = previous.chain(base).cloned().chain(others).collect();
+        let spec = ClassSpec {
+            capabilities: Arc::clone(&key.capabilities),
+            connections,
+            known: &known,
+            usage: usage.unwrap_or_else(|| Arc::new(ClassUsage::now())),
+            layout: self.layout_of(key),
+        };
+        let class = CapabilityClass::open(spec, &self.context).await;
+        self.classes.remove_previous(key);
+        let (capabilities, is_isolated) = (&*key.capabilities, key.is_isolated());
+        info!(capabilities, is_isolated, "class of clients opened");
+        self.first_readings(&class).await;
+        self.show_known_lists(&class).await;
+        class.catalog.publish().await;
+        if let Some(outdated) = outdated {
+            let lists = self.dedicated.lists();
+            lists.replace_class(&outdated, &class).await;
+        }
+        class
+    }
+
+    /// How the lists of a class are shown: access rules hide items from each variant.
+    fn layout_of(&self, key: &PoolKey) -> Layout {
+        let mut layout = self.layout.clone();
+        if let (Some(control), Some(access)) = (&self.access, &key.access) {
+            layout.variants = layout.variants.restricted(&control.view_of(access));
+        }
+        layout
+    }
+
+    /// Waits until each server's lists were read for a new class. It does not wait for a server that has neither
+    /// connected nor failed yet: its lists arrive later.
+    async fn first_readings(&self, class: &CapabilityClass) {
+        let pairs = class.sources().iter().zip(self.base.sources());
+        let started = pairs.filter(|(_, base)| !base.is_starting());
+        let started: Vec<_> = started.map(|(source, _)| Arc::clone(source)).collect();
+        source::first_readings(&started, self.list_wait()).await;
+    }
+
+    /// Shows a new class the lists of the base class for servers that it is not connected to yet. Calls wait for the
+    /// connection; differences are announced once it is open.
+    async fn show_known_lists(&self, class: &CapabilityClass) {
+        let mut is_any_shown = false;
+        for (source, base) in class.sources().iter().zip(self.base.sources()) {
+            is_any_shown |= source.show_until_connected(base);
+        }
+        if is_any_shown {
+            class.catalog.rebuild(&ListKind::ALL.into()).await;
+        }
+    }
+
+    /// The connections of a class to all servers.
+    async fn connections(
+        &self,
+        key: &PoolKey,
+        wait: Option<Duration>,
+    ) -> Vec<Arc<SupervisedConnection>> {
+        let servers = self.servers.iter();
+        let undecided: Vec<_> = servers.map(|it| it.is_undecided(key.era)).collect();
+        let connections = self.connections_with_room(key, wait).await;
+        if !undecided.contains(&true) {
+            return connections;
+        }
+        let attempts = std::iter::zip(&connections, undecided);
+        let attempts = attempts.filter(|(_, is_undecided)| *is_undecided);
+        let attempts = attempts.map(|(connection, _)| connection.first_attempt());
+        // A server that does not support the era is shared with clients of the other one.
+        let _ = tokio::time::timeout(self.list_wait(), join_all(attempts)).await;
+        self.connections_with_room(key, wait).await
+    }
+
+    /// A connection to each server. A server that has no room within `wait` is left out.
+    async fn connections_with_room(
+        &self,
+        key: &PoolKey,
+        wait: Option<Duration>,
+    ) -> Vec<Arc<SupervisedConnection>> {
+        let deadline = Instant::now() + wait.unwrap_or_default();
+        let connect = |server: &Arc<PooledServer>| self.connection(server, key, wait.is_some());
+        let mut connections: Vec<_> = self.servers.iter().map(connect).collect();
+        loop {
+            let mut pairs = connections.iter().zip(self.servers.iter());
+            let is_full = pairs.any(|(it, server)| it.is_err() && server.can_evict());
+            let now = Instant::now();
+            if !is_full || now >= deadline {
+                break;
+            }
+            tokio::time::sleep((deadline - now).min(ROOM_PAUSE)).await;
+            let missing = connections.iter_mut().zip(self.servers.iter());
+            for (connection, server) in missing.filter(|(connection, _)| connection.is_err()) {
+                *connection = connect(server);
+            }
+        }
+        let pairs = connections.into_iter().zip(self.servers.iter());
+        let connections = pairs.map(|(it, server)| it.unwrap_or_else(|_| server.left_out()));
+        connections.collect()
+    }
+
+    /// Connections to the servers that were left out of `class`, as far as there is room by now.
+    pub(super) fn room_for(
+        &self,
+        class: &CapabilityClass,
+        key: &PoolKey,
+    ) -> Vec<Arc<SupervisedConnection>> {
+        let servers = class.left_out.iter().map(|it| self.servers.get(*it));
+        let connections = servers.filter_map(|server| self.connection(server, key, true).ok());
+        connections.collect()
+    }
+
+    /// The connection of a class to `server`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room, and nothing idle that may be evicted.
+    fn connection(
+        &self,
+        server: &PooledServer,
+        key: &PoolKey,
+        may_evict: bool,
+    ) -> Result<Arc<SupervisedConnection>, NoRoom> {
+        if !self.may_use(server, key)
+            && let Some(connection) = server.connection_of_all(key.era)
+        {
+            return Ok(connection);
+        }
+        let adopt = |session, connection: &Arc<SupervisedConnection>| {
+            self.dedicated.adopt(server.index, session, connection);
+        };
+        let room = match server.connection(key, adopt) {
+            Ok(connection) => return Ok(connection),
+            Err(room) => room,
+        };
+        if may_evict && self.evict(server, room) {
+            return server.connection(key, adopt);
+        }
+        server.shared(key, room).ok_or(room)
+    }
+
+    /// Whether access rules may allow the clients of a class something of `server`.
+    fn may_use(&self, server: &PooledServer, key: &PoolKey) -> bool {
+        let (Some(control), Some(access)) = (&self.access, &key.access) else {
+            return true;
+        };
+        let name = server.config.server_name();
+        let prefix = self.layout.name_prefix(name, self.servers.len());
+        let view = control.view_of(access);
+        view.server_access(name, &prefix).something
+    }
+
+    /// Evicts an idle connection to `server`. Returns whether there was one.
+    fn evict(&self, server: &PooledServer, room: NoRoom) -> bool {
+        let idle = server.eviction_idle_time().min(self.start_wait / 2);
+        let Some(evicted) = self.classes.evict(&server.evictable(room), idle) else {
+            return false;
+        };
+        info!(server = server.config.name, "idle connection evicted");
+        server.remove_evicted(&evicted);
+        let tasks = &self.context.background_tasks;
+        tasks.spawn(async move { evicted.close().await });
+        true
+    }
+}
+
+/// The pause between two looks for room.
+const ROOM_PAUSE: Duration = Duration::from_millis(100);
