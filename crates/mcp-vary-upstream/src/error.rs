@@ -274,15 +274,18 @@ pub enum UpstreamError {
         /// Which claim, and what is wrong with it; not its value.
         why: Arc<str>,
     },
-    /// All connections to the server are in use by others.
+    /// All connections to the server are in use by others, or all that one user may have.
     #[error(
-        "server `{server}` serves each session or user on a connection of its own, and all {limit} are in use; try again later"
+        "server `{server}` serves each session or user on a connection of its own, and {}",
+        full_note(*.limit, *.share)
     )]
     NoConnectionLeft {
         /// The server's name.
         server: Arc<str>,
         /// The limit of connections.
         limit: usize,
+        /// How many one user may have, if this one has as many.
+        share: Option<usize>,
     },
     /// The server has reached its concurrency limit; this call was not sent.
     #[error("server `{server}` has reached its concurrency limit ({limit}), {}", queue_note(*.waited))]
@@ -378,6 +381,16 @@ fn retry_note(pause: Option<Duration>) -> String {
         0.0 => "; it is being tried again".to_owned(),
         seconds => format!("; it is tried again in {seconds} s"),
     })
+}
+
+fn full_note(limit: usize, share: Option<usize>) -> String {
+    match share {
+        Some(share) => format!(
+            "the {share} of {limit} that one user may have are in use; end one of your other sessions, or raise its \
+             `connections`"
+        ),
+        None => format!("all {limit} are in use; try again later"),
+    }
 }
 
 fn queue_note(waited: Option<Duration>) -> String {

@@ -162,7 +162,7 @@ impl ClassOpener {
             }
         }
         let pairs = connections.into_iter().zip(self.servers.iter());
-        let connections = pairs.map(|(it, server)| it.unwrap_or_else(|_| server.left_out()));
+        let connections = pairs.map(|(it, server)| it.unwrap_or_else(|room| server.left_out(room)));
         connections.collect()
     }
 

@@ -157,10 +157,9 @@ async fn where_principals_are_isolated_a_person_with_many_kinds_of_clients_leave
         let answer = answer.json();
         // The others share one that declares no more than they do, and for this one there is none.
         if capabilities == json!({"roots": {}}) {
-            let message = answer["error"]["message"].as_str().unwrap_or_default();
-            let expected = "server `peer` serves each session or user on a connection of its own";
-            assert!(message.starts_with(expected), "{answer}");
-            assert_eq!(answer["error"]["code"], -32603, "{answer}");
+            let message = "server `peer` serves each session or user on a connection of its own, and the 2 of 7 that one \
+                           user may have are in use; end one of your other sessions, or raise its `connections`";
+            assert_eq!(answer["error"], json!({"code": -32603, "message": message}));
         } else {
             assert!(answer["result"].is_object(), "{capabilities}: {answer}");
         }
@@ -213,8 +212,9 @@ async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
         let mut session = Session::open(&harness, &key("eve"), &asking).await;
         let refused = session.ask(&key("eve"), "tools/call", tool("state")).await;
         let refused = refused.json();
-        let message = "server `peer` needs a dedicated connection for each client that accepts server requests, and all \
-                       are in use; try again later";
+        let message = "server `peer` needs a dedicated connection for each client that accepts server requests, and the 2 \
+                       of 8 that one user may have are in use; end one of your calls or sessions that use them, or raise its \
+                       `dedicated-connections`";
         assert_eq!(
             refused["error"],
             json!({"code": -32603, "message": message})

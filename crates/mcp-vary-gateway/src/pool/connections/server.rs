@@ -273,9 +273,9 @@ impl PooledServer {
         self.connections.lock().nearest(&wanted, any_era)
     }
 
-    /// In place of a connection that there is no room for: clients see the lists of the first connection, and calls
+    /// In place of a connection that there is no `room` for: clients see the lists of the first connection, and calls
     /// fail.
-    pub(in crate::pool) fn left_out(&self) -> Arc<SupervisedConnection> {
+    pub(in crate::pool) fn left_out(&self, room: NoRoom) -> Arc<SupervisedConnection> {
         let limit = self.config.limits.connections;
         let left_out = self.evictions.lock().note_left_out();
         if left_out.is_power_of_two() {
@@ -291,6 +291,7 @@ impl PooledServer {
         config.refusal = Some(ConnectError::Failed(UpstreamError::NoConnectionLeft {
             server: self.config.name.as_str().into(),
             limit,
+            share: room.full_owner.map(|_| self.share()),
         }));
         self.open(config)
     }

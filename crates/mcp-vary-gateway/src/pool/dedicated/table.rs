@@ -54,14 +54,20 @@ pub(super) fn evict_until_fits(
     if is_full(entries) {
         evict_idle(entries, |_, _| true);
     }
-    if !(has_share(entries) || is_server_full(entries) || is_full(entries)) {
+    let reason = if is_server_full(entries) || is_full(entries) {
+        "all are in use; try again later".to_owned()
+    } else if has_share(entries) {
+        format!(
+            "the {share} of {server_limit} that one user may have are in use; end one of your calls or sessions that use \
+             them, or raise its `dedicated-connections`"
+        )
+    } else {
         return Ok(());
-    }
+    };
     let server = spec.config.name.as_str();
-    warn!(server, "no dedicated connection is left");
+    warn!(server, reason, "no dedicated connection is left");
     Err(RpcError::internal(format!(
-        "server `{server}` needs a dedicated connection for each client that accepts server requests, and all are in use; \
-         try again later"
+        "server `{server}` needs a dedicated connection for each client that accepts server requests, and {reason}"
     )))
 }
 
