@@ -11,9 +11,9 @@ use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::audit::call_counters::CallCounters;
 use crate::audit::milliseconds;
 use crate::gateway::Gateway;
-use crate::pipeline::call_counters::CallCounters;
 use crate::pipeline::model_ranking::ModelRankingStatus;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;

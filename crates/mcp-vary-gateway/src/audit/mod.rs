@@ -1,10 +1,13 @@
-//! The audit log as requests use it: who did what, under which variant and rule, and with what outcome.
+//! What is observed of requests: who did what, under which variant and rule, and with what outcome.
 //!
-//! A request that is recorded has a [`RequestRecord`] from its arrival to its outcome, whoever answers it. The log's
-//! line about a request is made of the same record. With neither of them there is none, and nothing of this is computed.
+//! Every request has an [`Observation`] from its arrival to its outcome. If the audit log or the log has the request, a
+//! [`RequestRecord`] is part of it, from which the log's line is written, too. Otherwise nothing of that is computed.
 
+pub(crate) mod call_counters;
 mod events;
+mod observation;
 mod outcome;
+pub(crate) mod participation;
 mod request_line;
 mod request_record;
 mod subject;
@@ -25,8 +28,8 @@ use mcp_vary_wire::client_name::ClientName;
 use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
-pub(crate) use self::outcome::outcome;
-pub(crate) use self::request_line::{is_enabled as logs_requests, milliseconds};
+pub(crate) use self::observation::{ExchangeObservation, Observation};
+pub(crate) use self::request_line::milliseconds;
 pub(crate) use self::request_record::{AuditedRequest, RequestRecord};
 
 /// The audit log of a gateway, from its start to its end.

@@ -1,53 +1,19 @@
 //! The operator's listener, which shows the status of the gateway and changes nothing.
 
-use std::io;
-use std::sync::Arc;
-
 use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use tokio::net::TcpListener;
 
-use super::http::HttpServer;
-use super::listener_kind::ListenerKind;
-use super::recording;
+use super::request_origin;
 use super::responses::typed_response;
 use crate::frontend::sse_body::Body;
 use crate::frontend::validation::{Addressing, Rejection};
-use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::listener::ListenerConfig;
 use crate::status::Status;
 
 /// The path of the status.
 const STATUS: &str = "/status";
-
-impl Gateway {
-    /// Answers `GET /status` with the [`Status`](crate::Status) as JSON until `shutdown`.
-    ///
-    /// It is for the operator on this machine. Requests from pages of other origins, and under other names of the
-    /// machine, are refused as they are on the MCP endpoint. The status contains no secrets.
-    ///
-    /// # Errors
-    ///
-    /// When `listener` is not on a loopback address.
-    pub async fn serve_admin(
-        self: &Arc<Self>,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let address = listener.local_addr()?;
-        if !address.ip().is_loopback() {
-            let why = format!(
-                "{address} can be reached from other machines, and the status is for this one; listen on 127.0.0.1:{}",
-                address.port()
-            );
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
-        }
-        let server = HttpServer::new(ListenerKind::Admin, self);
-        self.serve(server, listener, shutdown, None).await
-    }
-}
 
 /// Answers a request to the operator's listener, and records it if there is an audit log.
 pub(super) fn recorded_response(
@@ -61,7 +27,7 @@ pub(super) fn recorded_response(
             Err(rejection) => rejection.status,
         };
         let request = format!("{} {}", head.method, head.uri.path());
-        let origin = recording::origin(snapshot, head, None);
+        let origin = request_origin::origin(snapshot, head, None);
         audit.admin_request(&request, status, &origin, snapshot.config.digest.as_ref());
     }
     response

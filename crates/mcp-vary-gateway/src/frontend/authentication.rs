@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::peer::ClientAddress;
-use super::recording;
+use super::request_origin;
 use super::responses::{NeededScopes, typed_response};
 use crate::authentication::{AdmissionLifetime, AuthenticationService};
 use crate::frontend::sse_body::Body;
@@ -58,7 +58,7 @@ pub(super) async fn authenticate(
     let challenge = match service.authenticate(head, &target).await {
         Ok(admission) => {
             if let Some(audit) = audit {
-                let origin = recording::origin(snapshot, head, Some(&admission));
+                let origin = request_origin::origin(snapshot, head, Some(&admission));
                 audit.credential_accepted(&admission, &origin, config);
             }
             return Ok(Some(Authenticated {
@@ -68,7 +68,7 @@ pub(super) async fn authenticate(
         }
         Err(refusal) => {
             if let Some(audit) = audit {
-                let origin = recording::origin(snapshot, head, None);
+                let origin = request_origin::origin(snapshot, head, None);
                 let why = (refusal.challenge.status, &*refusal.reason());
                 audit.credential_refused(why, &origin, config);
             }

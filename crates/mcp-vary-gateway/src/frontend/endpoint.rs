@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::authentication::{self, Authenticated};
 use super::connection_timer::ConnectionTimer;
-use super::listener_kind::ListenerKind;
 use super::peer::ClientAddress;
-use super::responses::{event_stream, json, rejected, typed_response};
-use super::session_header::{follow_claims, session_of};
+use super::responses::{event_stream, json, typed_response};
 use super::sse_body::{Body, StandaloneStream, Stream, understands_priming};
 use super::validation::{self, Rejection};
-use super::{admin, post, recording, request_body};
+use super::{post, request_body, request_origin};
+use crate::audit::Observation;
+use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
@@ -36,23 +36,12 @@ pub(super) struct ConnectionScope {
     pub(super) stream_timer: ConnectionTimer,
 }
 
-/// Answers a request to a listener of this `kind`.
-pub(super) async fn respond(
-    snapshot: Arc<ConfigSnapshot>,
-    kind: ListenerKind,
-    head: Parts,
-    body: Incoming,
-    scope: &ConnectionScope,
-) -> Response<Body> {
-    let response = match kind {
-        ListenerKind::Mcp => route(snapshot, &head, body, scope).await,
-        ListenerKind::Admin => admin::recorded_response(&snapshot, &head),
-    };
-    response.unwrap_or_else(rejected)
-}
-
 /// Answers a request to the MCP endpoint.
-async fn route(
+///
+/// # Errors
+///
+/// When the request cannot be read or accepted.
+pub(super) async fn respond(
     snapshot: Arc<ConfigSnapshot>,
     head: &Parts,
     body: Incoming,
@@ -70,7 +59,7 @@ async fn route(
             return Ok(response);
         }
     };
-    let caller = caller(&snapshot, head, authenticated.as_ref(), requested);
+    let mut caller = caller(&snapshot, head, authenticated.as_ref(), requested);
     let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
     let is_temporary = lifetime.is_some();
     // Few requests are streams that need it.
@@ -84,7 +73,7 @@ async fn route(
             let response = post::answer(
                 snapshot,
                 head,
-                &caller,
+                &mut caller,
                 body,
                 &scope.stream_timer,
                 stream_end,
@@ -116,8 +105,8 @@ fn caller(
 ) -> Caller {
     let admission = authenticated.map(|authenticated| &authenticated.admission);
     Caller {
-        origin: recording::origin(snapshot, head, admission),
-        record: None,
+        origin: request_origin::origin(snapshot, head, admission),
+        observation: Observation::default(),
         principal: admission.map(|admission| Arc::clone(&admission.principal)),
         requested: VariantRequest {
             pin: admission.and_then(|admission| admission.pin.clone()),
@@ -139,8 +128,8 @@ async fn open_stream(
         return Ok(not_allowed(head));
     }
     validation::check_accept(&head.headers, &["text/event-stream"])?;
-    let session = match post::requested_version(&head.headers)
-        .and_then(|_| session_of(snapshot, head, caller))
+    let session = match requested_version(&head.headers)
+        .and_then(|_| session_of(snapshot, &head.headers, caller))
     {
         Ok(session) => session,
         Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
@@ -211,7 +200,7 @@ fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Resp
         return not_allowed(head);
     }
     let found =
-        post::requested_version(&head.headers).and_then(|_| session_of(snapshot, head, caller));
+        requested_version(&head.headers).and_then(|_| session_of(snapshot, &head.headers, caller));
     let session = match found {
         Ok(session) => session,
         Err(failure) => return json(failure.reply(None, Era::Legacy)),
@@ -250,7 +239,7 @@ fn sse_preamble(session: &Session, last: Option<&EventId>) -> Bytes {
 
 /// Whether the request names a stateless revision, which has no sessions and no streams of theirs.
 fn speaks_modern(head: &Parts) -> bool {
-    let version = post::requested_version(&head.headers);
+    let version = requested_version(&head.headers);
     version.is_ok_and(|version| version.is_some_and(|revision| revision.era() == Era::Modern))
 }
 

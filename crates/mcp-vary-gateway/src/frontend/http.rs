@@ -24,14 +24,13 @@ use tracing::{debug, warn};
 use super::connection_timer::ConnectionTimer;
 use super::connections::{ConnectionGuard, Connections};
 use super::endpoint::ConnectionScope;
-use super::listener_kind::ListenerKind;
 use super::peer::Peer;
 use super::responses::rejected;
 use super::sse_body::Body;
 use super::tls::TlsAcceptor;
 use super::validation::{self, Addressing, Rejection};
 use super::write_timeout::WriteTimeout;
-use super::{authentication, cancel_late_calls, cors, endpoint};
+use super::{admin, authentication, cancel_late_calls, cors, endpoint};
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
 
@@ -57,6 +56,31 @@ impl Gateway {
         self.serve(server, listener, shutdown, Some(endpoint)).await
     }
 
+    /// Answers `GET /status` with the [`Status`](crate::Status) as JSON until `shutdown`.
+    ///
+    /// It is for the operator on this machine. Requests from pages of other origins, and under other names of the
+    /// machine, are refused as they are on the MCP endpoint. The status contains no secrets.
+    ///
+    /// # Errors
+    ///
+    /// When `listener` is not on a loopback address.
+    pub async fn serve_admin(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let address = listener.local_addr()?;
+        if !address.ip().is_loopback() {
+            let why = format!(
+                "{address} can be reached from other machines, and the status is for this one; listen on 127.0.0.1:{}",
+                address.port()
+            );
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let server = HttpServer::new(ListenerKind::Admin, self);
+        self.serve(server, listener, shutdown, None).await
+    }
+
     /// The TLS of a listener on `address`, if the configuration has any. A configuration must not be held for as long as
     /// the listener serves: others replace it.
     fn tls_for(&self, address: SocketAddr) -> io::Result<Option<Arc<TlsAcceptor>>> {
@@ -67,7 +91,7 @@ impl Gateway {
         Ok(tls.transpose().map_err(io::Error::other)?.map(Arc::new))
     }
 
-    pub(super) async fn serve(
+    async fn serve(
         self: &Arc<Self>,
         server: HttpServer,
         listener: TcpListener,
@@ -138,6 +162,14 @@ impl Gateway {
             }
         }
     }
+}
+
+/// What connects to a listener.
+#[derive(Clone, Copy, Debug)]
+enum ListenerKind {
+    Mcp,
+    /// The operator.
+    Admin,
 }
 
 /// What one connection needs of its listener.
@@ -231,7 +263,7 @@ async fn respond(
     let is_recorded = snapshot.services.audit.is_some();
     if let ListenerKind::Admin = kind {
         head.extensions.insert(peer.address());
-        return endpoint::respond(snapshot, kind, head, body, scope).await;
+        return admin::recorded_response(&snapshot, &head).unwrap_or_else(rejected);
     }
     // For anybody, pages of any origin included.
     if let Some(response) = authentication::metadata(&snapshot, &head) {
@@ -251,7 +283,8 @@ async fn respond(
             Some(response) => response,
             None => {
                 peer.describe(&mut head, config, is_recorded);
-                endpoint::respond(snapshot, kind, head, body, scope).await
+                let response = endpoint::respond(snapshot, &head, body, scope).await;
+                response.unwrap_or_else(rejected)
             }
         },
     };
@@ -262,7 +295,7 @@ async fn respond(
 }
 
 /// The connections of one listener.
-pub(super) struct HttpServer {
+struct HttpServer {
     kind: ListenerKind,
     /// Without it the listener speaks plain HTTP.
     tls: Option<Arc<TlsAcceptor>>,
@@ -275,7 +308,7 @@ pub(super) struct HttpServer {
 }
 
 impl HttpServer {
-    pub(super) fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
+    fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
         let limits = gateway.current().config.limits;
         let services = &gateway.services;
         Self {

@@ -21,13 +21,13 @@ use crate::session::memory_cost;
 
 /// The body, and the lease of its memory.
 pub(super) async fn read_body(
-    gateway: &ConfigSnapshot,
+    snapshot: &ConfigSnapshot,
     head: &Parts,
     mut body: Incoming,
 ) -> Result<(Bytes, Lease), Rejection> {
-    let limits = &gateway.config.limits;
-    let turned_away = |status, reason: String| Rejection { status, reason };
-    let mut memory = gateway.services.memory.empty_lease();
+    let limits = &snapshot.config.limits;
+    let rejection = |status, reason: String| Rejection { status, reason };
+    let mut memory = snapshot.services.memory.empty_lease();
     let read = {
         let mut reading = pin!(collect(&mut body, limits.body, &mut memory));
         // Most bodies arrive with their head, and need no timer.
@@ -37,25 +37,25 @@ pub(super) async fn read_body(
         }
     };
     if let Ok(Err(BodyError::TooLarge | BodyError::NoMemory)) = read {
-        discard(gateway, head, body);
+        discard(snapshot, head, body);
     }
     match read {
         Ok(Ok(bytes)) => Ok((bytes, memory)),
         Ok(Err(BodyError::NoMemory)) => {
-            let counters = &gateway.services.counters;
+            let counters = &snapshot.services.counters;
             counters.increment(Counter::RefusedForMemory);
             let reason = Exhausted::REASON.to_owned();
-            Err(turned_away(StatusCode::SERVICE_UNAVAILABLE, reason))
+            Err(rejection(StatusCode::SERVICE_UNAVAILABLE, reason))
         }
-        Ok(Err(BodyError::TooLarge)) => Err(turned_away(
+        Ok(Err(BodyError::TooLarge)) => Err(rejection(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the message is larger than {} bytes", limits.body),
         )),
-        Ok(Err(BodyError::Broken)) => Err(turned_away(
+        Ok(Err(BodyError::Broken)) => Err(rejection(
             StatusCode::BAD_REQUEST,
             "the message ended early".to_owned(),
         )),
-        Err(_) => Err(turned_away(
+        Err(_) => Err(rejection(
             StatusCode::REQUEST_TIMEOUT,
             format!(
                 "the message did not arrive within {:?}",
@@ -67,12 +67,12 @@ pub(super) async fn read_body(
 
 /// Reads the remainder of a refused body while the response is sent: many clients read only after they have written
 /// everything, and would lose the response if the connection was closed before. Time and bytes are bounded.
-pub(super) fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
+pub(super) fn discard(snapshot: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
     // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
     if head.headers.contains_key(EXPECT) {
         return;
     }
-    let rest = async move {
+    let remainder = async move {
         let mut read = 0;
         while let Some(Ok(frame)) = body.frame().await {
             read += frame.data_ref().map_or(0, Bytes::len);
@@ -81,9 +81,10 @@ pub(super) fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming
             }
         }
     };
-    let stopped = gateway.services.shutdown.clone();
-    let rest = stopped.run_until_cancelled_owned(tokio::time::timeout(DISCARD_TIMEOUT, rest));
-    gateway.services.background_tasks.spawn(rest);
+    let shutdown = snapshot.services.shutdown.clone();
+    let discarding =
+        shutdown.run_until_cancelled_owned(tokio::time::timeout(DISCARD_TIMEOUT, remainder));
+    snapshot.services.background_tasks.spawn(discarding);
 }
 
 /// The most bytes of a refused body that are read.
@@ -127,8 +128,8 @@ async fn collect(
             (Some(whole), _) => whole.extend_from_slice(&data),
             (None, None) => first = Some(data),
             (None, Some(before)) => {
-                let coming = usize::try_from(body.size_hint().lower()).unwrap_or(0);
-                let length = before.len() + data.len() + coming;
+                let remaining = usize::try_from(body.size_hint().lower()).unwrap_or(0);
+                let length = before.len() + data.len() + remaining;
                 let mut joined = BytesMut::with_capacity(length.min(limit).min(PREALLOCATED));
                 joined.extend_from_slice(&before);
                 joined.extend_from_slice(&data);

@@ -9,13 +9,13 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
+use crate::audit::participation::Participation;
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pipeline::variant_selection::requested_variant;
 use crate::session::Session;
 use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
-use crate::session::participation::Participation;
 
 /// The client of a session.
 ///
@@ -31,7 +31,7 @@ pub(crate) fn legacy_client(
     let order = snapshot.placements.order_of(session).unwrap_or_default();
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
     let allowed = snapshot.selector.selectable(&order, allowed);
-    if let Some(record) = &caller.record {
+    if let Some(record) = caller.observation.record() {
         record.set_client(&session.negotiated.client);
     }
     let selector = &snapshot.selector;
@@ -74,9 +74,8 @@ pub(crate) fn legacy_client(
         ),
         principal: caller.principal.clone(),
         address: caller.address,
-        participation,
         log_level: None,
-        record: caller.record.clone(),
+        observation: caller.observation.with_participation(participation),
         session: Some(Arc::clone(session)),
     })
 }
@@ -111,13 +110,13 @@ pub(crate) fn record_refused_variant(
         let rule = rule.as_deref().filter(|_| caller.requested.pin.is_none());
         let rule = rule.unwrap_or(PIN_OF_CREDENTIAL);
         snapshot.selector.log_excluded(rule);
-        if let Some(record) = &caller.record {
+        if let Some(record) = caller.observation.record() {
             record.denied_by(rule);
         }
         return;
     };
     counters.increment(Counter::RefusedUnknownVariants);
-    if let Some(record) = &caller.record {
+    if let Some(record) = caller.observation.record() {
         let text = requested.as_str().map(str::to_owned);
         record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
     }
@@ -212,7 +211,6 @@ pub(crate) fn modern_client(
         features: declared.features.clone(),
         offers,
         knows_variants: declared.knows_variants || caller.requested.names_variant(),
-        participation,
         presentation: outcome.presentation,
         presumed_features: outcome.features,
         json: outcome.json,
@@ -227,6 +225,6 @@ pub(crate) fn modern_client(
         principal: caller.principal.clone(),
         address: caller.address,
         log_level: None,
-        record: caller.record.clone(),
+        observation: caller.observation.with_participation(participation),
     })
 }

@@ -16,7 +16,7 @@ use mcp_vary_experiment::{Experiment, Tally, Unit};
 use mcp_vary_wire::client_id::ClientId;
 use tokio::time::Instant;
 
-use crate::session::participation::Participation;
+use crate::audit::participation::Participation;
 use crate::settings::config::Config;
 use crate::settings::experiments::ExperimentConfig;
 

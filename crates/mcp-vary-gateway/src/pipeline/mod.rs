@@ -1,9 +1,9 @@
 //! The path of a request: dispatch by method, the exchange with its server, the response.
-pub(crate) mod call_counters;
 pub(crate) mod capabilities;
 pub(crate) mod clients;
 pub(crate) mod exchange;
 pub(crate) mod experiments;
+pub(crate) mod inbound;
 pub(crate) mod member_check;
 pub(crate) mod memory;
 mod method_action;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use mcp_vary_wire::envelope;
+use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::params::Params;
 
 /// A request from a client, its parts as written.
@@ -17,7 +17,22 @@ pub(crate) struct IncomingRequest<'a> {
     pub(crate) message: Option<&'a Bytes>,
 }
 
-impl IncomingRequest<'_> {
+impl<'a> IncomingRequest<'a> {
+    /// The request or notification in a `message` that was admitted before.
+    pub(crate) fn read_again(
+        message: &'a Message<'a>,
+        params: Option<Params<'a>>,
+        body: &'a Bytes,
+    ) -> Self {
+        Self {
+            id: message.id.unwrap_or("null"),
+            method: message.method.as_deref().unwrap_or_default(),
+            params: Params::of(message, params).unwrap_or_default(),
+            headers: None,
+            message: Some(body),
+        }
+    }
+
     /// A part as it was written, owned; copied only if it cannot be shared.
     pub(crate) fn retain(&self, part: &str) -> Bytes {
         let shared = self

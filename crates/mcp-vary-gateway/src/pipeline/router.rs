@@ -80,29 +80,25 @@ const METHODS: &[(&str, Eras, MethodAction)] = &[
 
 /// Answers a request, or forwards it to its server.
 pub(crate) async fn dispatch(
-    gateway: &Arc<ConfigSnapshot>,
+    snapshot: &Arc<ConfigSnapshot>,
     client: &Client,
-    asked: IncomingRequest<'_>,
+    request: IncomingRequest<'_>,
 ) -> Dispatch {
-    let id = asked.id;
-    if let Some(participation) = &client.participation {
-        match asked.method {
-            "tools/list" => participation.count_client(),
-            "tools/call" => participation.begin_call(&asked.params),
-            _ => {}
-        }
-    }
-    let outcome = match method_action(asked.method, client.era()) {
-        Ok(action) => handle(gateway, client, asked, action).await,
+    let id = request.id;
+    client
+        .observation
+        .dispatched(request.method, &request.params);
+    let outcome = match method_action(request.method, client.era()) {
+        Ok(action) => handle(snapshot, client, request, action).await,
         Err(failure) => Err(failure),
     };
     let outcome =
         outcome.unwrap_or_else(|failure| Dispatch::Done(failure.reply(Some(id), client.era())));
-    if let Some(record) = &client.record {
-        outcome.record(record);
-    }
-    if let (Some(participation), Dispatch::Done(reply)) = (&client.participation, &outcome) {
-        participation.finish(reply);
+    match &outcome {
+        Dispatch::Done(reply) => client.observation.answered(reply),
+        // Observed with its response.
+        Dispatch::InFlight(_) => {}
+        Dispatch::Listen(_) => client.observation.stream_opened(),
     }
     outcome
 }
@@ -119,24 +115,24 @@ pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcE
 }
 
 async fn handle(
-    gateway: &Arc<ConfigSnapshot>,
+    snapshot: &Arc<ConfigSnapshot>,
     client: &Client,
-    asked: IncomingRequest<'_>,
+    request: IncomingRequest<'_>,
     action: MethodAction,
 ) -> Result<Dispatch, RpcError> {
-    member_check::check(action, &asked.params)
-        .map_err(|refusal| refusal.into_counted_error(&gateway.services.counters))?;
-    let class = gateway
+    member_check::check(action, &request.params)
+        .map_err(|refusal| refusal.into_counted_error(&snapshot.services.counters))?;
+    let class = snapshot
         .pool
         .of_client(client.class.as_ref(), client.list_owner());
     let class = class.await?;
     let call = RequestContext {
-        snapshot: gateway,
+        snapshot,
         catalog: class.catalog.current(),
         _connections: ConnectionUse::new(&class),
         class,
         client,
-        request: asked,
+        request,
         action,
     };
     // The futures of rare methods are boxed, so that the future of a call stays small.

@@ -83,7 +83,8 @@ pub(crate) fn record_variant(
     declared: &ParsedCapabilities,
     offers: &Offers,
 ) {
-    let is_recorded = caller.record.is_some() || tracing::enabled!(tracing::Level::DEBUG);
+    let is_recorded =
+        caller.observation.record().is_some() || tracing::enabled!(tracing::Level::DEBUG);
     if offers.order.is_empty() || !is_recorded {
         return;
     }
@@ -93,7 +94,7 @@ pub(crate) fn record_variant(
     let order = details.order.as_ref().map(LongText::as_str);
     // The values of hints are in the audit log only.
     debug!(variant = %id, by, rule, method = "initialize", order, "variant selected");
-    if let Some(record) = &caller.record {
+    if let Some(record) = caller.observation.record() {
         record.set_variant(id.as_str(), &offers.reason, details);
     }
 }

@@ -22,8 +22,8 @@ use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use serde_json::Value;
 
+use crate::audit::call_counters::ServerCalls;
 use crate::authentication::AuthenticationService;
-use crate::pipeline::call_counters::ServerCalls;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names, hash_of};
 use crate::pipeline::experiments::Experiments;
 use crate::pipeline::model_ranking::BackgroundTasks;

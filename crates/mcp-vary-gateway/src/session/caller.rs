@@ -7,7 +7,7 @@ use mcp_vary_access::Principal;
 use mcp_vary_audit::Transport;
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 
-use crate::audit::{Origin, RequestRecord};
+use crate::audit::{Observation, Origin};
 
 /// Who sends a request, and what its head says about the variant.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +19,7 @@ pub(crate) struct Caller {
     pub(crate) address: Option<IpAddr>,
     /// For the audit log; empty without one.
     pub(crate) origin: Origin,
-    /// The record of the request, if the audit log or the log has it.
-    pub(crate) record: Option<Arc<RequestRecord>>,
+    pub(crate) observation: Observation,
 }
 
 impl Caller {
@@ -34,14 +33,6 @@ impl Caller {
             principal: principal.cloned(),
             origin,
             ..Self::default()
-        }
-    }
-
-    /// The same, for a request with this record.
-    pub(crate) fn with_record(&self, record: Arc<RequestRecord>) -> Self {
-        Self {
-            record: Some(record),
-            ..self.clone()
         }
     }
 }

@@ -24,9 +24,8 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
-use crate::audit::RequestRecord;
+use crate::audit::Observation;
 use crate::session::caller::sealed_principal;
-use crate::session::participation::Participation;
 use crate::session::{PoolKey, Session};
 use crate::settings::rates::VariantUser;
 
@@ -127,12 +126,9 @@ pub(crate) struct Client {
     pub(crate) principal: Option<Arc<Principal>>,
     /// Its address, if limits need it; none on stdio.
     pub(crate) address: Option<IpAddr>,
-    /// The part that it takes in an experiment.
-    pub(crate) participation: Option<Arc<Participation>>,
     /// The lowest log level for this request.
     pub(crate) log_level: Option<u8>,
-    /// The record of the request, if the audit log or the log has it.
-    pub(crate) record: Option<Arc<RequestRecord>>,
+    pub(crate) observation: Observation,
 }
 
 /// See [`Client::quota_key`].

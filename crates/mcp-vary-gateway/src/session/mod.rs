@@ -20,7 +20,6 @@ pub(crate) mod directory_uses;
 mod id;
 pub(crate) mod memory_cost;
 mod outbox;
-pub(crate) mod participation;
 pub(crate) mod pending_server_requests;
 mod pool_key;
 pub(crate) mod replay;

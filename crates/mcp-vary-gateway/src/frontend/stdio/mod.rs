@@ -1,37 +1,34 @@
 //! The stdio frontend: one client, one message on each line.
 
 mod lines;
-mod session;
 mod work;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use mcp_vary::error_code::INVALID_REQUEST;
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::response::RpcError;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use tracing::debug;
 
 use self::lines::{Line, read_line, write, written};
-use self::session::LegacySession;
-use self::work::ExtensionNotification;
-use super::{admit, batch, cancel_late_calls, receive_client_message};
+use self::work::AdmittedLine;
+use super::{batch, cancel_late_calls};
 use crate::gateway::{Endpoint, Gateway};
-use crate::pipeline::methods::is_of_an_extension;
+use crate::pipeline::inbound::{
+    Admitted, ConnectionSessions, Inbound, MessageSource, Outcome, admit,
+};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::memory_cost;
-use crate::session::{BASE_CLASS, Negotiated, Session};
-use mcp_vary::error_code::INVALID_REQUEST;
-use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_catalog::selection::variant_selection::VariantReason;
-use mcp_vary_wire::client_name::ClientName;
-use mcp_vary_wire::envelope::{self, Message};
-use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Revision;
+use crate::session::caller::Caller;
+use crate::session::{Session, memory_cost};
 
 /// Lines that wait to be written. When the client reads slowly, requests wait.
 const WRITE_QUEUE: usize = 64;
@@ -75,17 +72,14 @@ impl Gateway {
 /// The connection of one client.
 pub(super) struct StdioConnection {
     gateway: Arc<Gateway>,
-    entrance: Endpoint,
-    /// Opened by `initialize`.
-    legacy: Option<LegacySession>,
-    /// Has the modern requests in flight, so that they can be cancelled.
-    modern: Arc<Session>,
-    /// Previous legacy sessions with requests in flight.
-    former_session: Vec<Arc<Session>>,
+    endpoint: Endpoint,
+    sessions: ConnectionSessions,
+    /// Stops the writer of the legacy session's messages.
+    session_writer: Option<DropGuard>,
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
     /// The queue of extension notifications, after the first one.
-    running_requests: OnceLock<mpsc::Sender<ExtensionNotification>>,
+    extension_notifications: OnceLock<mpsc::Sender<AdmittedLine>>,
     client_gone: CancellationToken,
     /// Cancelled when streams that only listen must end.
     stopping: CancellationToken,
@@ -103,30 +97,23 @@ impl StdioConnection {
     }
 
     fn new(gateway: &Arc<Gateway>, lines: mpsc::Sender<Bytes>) -> Self {
-        let config = &gateway.current().config;
-        let principal = config.stdio_principal.as_ref();
-        let stateless = Negotiated {
-            revision: Revision::LATEST_MODERN,
-            features: None,
-            order: Vec::new(),
-            declares_variants: false,
-            class: BASE_CLASS.into(),
-            client: ClientName::default(),
-            principal: principal.map(|principal| principal.id()),
-            reason: VariantReason::default(),
-        };
         Self {
             gateway: Arc::clone(gateway),
-            entrance: gateway.new_endpoint(),
-            legacy: None,
-            modern: gateway.services.sessions.open_stdio(stateless),
-            former_session: Vec::new(),
+            endpoint: gateway.new_endpoint(),
+            sessions: ConnectionSessions::new(&gateway.current()),
+            session_writer: None,
             lines,
             tasks: TaskTracker::new(),
-            running_requests: OnceLock::new(),
+            extension_notifications: OnceLock::new(),
             client_gone: CancellationToken::new(),
             stopping: CancellationToken::new(),
         }
+    }
+
+    /// The client at the other end of the streams.
+    #[expect(clippy::unused_self, reason = "it is the caller of this connection")]
+    fn caller(&self, snapshot: &ConfigSnapshot) -> Caller {
+        Caller::of_stdio(snapshot.config.stdio_principal.as_ref())
     }
 
     async fn receive(&mut self, line: Line) {
@@ -142,84 +129,74 @@ impl StdioConnection {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        let memory = memory_cost::of_message(line.len());
+        let line = Bytes::from(line);
+        let memory = (self.gateway.services.memory).lease(memory_cost::of_message(line.len()));
         if let Some(messages) = envelope::batch(&line) {
-            return match self.gateway.services.memory.lease(memory) {
+            return match memory {
                 Ok(memory) => self.receive_batch(messages, memory).await,
                 Err(failure) => self.write_response(failure.to_bytes(None)).await,
             };
         }
-        match Message::read_with_params(&line) {
-            Ok((message, params)) => {
-                let sizes = (line.len(), memory);
-                self.receive_message(&message, params, sizes).await;
-            }
+        let (message, params) = match Message::read_with_params(&line) {
+            Ok(read) => read,
             Err(why) => {
-                self.write_response(RpcError::from(&why).to_bytes(why.id.as_deref()))
-                    .await
+                let failure = RpcError::from(&why);
+                return self
+                    .write_response(failure.to_bytes(why.id.as_deref()))
+                    .await;
             }
+        };
+        if let (Err(failure), true) = (&memory, message.is_request()) {
+            return self.write_response(failure.to_bytes(message.id)).await;
+        }
+        let is_request = message.is_request();
+        let snapshot = self.gateway.current();
+        let inbound = Inbound {
+            message: &message,
+            params,
+            body: Some(&line),
+            length: line.len(),
+            caller: &mut self.caller(&snapshot),
+            source: MessageSource::Connection(&mut self.sessions),
+        };
+        let (client, guard) = match admit(&snapshot, inbound).await {
+            Ok(Admitted::Request { client, guard, .. }) => (client, guard),
+            Ok(Admitted::Notification { client, .. }) => (client, None),
+            Err(outcome) => return self.write_outcome(&snapshot, outcome).await,
+        };
+        let Ok(memory) = memory else {
+            return debug!("there is no memory for a notification; it was dropped");
+        };
+        let admitted = AdmittedLine {
+            snapshot,
+            client,
+            line,
+            memory,
+        };
+        if is_request {
+            self.spawn_request(admitted, guard);
+        } else {
+            self.queue_notification(admitted);
         }
     }
 
-    async fn receive_message(
-        &mut self,
-        message: &Message<'_>,
-        params: Option<Params<'_>>,
-        (length, memory): (usize, usize),
-    ) {
-        let params = match Params::of(message, params) {
-            Ok(params) => params,
-            // A notification has no reply (JSON-RPC 2.0, section 4.1).
-            Err(_) if message.id.is_none() => return,
-            Err(refusal) => {
-                let failure = refusal.into_counted_error(&self.gateway.current().services.counters);
-                return self.write_response(failure.to_bytes(message.id)).await;
-            }
-        };
-        let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-            let setup = self.gateway.current();
-            for session in self.sessions() {
-                // No other gateway uses these pipes, so this is a fault of the client, and logged.
-                let _ = receive_client_message(&setup, session, message, &params);
-            }
-            let method = message.method.as_deref();
-            if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
-                let memory = self.gateway.services.memory.lease(memory);
-                self.spawn_notification(setup, method, message.params, &params, memory.ok());
-            }
-            return;
-        };
-        let memory = match self.gateway.services.memory.lease(memory) {
-            Ok(memory) => memory,
-            Err(failure) => return self.write_response(failure.to_bytes(Some(id))).await,
-        };
-        let setup = self.gateway.current();
-        let caller = match self.recorded(&setup, message, &params, length).await {
-            Ok(caller) => caller,
-            Err(reply) => return self.write_response(reply.body).await,
-        };
-        if method == "initialize" && !params.is_modern() {
-            let params = (&params, message.params.unwrap_or_default());
-            return self.initialize(&setup, &caller, id, params).await;
+    /// Writes the outcome of a message that is not dispatched.
+    async fn write_outcome(&mut self, snapshot: &ConfigSnapshot, outcome: Outcome) {
+        match outcome {
+            Outcome::Refused(reply) => self.write_response(reply.body).await,
+            Outcome::SessionOpened(opened) => self.write_response(opened.reply.body).await,
+            // No other gateway uses these pipes, so a response that is not accepted is a fault of the client.
+            _ => {}
         }
-        match self.client(&setup, &caller, method, &params).await {
-            Ok((client, session)) => match admit(&setup, &session, id) {
-                Ok(place) => self.spawn_request(setup, client, (place, memory), message, id),
-                Err(reply) => {
-                    if let Some(record) = &caller.record {
-                        record.finish(&reply);
-                    }
-                    self.write_response(reply.body).await;
-                }
-            },
-            Err(failure) => self.refuse(&caller, id, &failure).await,
-        }
+        self.follow_opened_session(snapshot).await;
     }
 
-    /// All sessions that may have requests in flight.
-    fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
-        let legacy = self.legacy.iter().map(|legacy| &legacy.session);
-        legacy.chain(&self.former_session).chain([&self.modern])
+    /// Writes the messages of a session that was opened just now.
+    async fn follow_opened_session(&mut self, snapshot: &ConfigSnapshot) {
+        if let Some(session) = self.sessions.take_opened() {
+            snapshot.notify_session(&session).await;
+            self.session_writer = self.spawn_session_writer(&session);
+        }
     }
 
     async fn receive_batch(
@@ -227,21 +204,22 @@ impl StdioConnection {
         messages: Result<Vec<&str>, envelope::WireError>,
         memory: Lease,
     ) {
-        let setup = self.gateway.current();
-        match self.open_batch(&setup, messages).await {
-            Ok((session, messages)) => self.spawn_batch(&setup, &session, &messages, memory),
+        let snapshot = self.gateway.current();
+        match self.open_batch(&snapshot, messages).await {
+            Ok((session, messages)) => self.spawn_batch(&snapshot, &session, &messages, memory),
             Err(failure) => self.write_response(failure.to_bytes(None)).await,
         }
+        self.follow_opened_session(&snapshot).await;
     }
 
     /// The messages of a batch, and its session.
     async fn open_batch<'a>(
         &mut self,
-        setup: &ConfigSnapshot,
+        snapshot: &ConfigSnapshot,
         messages: Result<Vec<&'a str>, envelope::WireError>,
     ) -> Result<(Arc<Session>, Vec<&'a str>), RpcError> {
-        let messages = batch::readable(setup, messages)?;
-        let session = self.session(setup).await?.ok_or_else(|| {
+        let messages = batch::readable(snapshot, messages)?;
+        let session = self.sessions.current(snapshot).await?.ok_or_else(|| {
             let why = "send `initialize` first; batches exist in revision 2025-03-26 only";
             RpcError::invalid_request(why)
         })?;
@@ -255,15 +233,11 @@ impl StdioConnection {
 
     /// Lets requests in flight finish for at most `limits.drain`.
     pub(super) async fn finish(mut self) {
-        drop(
-            self.legacy
-                .as_mut()
-                .map(|legacy| legacy.is_input_closed.take()),
-        );
+        drop(self.session_writer.take());
         self.stopping.cancel();
-        drop(self.running_requests.take());
+        drop(self.extension_notifications.take());
         // The client cannot answer requests any more, so none of them waits.
-        for session in self.sessions() {
+        for session in self.sessions.all() {
             session.close_input();
             self.gateway
                 .services
@@ -273,14 +247,14 @@ impl StdioConnection {
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if timeout(drain, self.tasks.wait()).await.is_err() {
-            cancel_late_calls(&self.gateway, Some(&self.entrance), self.tasks.wait()).await;
+            cancel_late_calls(&self.gateway, Some(&self.endpoint), self.tasks.wait()).await;
             self.client_gone.cancel();
-            for session in self.sessions() {
+            for session in self.sessions.all() {
                 session.end();
             }
             self.tasks.wait().await;
         }
-        for session in self.sessions() {
+        for session in self.sessions.all() {
             self.gateway.services.hub.remove_session(session.client);
             self.gateway.current().pool.close_session(session.client);
         }
@@ -294,7 +268,6 @@ impl StdioConnection {
     }
 
     pub(super) fn legacy_session(&self) -> Option<Arc<Session>> {
-        let legacy = self.legacy.as_ref()?;
-        Some(Arc::clone(&legacy.session))
+        self.sessions.legacy().cloned()
     }
 }

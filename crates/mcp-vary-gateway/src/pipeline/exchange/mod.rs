@@ -25,8 +25,8 @@ use crate::pipeline::exchange::server_requests::server_request_ended;
 pub(crate) use crate::pipeline::exchange::undeclared::UndeclaredMethod;
 use crate::pipeline::method_action::MethodAction;
 
+use crate::audit::ExchangeObservation;
 use crate::mrtr::{InputRelay, InputRequests};
-use crate::pipeline::call_counters::CountedCall;
 pub(crate) use crate::pipeline::exchange::orphaned::orphaned_for;
 pub(crate) use crate::pipeline::exchange::services::ExchangeServices;
 use crate::pool::ConnectionUse;
@@ -61,8 +61,8 @@ pub(crate) struct InFlightRequest {
     in_flight_guard: Option<InFlightGuard>,
     /// The memory of the client's message.
     memory: Option<Lease>,
-    /// Counts the call, once it has an outcome; `None` for requests about tasks.
-    pub(crate) counted: Option<CountedCall>,
+    /// What the audit log, the log, experiments and counters see of it.
+    pub(crate) observation: ExchangeObservation,
     services: Arc<ExchangeServices>,
 }
 
@@ -131,6 +131,8 @@ impl InFlightRequest {
         leases: Leases,
         response: Box<ResponseContext>,
     ) -> Self {
+        let is_tool_call = matches!(response.action, MethodAction::CallTool);
+        let observation = ExchangeObservation::new(&response.client.observation, is_tool_call);
         Self {
             exchange,
             leases,
@@ -142,14 +144,14 @@ impl InFlightRequest {
             input: InputRequests::default(),
             in_flight_guard: None,
             memory: None,
-            counted: None,
+            observation,
             services,
         }
     }
 
     /// Holds the request's registration in its session until the request has ended.
-    pub(crate) fn hold_guard(&mut self, place: InFlightGuard) {
-        self.in_flight_guard = Some(place);
+    pub(crate) fn hold_guard(&mut self, guard: Option<InFlightGuard>) {
+        self.in_flight_guard = guard;
     }
 
     /// Holds the memory of the client's message until the request has ended.
@@ -160,24 +162,10 @@ impl InFlightRequest {
     /// The next notification, or the answer. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> ResponseEvent {
         let event = self.next_event().await;
-        if let Some(record) = &self.response.client.record {
-            match &event {
-                ResponseEvent::Message(_) => record.status_sent(),
-                ResponseEvent::Done(reply) => record.finish(reply),
-                ResponseEvent::Cancelled => record.cancelled(),
-            }
-        }
-        if let Some(counted) = &mut self.counted {
-            let is_tool = matches!(self.response.action, MethodAction::CallTool);
-            match &event {
-                ResponseEvent::Message(_) => {}
-                ResponseEvent::Done(reply) => counted.finish(reply, is_tool),
-                ResponseEvent::Cancelled => counted.cancel(),
-            }
-        }
-        let participation = &self.response.client.participation;
-        if let (Some(participation), ResponseEvent::Done(reply)) = (participation, &event) {
-            participation.finish(reply);
+        match &event {
+            ResponseEvent::Message(_) => self.observation.status_sent(),
+            ResponseEvent::Done(reply) => self.observation.answered(reply),
+            ResponseEvent::Cancelled => self.observation.cancelled(),
         }
         event
     }
@@ -337,20 +325,20 @@ impl InFlightRequest {
 
 /// The output of a future; `None` when the client cancels the request or ends its session first.
 async fn unless_cancelled<T>(
-    place: Option<&InFlightGuard>,
-    what: impl Future<Output = T>,
+    guard: Option<&InFlightGuard>,
+    work: impl Future<Output = T>,
 ) -> Option<T> {
     tokio::select! {
         biased;
-        () = cancelled(place) => None,
-        done = what => Some(done),
+        () = cancelled(guard) => None,
+        output = work => Some(output),
     }
 }
 
 /// Waits until the client cancels the request or ends its session.
-async fn cancelled(place: Option<&InFlightGuard>) {
-    match place {
-        Some(place) => place.cancelled().await,
+pub(crate) async fn cancelled(guard: Option<&InFlightGuard>) {
+    match guard {
+        Some(guard) => guard.cancelled().await,
         None => std::future::pending().await,
     }
 }

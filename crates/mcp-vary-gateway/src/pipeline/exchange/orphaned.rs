@@ -20,9 +20,6 @@ use crate::session::{InFlightGuard, Session};
 /// A modern client cancels by disconnecting: dropping the exchange cancels the request at the server.
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        if let Some(record) = &self.response.client.record {
-            record.cancelled();
-        }
         if self.response.client.era() == Era::Modern {
             return;
         }

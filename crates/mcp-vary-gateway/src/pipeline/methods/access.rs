@@ -32,7 +32,7 @@ impl RequestContext<'_> {
             return Ok(());
         };
         let server = self.server_name(place.server);
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record.set_server(&server, Some(&place.upstream_name));
         }
         // The item may be listed since the request began: its server was starting.
@@ -115,7 +115,8 @@ impl RequestContext<'_> {
     /// Records that access rules hide the item `name` of a list, if it is there and hidden. The client gets the answer
     /// to a name that nobody has.
     pub(super) fn record_hidden(&self, kind: ListKind, name: &str) {
-        let (Some(_), Some(access)) = (&self.client.record, self.variant_set().access()) else {
+        let observation = &self.client.observation;
+        let (Some(_), Some(access)) = (observation.record(), self.variant_set().access()) else {
             return;
         };
         let Some(item) = self.catalog.merged_item_named(kind, name) else {
@@ -129,7 +130,7 @@ impl RequestContext<'_> {
             }
             _ => return,
         }
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record.set_server(&server, Some(&item.item_ref.upstream_name));
         }
     }
@@ -140,7 +141,7 @@ impl RequestContext<'_> {
     }
 
     fn record_default_denial(&self) {
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record.denied_by("access: default");
         }
     }
@@ -151,7 +152,7 @@ impl RequestContext<'_> {
         rule: RuleIndex,
         record_as: impl FnOnce(&RequestRecord, &str),
     ) {
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record_as(record, &policy.label(rule));
         }
     }

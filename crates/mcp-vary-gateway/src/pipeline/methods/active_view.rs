@@ -36,7 +36,7 @@ impl RequestContext<'_> {
             let (method, by) = (self.request.method, reason.by.as_str());
             let rule = reason.rule.as_deref();
             debug!(variant = %variant.id, by, rule, method, "variant selected");
-            if let Some(record) = &self.client.record {
+            if let Some(record) = self.client.observation.record() {
                 record.set_variant(variant.id.as_str(), &reason, RankingDetails::default());
                 record.use_variant(self.client.connection, || self.ranking_details());
             }
@@ -125,7 +125,7 @@ impl RequestContext<'_> {
     fn record_refused(&self, requested: &Value) {
         let counters = &self.snapshot.services.counters;
         counters.increment(Counter::RefusedUnknownVariants);
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             let text = requested.as_str().map(str::to_owned);
             record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
         }

@@ -2,7 +2,6 @@
 
 use mcp_vary_wire::response::Reply;
 
-use crate::audit::RequestRecord;
 use crate::pipeline::exchange::InFlightRequest;
 use crate::subscriptions::ListenStream;
 
@@ -15,15 +14,4 @@ pub(crate) enum Dispatch {
     InFlight(Box<InFlightRequest>),
     /// The client is notified of changes until it leaves or the gateway ends the stream.
     Listen(Box<ListenStream>),
-}
-
-impl Dispatch {
-    /// Records the outcome, as far as it is known. That of a request in flight comes with its response.
-    pub(crate) fn record(&self, record: &RequestRecord) {
-        match self {
-            Self::Done(reply) => record.finish(reply),
-            Self::InFlight(_) => {}
-            Self::Listen(_) => record.opened_stream(),
-        }
-    }
 }

@@ -54,13 +54,13 @@ impl RequestContext<'_> {
         view: ViewIndex,
         mut forwarding: ForwardRequest,
     ) -> Result<Dispatch, RpcError> {
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             let server = self.server_name(forwarding.server);
             record.set_server(&server, forwarding.name.as_deref());
         }
         let finish = self.response_context(view, &mut forwarding)?;
         let round = self.round_trip(view, finish.request_state.as_ref())?;
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record.forwarded();
         }
         // How long a task takes says nothing of the requests about it.
@@ -69,7 +69,7 @@ impl RequestContext<'_> {
         let mut counted = is_call.then(|| calls.begin(forwarding.server));
         match self.start(&mut forwarding, finish, round).await {
             Ok(mut running) => {
-                running.counted = counted;
+                running.observation.count(counted);
                 Ok(Dispatch::InFlight(running))
             }
             Err(failure) => {

@@ -102,7 +102,7 @@ impl RequestContext<'_> {
     fn record_limit(&self, limit: &LimitExceeded<'_>) {
         let (name, retry_after) = (limit.limit(), limit.retry_after());
         debug!(limit = name, retry_after, "request refused by a rate limit");
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record.limited_by(name);
         }
     }

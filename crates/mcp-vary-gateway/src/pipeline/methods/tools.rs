@@ -159,7 +159,7 @@ impl RequestContext<'_> {
             let server = self.server_name(tool.item_ref.server);
             let uses = &self.snapshot.services.directory_uses;
             uses.note_refused(&server, &tool.item_ref.upstream_name, self.client.id);
-            if let Some(participation) = &self.client.participation {
+            if let Some(participation) = self.client.observation.participation() {
                 participation.refuse_arguments();
             }
         }

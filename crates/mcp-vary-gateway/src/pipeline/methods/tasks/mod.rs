@@ -379,7 +379,7 @@ impl RequestContext<'_> {
             return Err(TaskNotFound::unknown().failure());
         }
         let forms = self.dialects_of(&task, server, forms)?;
-        if let Some(record) = &self.client.record {
+        if let Some(record) = self.client.observation.record() {
             record.set_server(&self.server_name(server), Some(&task.id));
         }
         Ok(FoundTask {

@@ -12,7 +12,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 use tokio::time::Instant;
 
-use crate::audit::outcome;
+use super::outcome::outcome;
 
 /// The bytes of a token, as figures of results count them.
 const BYTES_OF_TOKEN: usize = 4;

@@ -11,7 +11,7 @@ use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::response::Reply;
 use tokio::time::Instant;
 
-use crate::audit::outcome;
+use super::outcome::outcome;
 
 /// The calls of one server.
 ///
