@@ -17,7 +17,7 @@ use super::authentication::{self, Authenticated};
 use super::connection_timer::ConnectionTimer;
 use super::peer::ClientAddress;
 use super::responses::{event_stream, json, typed_response};
-use super::sse_body::{Body, StandaloneStream, Stream, understands_priming};
+use super::sse_body::{Body, StandaloneStream, Stream};
 use super::validation::{self, Rejection};
 use super::{post, request_body, request_origin};
 use crate::audit::Observation;
@@ -25,6 +25,7 @@ use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
+use crate::session::client::understands_priming;
 use crate::session::replay::{ReplayReader, ResumedStream};
 
 /// What the requests of one connection share.

@@ -11,17 +11,16 @@ use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
 
-use super::batch;
+use super::batch::{self, Batch};
 use super::connection_timer::{ConnectionSleep, ConnectionTimer};
 use super::request_body::{discard, read_body};
 use super::responses::{accepted, event_stream, json};
-use crate::frontend::sse_body::{Body, Stream, understands_priming};
+use crate::frontend::sse_body::{Body, Stream};
 use crate::frontend::validation::{self, Rejection};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{
-    Inbound, MessageSource, Outcome, handle, requested_version, session_of,
+    Inbound, MessageSource, Outcome, Sender, bad_request, handle, requested_version, session_of,
 };
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
@@ -43,49 +42,53 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     }
     let (bytes, memory) = read_body(&snapshot, head, body).await?;
     if let Some(messages) = envelope::batch(&bytes) {
-        return Ok(Box::pin(batch::answer(snapshot, head, caller, messages, memory)).await);
+        let batch = Batch {
+            body: &bytes,
+            messages,
+            memory,
+        };
+        return Ok(Box::pin(batch::answer(snapshot, head, caller, batch)).await);
     }
     let (message, params) = match Message::read_with_params(&bytes) {
         Ok(read) => read,
         Err(why) => {
-            let reply = RpcError::from(&why).reply(why.id.as_deref(), Era::Legacy);
-            return Ok(json(Reply {
-                status: StatusCode::BAD_REQUEST,
-                ..reply
-            }));
+            let id = why.id.as_deref();
+            return Ok(json(bad_request(&RpcError::from(&why), id, Era::Legacy)));
         }
     };
     let inbound = Inbound {
         message: &message,
         params,
-        body: Some(&bytes),
-        length: bytes.len(),
-        caller,
-        source: MessageSource::Post(&head.headers),
+        body: &bytes,
+        sender: Sender {
+            snapshot: &snapshot,
+            caller,
+            source: MessageSource::Post(&head.headers),
+        },
     };
-    let outcome = handle(&snapshot, inbound).await;
+    let outcome = handle(inbound).await;
     let is_streamed = validation::prefers_stream(&head.headers);
     Ok(match outcome {
         Outcome::Accepted => accepted(),
         Outcome::NotAccepted(reply) | Outcome::Refused(reply) => json(reply),
-        Outcome::SessionOpened(opened) => with_session_id(json(opened.reply), opened.id),
-        Outcome::Answered {
-            reply,
-            client,
-            revision,
-        } => {
+        Outcome::SessionOpened(reply, id) => with_session_id(json(reply), id),
+        Outcome::Answered(reply, client) => {
             let id = message.id.unwrap_or_default();
             let streams = &snapshot.services.exchange.replay_streams;
-            let resumable = is_resumable(revision).then_some((streams, client, id));
+            let resumable = client.map(|client| ResumableAnswer {
+                streams,
+                client,
+                id,
+            });
             replied(reply, is_streamed, resumable)
         }
         Outcome::InFlight(mut running) => {
-            let patience = snapshot.config.limits.stream_after;
+            let stream_after = snapshot.config.limits.stream_after;
             // A request that its server works on no longer needs the configuration, which may be replaced.
             drop(snapshot);
             running.hold_memory(memory);
-            let late = stream_timer.wait(patience);
-            buffer_or_stream(running, late, is_streamed).await
+            let is_late = stream_timer.wait(stream_after);
+            buffer_or_stream(running, is_late, is_streamed).await
         }
         Outcome::Listening(listener, _) => {
             let listener = listener.until(stream_end());
@@ -102,25 +105,29 @@ fn with_session_id(mut response: Response<Body>, id: Option<String>) -> Response
     response
 }
 
-/// Whether clients of `revision` can resume streams that begin with a priming event.
-fn is_resumable(revision: Revision) -> bool {
-    understands_priming(revision) && revision.era() == Era::Legacy
+/// An answer in a stream that its client can resume.
+struct ResumableAnswer<'a> {
+    streams: &'a ReplayStreams,
+    client: ClientId,
+    /// The id of the request.
+    id: &'a str,
 }
 
-/// The answer in the form that the client prefers. `resumable` is the client that can resume a stream, and the id of its
-/// request. An answer with another status than 200 is always JSON.
+/// The answer in the form that the client prefers. An answer with another status than 200 is always JSON.
 fn replied(
     reply: Reply,
     is_streamed: bool,
-    resumable: Option<(&ReplayStreams, ClientId, &str)>,
+    resumable: Option<ResumableAnswer<'_>>,
 ) -> Response<Body> {
     if !is_streamed || reply.status != StatusCode::OK {
         return json(reply);
     }
     let stream = match resumable {
-        Some((streams, client, id)) => {
-            Stream::of_resumable_answer(streams, client, id, &reply.body)
-        }
+        Some(ResumableAnswer {
+            streams,
+            client,
+            id,
+        }) => Stream::of_resumable_answer(streams, client, id, &reply.body),
         None => Stream::of_answer(&reply.body),
     };
     event_stream(Body::Stream(stream))
@@ -128,31 +135,34 @@ fn replied(
 
 /// The first message decides: an answer is sent as JSON unless the client prefers a stream, anything else opens a stream.
 ///
-/// For clients that can resume streams, an answer that is `late` opens one, too: a client that waits for JSON gets no keep-alives,
+/// For clients that can resume streams, an answer that `is_late` opens one, too: a client that waits for JSON gets no keep-alives,
 /// and cannot resume when its connection is lost.
 async fn buffer_or_stream(
     mut running: Box<InFlightRequest>,
-    late: ConnectionSleep,
+    is_late: ConnectionSleep,
     is_streamed: bool,
 ) -> Response<Body> {
-    let (client, revision) = (running.client().id, running.client().revision);
-    let is_resumable = is_resumable(revision);
-    let first = if is_resumable {
-        tokio::select! {
+    let (era, resumable_id) = (running.client().era(), running.client().resumable_id());
+    let first = match resumable_id {
+        Some(_) => tokio::select! {
             biased;
             first = running.next() => Some(first),
-            () = late => None,
-        }
-    } else {
-        Some(running.next().await)
+            () = is_late => None,
+        },
+        None => Some(running.next().await),
     };
     match first {
         Some(ResponseEvent::Done(reply)) => {
             let streams = &running.services().replay_streams;
-            let resumable = is_resumable.then(|| (streams, client, running.id()));
+            let id = running.id();
+            let resumable = resumable_id.map(|client| ResumableAnswer {
+                streams,
+                client,
+                id,
+            });
             replied(reply, is_streamed, resumable)
         }
-        Some(ResponseEvent::Message(first)) if revision.era() == Era::Modern => {
+        Some(ResponseEvent::Message(first)) if era == Era::Modern => {
             event_stream(Body::Stream(Stream::of_request(running, &first)))
         }
         Some(ResponseEvent::Message(first)) => {

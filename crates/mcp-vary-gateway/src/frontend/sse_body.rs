@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Frame;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sse::{self, event};
 use tokio::time::{Instant, Sleep};
 
@@ -17,6 +16,7 @@ use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::exchange::pump::pump;
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::session::OutboxStream;
+use crate::session::client::understands_priming;
 use crate::session::replay::{ReplayReader, ReplayStreams};
 use crate::subscriptions::ListenStream;
 
@@ -273,11 +273,6 @@ fn poll_replay(
             None => return Poll::Ready(None),
         }
     }
-}
-
-/// Whether clients of `revision` know that events without data are not messages.
-pub(crate) fn understands_priming(revision: Revision) -> bool {
-    revision >= Revision::V2025_11_25
 }
 
 fn next(mut running: Box<InFlightRequest>) -> Next {

@@ -5,7 +5,10 @@ use http::HeaderMap;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::params::Params;
 
-/// A request from a client, its parts as written.
+/// In place of the id of a notification. Requests must not have it.
+const NO_ID: &str = "null";
+
+/// A request or notification from a client, its parts as written.
 #[derive(Debug)]
 pub(crate) struct IncomingRequest<'a> {
     pub(crate) id: &'a str,
@@ -18,19 +21,20 @@ pub(crate) struct IncomingRequest<'a> {
 }
 
 impl<'a> IncomingRequest<'a> {
-    /// The request or notification in a `message` that was admitted before.
-    pub(crate) fn read_again(
-        message: &'a Message<'a>,
-        params: Option<Params<'a>>,
-        body: &'a Bytes,
-    ) -> Self {
+    /// The request or notification in a `message`, which was read from `body`.
+    pub(crate) fn new(message: &'a Message<'a>, params: Params<'a>, body: &'a Bytes) -> Self {
         Self {
-            id: message.id.unwrap_or("null"),
+            id: message.id.unwrap_or(NO_ID),
             method: message.method.as_deref().unwrap_or_default(),
-            params: Params::of(message, params).unwrap_or_default(),
+            params,
             headers: None,
             message: Some(body),
         }
+    }
+
+    /// Whether it has no response.
+    pub(crate) fn is_notification(&self) -> bool {
+        self.id == NO_ID
     }
 
     /// A part as it was written, owned; copied only if it cannot be shared.

@@ -189,6 +189,12 @@ impl Client {
             .or(address.map(VariantUser::Address))
     }
 
+    /// The client, if it can resume streams that begin with a priming event.
+    pub(crate) fn resumable_id(&self) -> Option<ClientId> {
+        let is_resumable = understands_priming(self.revision) && self.era() == Era::Legacy;
+        is_resumable.then_some(self.id)
+    }
+
     /// The server requests that it accepts.
     pub(crate) fn server_request_support(&self) -> ServerRequestSupport {
         ServerRequestSupport::from_capabilities(&self.forwardable)
@@ -208,4 +214,9 @@ pub(crate) fn check_version(version: &str) -> Result<Revision, RpcError> {
     Revision::parse(version)
         .filter(|revision| revision.era() == Era::Modern)
         .ok_or_else(|| RpcError::unsupported_version(version))
+}
+
+/// Whether clients of `revision` know that events without data are not messages.
+pub(crate) fn understands_priming(revision: Revision) -> bool {
+    revision >= Revision::V2025_11_25
 }

@@ -21,14 +21,15 @@ use tracing::debug;
 
 use self::lines::{Line, read_line, write, written};
 use self::work::AdmittedLine;
-use super::{batch, cancel_late_calls};
+use super::batch::Batch;
+use super::cancel_late_calls;
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::inbound::{
-    Admitted, ConnectionSessions, Inbound, MessageSource, Outcome, admit,
+    Admitted, ConnectionSessions, Inbound, MessageSource, Outcome, Sender,
 };
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
-use crate::session::{Session, memory_cost};
+use crate::session::memory_cost;
 
 /// Lines that wait to be written. When the client reads slowly, requests wait.
 const WRITE_QUEUE: usize = 64;
@@ -110,12 +111,6 @@ impl StdioConnection {
         }
     }
 
-    /// The client at the other end of the streams.
-    #[expect(clippy::unused_self, reason = "it is the caller of this connection")]
-    fn caller(&self, snapshot: &ConfigSnapshot) -> Caller {
-        Caller::of_stdio(snapshot.config.stdio_principal.as_ref())
-    }
-
     async fn receive(&mut self, line: Line) {
         let line = match line {
             Line::Complete(line) => line,
@@ -131,37 +126,45 @@ impl StdioConnection {
         }
         let line = Bytes::from(line);
         let memory = (self.gateway.services.memory).lease(memory_cost::of_message(line.len()));
-        if let Some(messages) = envelope::batch(&line) {
-            return match memory {
-                Ok(memory) => self.receive_batch(messages, memory).await,
-                Err(failure) => self.write_response(failure.to_bytes(None)).await,
-            };
+        match (envelope::batch(&line), memory) {
+            (None, memory) => self.receive_message(&line, memory).await,
+            (Some(messages), Ok(memory)) => {
+                let body = &line;
+                let batch = Batch {
+                    body,
+                    messages,
+                    memory,
+                };
+                self.receive_batch(batch).await;
+            }
+            (Some(_), Err(failure)) => self.write_response(failure.to_bytes(None)).await,
         }
-        let (message, params) = match Message::read_with_params(&line) {
+    }
+
+    async fn receive_message(&mut self, line: &Bytes, memory: Result<Lease, RpcError>) {
+        let (message, params) = match Message::read_with_params(line) {
             Ok(read) => read,
             Err(why) => {
-                let failure = RpcError::from(&why);
-                return self
-                    .write_response(failure.to_bytes(why.id.as_deref()))
-                    .await;
+                let failure = RpcError::from(&why).to_bytes(why.id.as_deref());
+                return self.write_response(failure).await;
             }
         };
         if let (Err(failure), true) = (&memory, message.is_request()) {
             return self.write_response(failure.to_bytes(message.id)).await;
         }
-        let is_request = message.is_request();
         let snapshot = self.gateway.current();
         let inbound = Inbound {
             message: &message,
             params,
-            body: Some(&line),
-            length: line.len(),
-            caller: &mut self.caller(&snapshot),
-            source: MessageSource::Connection(&mut self.sessions),
+            body: line,
+            sender: Sender {
+                snapshot: &snapshot,
+                caller: &mut Caller::of_stdio(snapshot.config.stdio_principal.as_ref()),
+                source: MessageSource::Connection(&mut self.sessions),
+            },
         };
-        let (client, guard) = match admit(&snapshot, inbound).await {
-            Ok(Admitted::Request { client, guard, .. }) => (client, guard),
-            Ok(Admitted::Notification { client, .. }) => (client, None),
+        let (client, guard) = match inbound.admit().await {
+            Ok(Admitted { client, guard, .. }) => (client, guard),
             Err(outcome) => return self.write_outcome(&snapshot, outcome).await,
         };
         let Ok(memory) = memory else {
@@ -170,11 +173,12 @@ impl StdioConnection {
         let admitted = AdmittedLine {
             snapshot,
             client,
-            line,
-            memory,
+            guard,
+            line: line.clone(),
+            _memory: memory,
         };
-        if is_request {
-            self.spawn_request(admitted, guard);
+        if message.is_request() {
+            self.spawn_request(admitted);
         } else {
             self.queue_notification(admitted);
         }
@@ -183,8 +187,9 @@ impl StdioConnection {
     /// Writes the outcome of a message that is not dispatched.
     async fn write_outcome(&mut self, snapshot: &ConfigSnapshot, outcome: Outcome) {
         match outcome {
-            Outcome::Refused(reply) => self.write_response(reply.body).await,
-            Outcome::SessionOpened(opened) => self.write_response(opened.reply.body).await,
+            Outcome::Refused(reply) | Outcome::SessionOpened(reply, _) => {
+                self.write_response(reply.body).await;
+            }
             // No other gateway uses these pipes, so a response that is not accepted is a fault of the client.
             _ => {}
         }
@@ -199,32 +204,18 @@ impl StdioConnection {
         }
     }
 
-    async fn receive_batch(
-        &mut self,
-        messages: Result<Vec<&str>, envelope::WireError>,
-        memory: Lease,
-    ) {
+    async fn receive_batch(&mut self, batch: Batch<'_>) {
         let snapshot = self.gateway.current();
-        match self.open_batch(&snapshot, messages).await {
-            Ok((session, messages)) => self.spawn_batch(&snapshot, &session, &messages, memory),
-            Err(failure) => self.write_response(failure.to_bytes(None)).await,
+        let sender = Sender {
+            snapshot: &snapshot,
+            caller: &mut Caller::of_stdio(snapshot.config.stdio_principal.as_ref()),
+            source: MessageSource::Connection(&mut self.sessions),
+        };
+        match batch.start(sender).await {
+            Ok(answers) => self.spawn_batch_writer(answers),
+            Err(reply) => self.write_response(reply.body).await,
         }
         self.follow_opened_session(&snapshot).await;
-    }
-
-    /// The messages of a batch, and its session.
-    async fn open_batch<'a>(
-        &mut self,
-        snapshot: &ConfigSnapshot,
-        messages: Result<Vec<&'a str>, envelope::WireError>,
-    ) -> Result<(Arc<Session>, Vec<&'a str>), RpcError> {
-        let messages = batch::readable(snapshot, messages)?;
-        let session = self.sessions.current(snapshot).await?.ok_or_else(|| {
-            let why = "send `initialize` first; batches exist in revision 2025-03-26 only";
-            RpcError::invalid_request(why)
-        })?;
-        let messages = batch::open_batch(&session, messages)?;
-        Ok((session, messages))
     }
 
     async fn write_response(&self, message: Bytes) {
@@ -267,7 +258,7 @@ impl StdioConnection {
         self.receive(Line::Complete(line.into())).await;
     }
 
-    pub(super) fn legacy_session(&self) -> Option<Arc<Session>> {
+    pub(super) fn legacy_session(&self) -> Option<Arc<crate::session::Session>> {
         self.sessions.legacy().cloned()
     }
 }

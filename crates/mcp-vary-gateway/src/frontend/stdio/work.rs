@@ -5,15 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 
 use super::{StdioConnection, WRITE_QUEUE};
-use crate::frontend::batch;
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, cancelled};
 use crate::pipeline::inbound::{Outcome, dispatch};
-use crate::pipeline::methods::forward_notification;
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
@@ -24,64 +23,50 @@ use crate::subscriptions::ListenStream;
 pub(super) struct AdmittedLine {
     pub(super) snapshot: Arc<ConfigSnapshot>,
     pub(super) client: Client,
+    pub(super) guard: Option<InFlightGuard>,
     pub(super) line: Bytes,
     /// The memory of the line.
-    pub(super) memory: Lease,
+    pub(super) _memory: Lease,
 }
 
 impl StdioConnection {
     /// Runs a request concurrently. Its answer is written when it arrives.
-    pub(super) fn spawn_request(&self, admitted: AdmittedLine, guard: Option<InFlightGuard>) {
-        let lines = self.lines.clone();
-        let (gone, stopping) = (self.client_gone.clone(), self.stopping.clone());
+    pub(super) fn spawn_request(&self, admitted: AdmittedLine) {
+        let (lines, stopping) = (self.lines.clone(), self.stopping.clone());
+        let gone = self.client_gone.clone();
         self.tasks.spawn(async move {
-            let AdmittedLine {
-                snapshot,
-                client,
-                line,
-                memory,
-            } = admitted;
-            let answer = run(snapshot, &client, &line, guard, &lines, stopping);
             tokio::select! {
+                // A client that is gone gets no answer, although the end of its session answers the request.
                 biased;
                 () = gone.cancelled() => {}
-                () = answer => {}
+                () = admitted.run(&lines, stopping) => {}
             }
-            drop(memory);
         });
     }
 
-    pub(super) fn spawn_batch(
-        &self,
-        snapshot: &Arc<ConfigSnapshot>,
-        session: &Arc<Session>,
-        messages: &[&str],
-        memory: Lease,
-    ) {
-        let caller = self.caller(snapshot);
-        let mut answers = batch::run(snapshot, session, &caller, messages, memory);
-        let lines = self.lines.clone();
-        let gone = self.client_gone.clone();
-        self.tasks.spawn(async move {
-            let writing = async {
-                while let Some(answer) = answers.recv().await {
-                    let _ = lines.send(answer).await;
-                }
-            };
-            tokio::select! {
-                () = gone.cancelled() => {}
-                () = writing => {}
+    /// Writes the messages of a batch when they arrive.
+    pub(super) fn spawn_batch_writer(&self, mut answers: mpsc::Receiver<Bytes>) {
+        let (lines, gone) = (self.lines.clone(), self.client_gone.clone());
+        let writing = async move {
+            while let Some(answer) = answers.recv().await {
+                let _ = lines.send(answer).await;
             }
-        });
+        };
+        self.tasks.spawn(gone.run_until_cancelled_owned(writing));
     }
 
     /// Forwards a notification of an extension concurrently, in order. If there are too many, the last are dropped.
     pub(super) fn queue_notification(&self, notification: AdmittedLine) {
         let queue = self.extension_notifications.get_or_init(|| {
-            let (sender, notifications) = mpsc::channel(WRITE_QUEUE);
+            let (sender, mut notifications) = mpsc::channel::<AdmittedLine>(WRITE_QUEUE);
+            let (lines, stopping) = (self.lines.clone(), self.stopping.clone());
+            let forwarding = async move {
+                while let Some(notification) = notifications.recv().await {
+                    notification.run(&lines, stopping.clone()).await;
+                }
+            };
             let gone = self.client_gone.clone();
-            self.tasks
-                .spawn(gone.run_until_cancelled_owned(forward_all(notifications)));
+            self.tasks.spawn(gone.run_until_cancelled_owned(forwarding));
             sender
         });
         if queue.try_send(notification).is_err() {
@@ -113,35 +98,28 @@ impl StdioConnection {
     }
 }
 
-/// Runs one request to its end and writes its messages.
-async fn run(
-    snapshot: Arc<ConfigSnapshot>,
-    client: &Client,
-    line: &Bytes,
-    guard: Option<InFlightGuard>,
-    lines: &mpsc::Sender<Bytes>,
-    stopping: CancellationToken,
-) {
-    // The line was readable before, so it is now.
-    let Ok((message, params)) = Message::read_with_params(line) else {
-        return;
-    };
-    let request = IncomingRequest::read_again(&message, params, line);
-    let outcome = dispatch(&snapshot, client, guard, request).await;
-    // A request that its server works on no longer needs the configuration, which may be replaced.
-    drop(snapshot);
-    match outcome {
-        Outcome::Answered { reply, .. } => drop(lines.send(reply.body).await),
-        Outcome::InFlight(running) => write_messages(running, lines).await,
-        Outcome::Listening(listener, guard) => {
-            let listener = listener.until(stopping.cancelled_owned());
-            write_notifications(listener, guard, lines).await;
+impl AdmittedLine {
+    /// Runs to its end and writes its messages.
+    async fn run(self, lines: &mpsc::Sender<Bytes>, stopping: CancellationToken) {
+        // The line was readable before, so it is now.
+        let Ok((message, params)) = Message::read_with_params(&self.line) else {
+            return;
+        };
+        let params = Params::of(&message, params).unwrap_or_default();
+        let request = IncomingRequest::new(&message, params, &self.line);
+        let outcome = dispatch(&self.snapshot, &self.client, self.guard, request).await;
+        // A request that its server works on no longer needs the configuration, which may be replaced.
+        drop(self.snapshot);
+        match outcome {
+            Outcome::Answered(reply, _) => drop(lines.send(reply.body).await),
+            Outcome::InFlight(running) => write_messages(running, lines).await,
+            Outcome::Listening(listener, guard) => {
+                let listener = listener.until(stopping.cancelled_owned());
+                write_notifications(listener, guard, lines).await;
+            }
+            // The other outcomes are those of messages that were not admitted, and of notifications.
+            _ => {}
         }
-        // The request was admitted.
-        Outcome::Accepted
-        | Outcome::NotAccepted(_)
-        | Outcome::Refused(_)
-        | Outcome::SessionOpened(_) => {}
     }
 }
 
@@ -177,18 +155,5 @@ async fn write_notifications(
             Some(message) => drop(lines.send(message).await),
             None => return,
         }
-    }
-}
-
-/// Forwards notifications one after the other.
-async fn forward_all(mut notifications: mpsc::Receiver<AdmittedLine>) {
-    while let Some(notification) = notifications.recv().await {
-        // The line was readable before, so it is now.
-        let Ok((message, params)) = Message::read_with_params(&notification.line) else {
-            continue;
-        };
-        let read = IncomingRequest::read_again(&message, params, &notification.line);
-        let (snapshot, client) = (&notification.snapshot, &notification.client);
-        forward_notification(snapshot, client, read.method, read.params).await;
     }
 }

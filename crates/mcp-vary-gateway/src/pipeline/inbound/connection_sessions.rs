@@ -86,22 +86,18 @@ impl ConnectionSessions {
         self.former.extend(former.map(|former| former.session));
     }
 
-    /// The session that `initialize` opened; `None` before that.
+    /// Opens another legacy session if a variant of the one that `initialize` opened was removed.
     ///
     /// # Errors
     ///
-    /// When one of its variants was removed. Over HTTP the client would open a new session. Here it cannot, so it gets
+    /// When that is so. Over HTTP the client would open a new session. Here it cannot, so it gets
     /// one error and is then served as if it had.
-    pub(crate) async fn current(
-        &mut self,
-        snapshot: &ConfigSnapshot,
-    ) -> Result<Option<Arc<Session>>, RpcError> {
-        let Some(legacy) = &self.legacy else {
-            return Ok(None);
+    pub(crate) async fn renegotiate(&mut self, snapshot: &ConfigSnapshot) -> Result<(), RpcError> {
+        let is_removed =
+            |legacy: &&LegacySession| snapshot.placements.order_of(&legacy.session).is_none();
+        let Some(legacy) = self.legacy.as_ref().filter(is_removed) else {
+            return Ok(());
         };
-        if snapshot.placements.order_of(&legacy.session).is_some() {
-            return Ok(Some(Arc::clone(&legacy.session)));
-        }
         let written = legacy.params.clone();
         let params = Params::read(Some(&written))?;
         let principal = snapshot.config.stdio_principal.as_ref();

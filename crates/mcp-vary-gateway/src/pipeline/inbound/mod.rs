@@ -1,14 +1,14 @@
 //! The one way in: a message of a client, from any transport, and its outcome.
 //!
 //! The frontends read messages and write outcomes. In between each message takes the same steps: its params are read, a
-//! request begins to be observed, its client is found, it is [admitted](admit) to its session and then
-//! [dispatched](handle) by its method.
+//! request begins to be observed, its client is found, it is [admitted](Inbound::admit) to its session and then
+//! [dispatched](dispatch) by its method.
 
 mod client_message;
 mod connection_sessions;
 mod http_headers;
 mod open_session;
-mod source;
+mod sender;
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use http::StatusCode;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Reply, RpcError};
-use mcp_vary_wire::revision::{Era, Revision};
+use mcp_vary_wire::response::{self, Reply, RpcError};
+use mcp_vary_wire::revision::Era;
 
 pub(crate) use self::connection_sessions::ConnectionSessions;
 pub(crate) use self::http_headers::{follow_claims, requested_version, session_of};
-use self::open_session::{OpenedSession, open_session};
-pub(crate) use self::source::MessageSource;
+use self::open_session::open_session;
+pub(crate) use self::sender::{MessageSource, Sender};
 use crate::audit::{AuditedRequest, Observation};
 use crate::pipeline::clients::legacy_client;
 use crate::pipeline::exchange::InFlightRequest;
@@ -31,9 +31,8 @@ use crate::pipeline::methods::{Dispatch, forward_notification, is_of_an_extensio
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::caller::Caller;
+use crate::session::InFlightGuard;
 use crate::session::client::Client;
-use crate::session::{AdmissionError, InFlightGuard, Session};
 use crate::subscriptions::ListenStream;
 
 /// A message of a client, as a frontend read it.
@@ -41,13 +40,9 @@ pub(crate) struct Inbound<'a, 's> {
     pub(crate) message: &'a Message<'a>,
     /// The params, if they were read with the message.
     pub(crate) params: Option<Params<'a>>,
-    /// The bytes that the message was read from, if they may be shared.
-    pub(crate) body: Option<&'a Bytes>,
-    /// The length of the message.
-    pub(crate) length: usize,
-    /// Who sent it. Its observation begins with the message.
-    pub(crate) caller: &'s mut Caller,
-    pub(crate) source: MessageSource<'a, 's>,
+    /// The bytes that the message was read from.
+    pub(crate) body: &'a Bytes,
+    pub(crate) sender: Sender<'a, 's>,
 }
 
 /// The outcome of a message.
@@ -58,70 +53,52 @@ pub(crate) enum Outcome {
     NotAccepted(Reply),
     /// A request was refused before its dispatch.
     Refused(Reply),
-    /// `initialize` opened a session.
-    SessionOpened(OpenedSession),
-    /// The gateway answered a request of this client.
-    Answered {
-        reply: Reply,
-        client: ClientId,
-        revision: Revision,
-    },
+    /// `initialize` opened a session, with an id for the header unless the connection has one client.
+    SessionOpened(Reply, Option<String>),
+    /// The gateway answered. The client is named if it can resume a stream with the answer.
+    Answered(Reply, Option<ClientId>),
     /// A server works on the request.
     InFlight(Box<InFlightRequest>),
     /// The client is notified of changes until it cancels the request or the gateway ends the stream.
     Listening(Box<ListenStream>, Option<InFlightGuard>),
 }
 
-/// A message that goes on to its method.
-pub(crate) enum Admitted<'a> {
-    Request {
-        client: Client,
-        /// The registration in its session; `None` for modern HTTP.
-        guard: Option<InFlightGuard>,
-        request: IncomingRequest<'a>,
-    },
-    /// A notification of an extension.
-    Notification {
-        client: Client,
-        method: &'a str,
-        params: Params<'a>,
-    },
+/// A request, or a notification of an extension, that goes on to its method.
+pub(crate) struct Admitted<'a> {
+    pub(crate) client: Client,
+    /// The registration in its session; `None` for notifications and for modern HTTP.
+    pub(crate) guard: Option<InFlightGuard>,
+    pub(crate) request: IncomingRequest<'a>,
 }
 
 /// Handles a message from its arrival to its answer, or until a server works on it.
-pub(crate) async fn handle(snapshot: &Arc<ConfigSnapshot>, inbound: Inbound<'_, '_>) -> Outcome {
-    match admit(snapshot, inbound).await {
-        Ok(Admitted::Request {
+pub(crate) async fn handle(inbound: Inbound<'_, '_>) -> Outcome {
+    let snapshot = inbound.sender.snapshot;
+    match inbound.admit().await {
+        Ok(Admitted {
             client,
             guard,
             request,
         }) => dispatch(snapshot, &client, guard, request).await,
-        Ok(Admitted::Notification {
-            client,
-            method,
-            params,
-        }) => {
-            Box::pin(forward_notification(snapshot, &client, method, params)).await;
-            Outcome::Accepted
-        }
         Err(outcome) => outcome,
     }
 }
 
-/// Dispatches an admitted request by its method.
+/// Dispatches what was admitted by its method.
 pub(crate) async fn dispatch(
     snapshot: &Arc<ConfigSnapshot>,
     client: &Client,
     guard: Option<InFlightGuard>,
     request: IncomingRequest<'_>,
 ) -> Outcome {
+    if request.is_notification() {
+        let (method, params) = (request.method, request.params);
+        Box::pin(forward_notification(snapshot, client, method, params)).await;
+        return Outcome::Accepted;
+    }
     match router::dispatch(snapshot, client, request).await {
         // The guard is dropped: a client may use the id again as soon as it reads the answer.
-        Dispatch::Done(reply) => Outcome::Answered {
-            reply,
-            client: client.id,
-            revision: client.revision,
-        },
+        Dispatch::Done(reply) => Outcome::Answered(reply, client.resumable_id()),
         Dispatch::InFlight(mut running) => {
             running.hold_guard(guard);
             Outcome::InFlight(running)
@@ -130,181 +107,137 @@ pub(crate) async fn dispatch(
     }
 }
 
-/// Does what has to be done in the order of arrival: observes a request, finds its client, and registers it in its session.
-///
-/// # Errors
-///
-/// The outcome of a message that has one already.
-pub(crate) async fn admit<'a>(
-    snapshot: &Arc<ConfigSnapshot>,
-    inbound: Inbound<'a, '_>,
-) -> Result<Admitted<'a>, Outcome> {
-    let Inbound {
-        message,
-        params,
-        body,
-        length,
-        caller,
-        mut source,
-    } = inbound;
-    let params = Params::of(message, params).map_err(|refusal| {
-        let failure = refusal.into_counted_error(&snapshot.services.counters);
-        unreadable(message, &failure, Era::Legacy)
-    })?;
-    let era = source
-        .era(&params)
-        .map_err(|failure| unreadable(message, &failure, Era::Modern))?;
-    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        return Box::pin(receive(snapshot, message, params, era, caller, &source)).await;
-    };
-    let request = IncomingRequest {
-        id,
-        method,
-        params,
-        headers: source.headers().filter(|_| era == Era::Modern),
-        message: body,
-    };
-    caller.observation = observe(snapshot, caller, &request, era, length).await?;
-    if let MessageSource::Batch(_) = source {
-        // The status is sent with the first answer of the batch.
-        caller.observation.status_sent();
-    }
-    let admitted = match method {
-        "initialize" if era == Era::Legacy => {
-            let opened = Box::pin(open_session(
-                snapshot,
-                &request,
-                message.params,
-                caller,
-                &mut source,
-            ));
-            Err(match opened.await {
-                Ok(opened) => Outcome::SessionOpened(opened),
-                Err(failure) => Outcome::Refused(failure.reply(Some(id), era)),
-            })
+impl<'a> Inbound<'a, '_> {
+    /// Does what has to be done in the order of arrival: observes a request, finds its client, and registers it in its
+    /// session.
+    ///
+    /// # Errors
+    ///
+    /// The outcome of a message that is not dispatched.
+    pub(crate) async fn admit(mut self) -> Result<Admitted<'a>, Outcome> {
+        let message = self.message;
+        let params = Params::of(message, self.params.take()).map_err(|refusal| {
+            let counters = &self.sender.snapshot.services.counters;
+            unreadable(message, &refusal.into_counted_error(counters), Era::Legacy)
+        })?;
+        let era = self.sender.era(&params);
+        let era = era.map_err(|failure| unreadable(message, &failure, Era::Modern))?;
+        let mut request = IncomingRequest::new(message, params, self.body);
+        if !message.is_request() {
+            return Box::pin(self.receive(request, era)).await;
         }
-        _ => admit_request(snapshot, request, era, caller, &mut source).await,
-    };
-    if let Err(Outcome::Refused(reply) | Outcome::SessionOpened(OpenedSession { reply, .. })) =
-        &admitted
-    {
-        caller.observation.answered(reply);
+        if let (MessageSource::Post(headers), Era::Modern) = (&self.sender.source, era) {
+            request.headers = Some(headers);
+        }
+        self.sender.caller.observation = self.observe(&request, era).await?;
+        let admitted = self.admit_request(request, era).await;
+        if let Err(Outcome::Refused(reply) | Outcome::SessionOpened(reply, _)) = &admitted {
+            self.sender.caller.observation.answered(reply);
+        }
+        admitted
     }
-    admitted
-}
 
-/// Begins to observe a request.
-async fn observe(
-    snapshot: &ConfigSnapshot,
-    caller: &Caller,
-    request: &IncomingRequest<'_>,
-    era: Era,
-    length: usize,
-) -> Result<Observation, Outcome> {
-    let audited = AuditedRequest {
-        origin: &caller.origin,
-        principal: caller.principal.as_ref(),
-        era,
-        method: request.method,
-        id: request.id,
-        params: &request.params,
-        message: request.message,
-        length,
-        config: snapshot.config.digest.as_ref(),
-    };
-    let begun = Observation::begin(snapshot.services.audit.as_ref(), &audited).await;
-    begun.map_err(|full| {
-        let failure = RpcError::internal(full.to_string());
-        Outcome::Refused(Reply {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            ..failure.reply(Some(request.id), era)
-        })
-    })
-}
-
-/// Finds the client of a request, and registers the request in its session.
-async fn admit_request<'a>(
-    snapshot: &ConfigSnapshot,
-    request: IncomingRequest<'a>,
-    era: Era,
-    caller: &Caller,
-    source: &mut MessageSource<'a, '_>,
-) -> Result<Admitted<'a>, Outcome> {
-    let client = source.client(snapshot, caller, &request, era).await;
-    let client = client.map_err(|failure| {
-        Outcome::Refused(match era {
-            Era::Legacy => failure.reply(Some(request.id), era),
-            Era::Modern => bad_request(&failure, Some(request.id), era),
-        })
-    })?;
-    let session = source.in_flight_session(&client);
-    let guard = session.map(|session| register(snapshot, session, request.id));
-    Ok(Admitted::Request {
-        guard: guard.transpose()?,
-        client,
-        request,
-    })
-}
-
-/// Registers a request in its session.
-fn register(
-    snapshot: &ConfigSnapshot,
-    session: &Arc<Session>,
-    id: &str,
-) -> Result<InFlightGuard, Outcome> {
-    let guard = session.begin(id, snapshot.config.limits.in_flight);
-    guard.map_err(|refusal| {
-        let why = match refusal {
-            AdmissionError::IdInUse => "the id belongs to a request that is not answered yet",
-            AdmissionError::TooMany => {
-                "too many requests of this session are in flight; wait for answers"
-            }
+    /// Begins to observe a request.
+    async fn observe(
+        &self,
+        request: &IncomingRequest<'_>,
+        era: Era,
+    ) -> Result<Observation, Outcome> {
+        let (caller, snapshot) = (&*self.sender.caller, self.sender.snapshot);
+        let audited = AuditedRequest {
+            origin: &caller.origin,
+            principal: caller.principal.as_ref(),
+            era,
+            method: request.method,
+            id: request.id,
+            params: &request.params,
+            message: request.message,
+            length: self.body.len(),
+            config: snapshot.config.digest.as_ref(),
         };
-        Outcome::Refused(RpcError::invalid_request(why).reply(Some(id), Era::Legacy))
-    })
-}
-
-/// Receives a notification or a response. Only a notification of an extension goes on.
-async fn receive<'a>(
-    snapshot: &ConfigSnapshot,
-    message: &'a Message<'a>,
-    params: Params<'a>,
-    era: Era,
-    caller: &Caller,
-    source: &MessageSource<'a, '_>,
-) -> Result<Admitted<'a>, Outcome> {
-    let method = message.method.as_deref();
-    if let (MessageSource::Post(_), Era::Legacy, Some("initialize")) = (source, era, method) {
-        let failure = RpcError::invalid_request("`initialize` needs an id");
-        return Err(unreadable(message, &failure, era));
+        let begun = Observation::begin(snapshot.services.audit.as_ref(), &audited).await;
+        begun.map_err(|full| {
+            let failure = RpcError::internal(full.to_string());
+            Outcome::Refused(Reply {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                ..failure.reply(Some(request.id), era)
+            })
+        })
     }
-    let session = match era {
-        Era::Legacy => source.session(snapshot, caller).await,
-        Era::Modern => Ok(None),
-    };
-    let session =
-        session.map_err(|failure| Outcome::NotAccepted(failure.reply(message.id, era)))?;
-    // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
-    // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
-    // > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
-    source
-        .receive(snapshot, session.as_ref(), message, &params)
-        .map_err(|failure| Outcome::NotAccepted(bad_request(&failure, None, era)))?;
-    let Some(method) = method.filter(|method| is_of_an_extension(method)) else {
-        return Err(Outcome::Accepted);
-    };
-    let client = match (era, session) {
-        (Era::Modern, _) => source.modern_client(snapshot, caller, method, &params),
-        (Era::Legacy, Some(session)) => legacy_client(snapshot, &session, caller, &params),
-        (Era::Legacy, None) => return Err(Outcome::Accepted),
-    };
-    // A notification of a client that cannot be served is ignored.
-    let client = client.map_err(|_| Outcome::Accepted)?;
-    Ok(Admitted::Notification {
-        client,
-        method,
-        params,
-    })
+
+    /// Finds the client of a request, and registers the request in its session.
+    async fn admit_request(
+        &mut self,
+        request: IncomingRequest<'a>,
+        era: Era,
+    ) -> Result<Admitted<'a>, Outcome> {
+        let (id, sender) = (request.id, &mut self.sender);
+        if let MessageSource::Batch(_) = sender.source {
+            // The status is sent with the first answer of the batch.
+            sender.caller.observation.status_sent();
+        }
+        let refused = |failure: RpcError| {
+            Outcome::Refused(match era {
+                Era::Legacy => failure.reply(Some(id), era),
+                Era::Modern => bad_request(&failure, Some(id), era),
+            })
+        };
+        if (era, request.method) == (Era::Legacy, "initialize") {
+            let opened = open_session(sender, &request.params, self.message.params);
+            let (result, session_id) = Box::pin(opened).await.map_err(refused)?;
+            let reply = response::result(id, result.as_bytes());
+            return Err(Outcome::SessionOpened(reply, session_id));
+        }
+        let client = sender.client(&request, era).await.map_err(refused)?;
+        Ok(Admitted {
+            guard: sender.register(&client, id).map_err(refused)?,
+            client,
+            request,
+        })
+    }
+
+    /// Receives a notification or a response. Only a notification of an extension goes on.
+    async fn receive(
+        &self,
+        request: IncomingRequest<'a>,
+        era: Era,
+    ) -> Result<Admitted<'a>, Outcome> {
+        let (sender, message) = (&self.sender, self.message);
+        if let (MessageSource::Post(_), Era::Legacy, "initialize") =
+            (&sender.source, era, request.method)
+        {
+            let failure = RpcError::invalid_request("`initialize` needs an id");
+            return Err(unreadable(message, &failure, era));
+        }
+        let session = match era {
+            Era::Legacy => sender.session().await,
+            Era::Modern => Ok(None),
+        };
+        let session =
+            session.map_err(|failure| Outcome::NotAccepted(failure.reply(message.id, era)))?;
+        // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
+        // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
+        // > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+        sender
+            .receive(session.as_ref(), message, &request.params)
+            .map_err(|failure| Outcome::NotAccepted(bad_request(&failure, None, era)))?;
+        if !is_of_an_extension(request.method) {
+            return Err(Outcome::Accepted);
+        }
+        let client = match (era, session) {
+            (Era::Modern, _) => sender.modern_client(request.method, &request.params),
+            (Era::Legacy, Some(session)) => {
+                legacy_client(sender.snapshot, &session, sender.caller, &request.params)
+            }
+            (Era::Legacy, None) => return Err(Outcome::Accepted),
+        };
+        Ok(Admitted {
+            // A notification of a client that cannot be served is ignored.
+            client: client.map_err(|_| Outcome::Accepted)?,
+            guard: None,
+            request,
+        })
+    }
 }
 
 /// The outcome of a message that cannot be read.
@@ -316,7 +249,8 @@ fn unreadable(message: &Message<'_>, failure: &RpcError, era: Era) -> Outcome {
     }
 }
 
-fn bad_request(failure: &RpcError, id: Option<&str>, era: Era) -> Reply {
+/// A refusal with the status 400, whatever its code.
+pub(crate) fn bad_request(failure: &RpcError, id: Option<&str>, era: Era) -> Reply {
     Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(id, era)

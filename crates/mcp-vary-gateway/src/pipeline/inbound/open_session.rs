@@ -1,38 +1,26 @@
 //! `initialize` over any transport: the session that it opens.
 
-use std::sync::Arc;
-
 use mcp_vary::feature::Features;
 use mcp_vary_wire::counters::Counter;
-use mcp_vary_wire::response::{self, Reply, RpcError};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::RpcError;
 
-use super::source::MessageSource;
+use super::sender::{MessageSource, Sender};
 use crate::pipeline::methods::initialize::initialize;
-use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::Session;
-use crate::session::caller::Caller;
 
-/// A session that `initialize` opened.
-pub(crate) struct OpenedSession {
-    pub(crate) reply: Reply,
-    /// The id for the header; `None` on a connection of its own.
-    pub(crate) id: Option<String>,
-}
-
-/// Answers `initialize`, whose params are `written`, and opens the session.
+/// Opens the session of an `initialize` with these `params`, which are `written` so. Returns its result, and the id of the
+/// session unless the connection has one client.
 ///
 /// # Errors
 ///
 /// When no session can be opened here, or the params are wrong.
 pub(super) async fn open_session(
-    snapshot: &ConfigSnapshot,
-    request: &IncomingRequest<'_>,
+    sender: &mut Sender<'_, '_>,
+    params: &Params<'_>,
     written: Option<&str>,
-    caller: &Caller,
-    source: &mut MessageSource<'_, '_>,
-) -> Result<OpenedSession, RpcError> {
-    let refusal = match source {
+) -> Result<(String, Option<String>), RpcError> {
+    let refusal = match &sender.source {
         MessageSource::Connection(sessions) if sessions.legacy().is_some() => {
             Some("`initialize` was sent before; one connection is one session")
         }
@@ -42,42 +30,39 @@ pub(super) async fn open_session(
     if let Some(why) = refusal {
         return Err(RpcError::invalid_request(why));
     }
-    let (negotiated, result) = initialize(snapshot, caller, &request.params).await?;
+    let (snapshot, caller) = (sender.snapshot, &*sender.caller);
+    let (negotiated, result) = initialize(snapshot, caller, params).await?;
     let declared = count_tags(negotiated.features.as_deref());
-    let (id, session) = match source {
-        MessageSource::Connection(sessions) => {
-            let session = snapshot.services.sessions.open_stdio(negotiated);
-            sessions.open(&session, written.unwrap_or_default());
-            (None, session)
-        }
-        _ => {
-            let lifetime = snapshot.config.session_lifetime;
-            let (id, session) = snapshot.services.sessions.open(negotiated, lifetime);
-            (Some(id), session)
-        }
+    let sessions = &snapshot.services.sessions;
+    let (id, session) = if let MessageSource::Connection(connection_sessions) = &mut sender.source {
+        let session = sessions.open_stdio(negotiated);
+        connection_sessions.open(&session, written.unwrap_or_default());
+        (None, session)
+    } else {
+        let (id, session) = sessions.open(negotiated, snapshot.config.session_lifetime);
+        (Some(id), session)
     };
     session.remember_principal(caller.principal.as_ref());
-    count_dropped_tags(snapshot, declared, &session);
+    let remaining = count_tags(session.negotiated.features.as_deref());
+    count_dropped_tags(snapshot, declared.saturating_sub(remaining));
     if let Some(record) = caller.observation.record() {
         if let Some(id) = &id {
             record.set_session(id);
         }
         record.use_variant(Some(session.client), || None);
     }
-    let reply = response::result(request.id, result.as_bytes());
-    Ok(OpenedSession { reply, id })
+    Ok((result, id))
 }
 
-/// Counts the `declared` feature tags for which the id of the session has no room.
-fn count_dropped_tags(snapshot: &ConfigSnapshot, declared: usize, session: &Arc<Session>) {
-    let dropped = declared.saturating_sub(count_tags(session.negotiated.features.as_deref()));
+fn count_tags(features: Option<&Features>) -> usize {
+    features.map_or(0, |features| features.tags().len())
+}
+
+/// Counts the declared feature tags for which the id of a session has no room.
+fn count_dropped_tags(snapshot: &ConfigSnapshot, dropped: usize) {
     if dropped > 0 {
         let services = &snapshot.services;
         services.counters.add(Counter::DroppedTags, dropped as u64);
         services.ignored_declarations.tags_dropped(dropped);
     }
-}
-
-fn count_tags(features: Option<&Features>) -> usize {
-    features.map_or(0, |features| features.tags().len())
 }

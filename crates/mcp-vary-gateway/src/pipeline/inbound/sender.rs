@@ -1,0 +1,176 @@
+//! Who sent a message, and what its transport says about the client.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::{Era, Revision};
+
+use super::client_message::receive_client_message;
+use super::connection_sessions::ConnectionSessions;
+use super::http_headers::{check_modern, follow_claims, requested_version, session_of};
+use crate::pipeline::clients::{legacy_client, modern_client, wait_for_servers};
+use crate::pipeline::request::IncomingRequest;
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::caller::Caller;
+use crate::session::client::Client;
+use crate::session::{AdmissionError, InFlightGuard, Session};
+
+/// Who sent a message, under one configuration.
+pub(crate) struct Sender<'a, 's> {
+    pub(crate) snapshot: &'s Arc<ConfigSnapshot>,
+    /// Its observation is that of the message.
+    pub(crate) caller: &'s mut Caller,
+    pub(crate) source: MessageSource<'a, 's>,
+}
+
+/// Where a message was read.
+pub(crate) enum MessageSource<'a, 's> {
+    /// The body of a `POST` with these headers.
+    Post(&'a HeaderMap),
+    /// An element of a batch in this session.
+    Batch(&'s Arc<Session>),
+    /// A line of a connection that has one client.
+    Connection(&'s mut ConnectionSessions),
+}
+
+impl Sender<'_, '_> {
+    /// The era of a message with these `params`.
+    ///
+    /// # Errors
+    ///
+    /// When the version header names no revision.
+    pub(super) fn era(&self, params: &Params<'_>) -> Result<Era, RpcError> {
+        match self.source {
+            // Batches exist in a legacy revision only.
+            MessageSource::Batch(_) => Ok(Era::Legacy),
+            // The revision in the body is compared with the header later.
+            _ if params.is_modern() => Ok(Era::Modern),
+            MessageSource::Post(headers) => {
+                Ok(requested_version(headers)?.map_or(Era::Legacy, Revision::era))
+            }
+            MessageSource::Connection(_) => Ok(Era::Legacy),
+        }
+    }
+
+    /// The client of a request.
+    ///
+    /// # Errors
+    ///
+    /// When its session does not exist, its headers contradict its body, or it does not declare what it must.
+    pub(super) async fn client(
+        &mut self,
+        request: &IncomingRequest<'_>,
+        era: Era,
+    ) -> Result<Client, RpcError> {
+        let (method, params) = (request.method, &request.params);
+        if era == Era::Modern {
+            if let MessageSource::Post(headers) = self.source {
+                check_modern(headers, method, params)?;
+            }
+            wait_for_servers(self.snapshot, method, self.caller, params).await;
+            return self.modern_client(method, params);
+        }
+        match (self.current_session().await?, &self.source) {
+            (Some(session), _) => legacy_client(self.snapshot, &session, self.caller, params),
+            (None, MessageSource::Connection(sessions)) if method == "ping" => {
+                let modern = sessions.modern();
+                let mut client = legacy_client(self.snapshot, modern, self.caller, params)?;
+                client.revision = Revision::LATEST_LEGACY;
+                Ok(client)
+            }
+            (None, _) => Err(RpcError::invalid_params(
+                "send `initialize` first, or name the protocol version and the client's capabilities in `_meta`",
+            )),
+        }
+    }
+
+    /// The client of a modern message.
+    pub(super) fn modern_client(
+        &self,
+        method: &str,
+        params: &Params<'_>,
+    ) -> Result<Client, RpcError> {
+        let mut client = modern_client(self.snapshot, method, self.caller, params)?;
+        if let MessageSource::Connection(sessions) = &self.source {
+            client.id = sessions.modern().client;
+            client.connection = Some(client.id);
+        }
+        Ok(client)
+    }
+
+    /// The legacy session for a request or batch; `None` before `initialize`.
+    ///
+    /// # Errors
+    ///
+    /// When the header names none, or when one of its variants was removed.
+    pub(crate) async fn current_session(&mut self) -> Result<Option<Arc<Session>>, RpcError> {
+        if let MessageSource::Connection(sessions) = &mut self.source {
+            Box::pin(sessions.renegotiate(self.snapshot)).await?;
+        }
+        self.session().await
+    }
+
+    /// The legacy session; `None` before `initialize`.
+    pub(super) async fn session(&self) -> Result<Option<Arc<Session>>, RpcError> {
+        Ok(match &self.source {
+            MessageSource::Post(headers) => {
+                let session = session_of(self.snapshot, headers, self.caller)?;
+                follow_claims(self.snapshot, &session, self.caller).await;
+                Some(session)
+            }
+            MessageSource::Batch(session) => Some(Arc::clone(session)),
+            MessageSource::Connection(sessions) => sessions.legacy().cloned(),
+        })
+    }
+
+    /// Registers a request of `client` in its session, by which it can be cancelled. `None` for modern HTTP, where a
+    /// client cancels by disconnecting.
+    pub(super) fn register(
+        &self,
+        client: &Client,
+        id: &str,
+    ) -> Result<Option<InFlightGuard>, RpcError> {
+        let session = match &self.source {
+            MessageSource::Connection(sessions) if client.session.is_none() => sessions.modern(),
+            _ => match &client.session {
+                Some(session) => session,
+                None => return Ok(None),
+            },
+        };
+        let guard = session.begin(id, self.snapshot.config.limits.in_flight);
+        guard.map(Some).map_err(|refusal| {
+            RpcError::invalid_request(match refusal {
+                AdmissionError::IdInUse => "the id belongs to a request that is not answered yet",
+                AdmissionError::TooMany => {
+                    "too many requests of this session are in flight; wait for answers"
+                }
+            })
+        })
+    }
+
+    /// Handles a notification or a response in each session that it may belong to.
+    ///
+    /// # Errors
+    ///
+    /// When a response answers no request of the gateway.
+    pub(super) fn receive(
+        &self,
+        session: Option<&Arc<Session>>,
+        message: &Message<'_>,
+        params: &Params<'_>,
+    ) -> Result<(), RpcError> {
+        let receive =
+            |session: &Session| receive_client_message(self.snapshot, session, message, params);
+        match &self.source {
+            MessageSource::Connection(sessions) => {
+                // A response is for one of them.
+                sessions.all().for_each(|session| drop(receive(session)));
+                Ok(())
+            }
+            _ => session.map_or(Ok(()), |session| receive(session)),
+        }
+    }
+}
