@@ -75,7 +75,8 @@ impl UpstreamConnection {
             }
             Target::Http { url, headers } => {
                 let opening = opening.await;
-                let connecting = http::connect(&config, (url, headers), opening, &events);
+                let connecting =
+                    http::Connection::connect(&config, (url, headers), opening, &events);
                 let connected = stop.run_until_cancelled(connecting).await;
                 let (connection, hello) = connected.unwrap_or_else(|| {
                     let server = config.name.as_str().into();

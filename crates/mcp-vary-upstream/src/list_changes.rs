@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use super::connection::{Exchange, Transport, UpstreamConnection};
 use super::error::{UpstreamError, is_rejection, is_transient};
 use super::handshake::modern_params;
-use super::http;
 use super::message::{Event, Message, Request, RequestKind};
 
 /// Starts to receive list changes if the server may announce them; ends with the connection.
@@ -23,7 +22,7 @@ pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
         // A legacy process announces changes on its standard output.
         (Era::Legacy, Transport::Stdio(_)) => {}
         (Era::Legacy, Transport::Http(connection)) => {
-            let listening = http::read_standalone_stream(Arc::clone(connection));
+            let listening = connection.read_standalone_stream();
             tokio::spawn(async move { stop.run_until_cancelled(listening).await });
         }
         (Era::Modern, _) => {

@@ -58,8 +58,8 @@ impl Collect {
             return Ok(());
         }
         if self.all.is_empty() {
-            let coming = usize::try_from(self.body.size_hint().lower()).unwrap_or(0);
-            let whole = self.first.len() + data.len() + coming;
+            let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(0);
+            let whole = self.first.len() + data.len() + announced;
             self.all.reserve(whole.min(self.limit).min(RESERVED));
             self.all.extend_from_slice(&std::mem::take(&mut self.first));
         }
@@ -73,11 +73,11 @@ const RESERVED: usize = 1 << 20;
 
 /// Reads and drops what follows an answer, so that the connection can be reused.
 pub(super) async fn drain(mut body: Incoming) {
-    let mut rest = DRAIN_BYTES;
+    let mut left = DRAIN_BYTES;
     let all = async {
         while let Some(Ok(frame)) = body.frame().await {
-            rest = rest.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-            if rest == 0 {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
                 return;
             }
         }
@@ -90,12 +90,11 @@ const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Describes a body without an answer; `why` is the reason if it is not a web page.
 pub(super) fn describe(body: &[u8], why: &str) -> String {
-    match is_web_page(body) {
-        true => {
-            "a web page; check the path of its address, which often ends with `/mcp`".to_owned()
-        }
-        false => format!("not an answer: {why}"),
+    if is_web_page(body) {
+        return "a web page; check the path of its address, which often ends with `/mcp`"
+            .to_owned();
     }
+    format!("not an answer: {why}")
 }
 
 /// Whether a body is HTML.

@@ -28,10 +28,10 @@ impl CallTable {
     /// Records that `caller` makes a call, before the call is sent; `receiver` gets the client's messages between calls.
     pub(super) fn record_caller(
         &self,
-        owner: CallerId,
+        caller: CallerId,
         receiver: Option<&Weak<dyn NotificationSink>>,
     ) {
-        self.clients.record(owner, receiver);
+        self.clients.record(caller, receiver);
     }
 
     /// Adds a call in flight with its receiver.
@@ -104,9 +104,9 @@ mod tests {
         is_for(&callers, None);
         callers.record_caller(CallerId(1), Some(&Arc::downgrade(&client)));
         is_for(&callers, Some(&client));
-        let flight = callers.insert(1, Some(Arc::downgrade(&call)));
+        let call_in_flight = callers.insert(1, Some(Arc::downgrade(&call)));
         is_for(&callers, Some(&call));
-        drop(flight);
+        drop(call_in_flight);
         is_for(&callers, Some(&client));
         callers.record_caller(CallerId(2), None);
         is_for(&callers, None);

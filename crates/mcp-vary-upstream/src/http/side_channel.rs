@@ -11,13 +11,20 @@ use mcp_vary::json::Members;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::server_message::canonical_token;
 
+use crate::config::Limits;
 use crate::mailbox::{Budget, Mailbox};
 use crate::message::NotificationSink;
 use crate::server_requests::ServerRequest;
 
 /// The side channels of the calls in flight.
-#[derive(Debug, Default)]
-pub(super) struct SideChannels(ScopedLock<Open>);
+#[derive(Debug)]
+pub(super) struct SideChannels {
+    open: ScopedLock<Open>,
+    /// The bytes that one of them holds at most.
+    limit: usize,
+    /// The bytes that all of them hold together.
+    budget: Arc<Budget>,
+}
 
 #[derive(Debug, Default)]
 struct Open {
@@ -55,33 +62,33 @@ impl SideChannel {
 }
 
 impl SideChannels {
-    /// Opens a side channel that holds at most `limit` bytes and what `budget` allows; `None` if it would accept nothing.
-    pub(super) fn open(
-        self: &Arc<Self>,
-        expected: Accepts<'_>,
-        (limit, budget): (usize, &Arc<Budget>),
-    ) -> Option<SideChannel> {
-        let Accepts {
-            progress_token: token,
-            server_requests: asked,
-            out_of_band: more,
-        } = expected;
-        if token.is_none() && asked.is_none() && !more {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            open: ScopedLock::default(),
+            limit: limits.message,
+            budget: Arc::new(Budget::new(limits.waiting)),
+        }
+    }
+
+    /// Opens a side channel; `None` if it would accept nothing.
+    pub(super) fn open(self: &Arc<Self>, accepts: Accepts<'_>) -> Option<SideChannel> {
+        let request_id = accepts.server_requests;
+        if accepts.progress_token.is_none() && request_id.is_none() && !accepts.out_of_band {
             return None;
         }
-        let mailbox = Arc::new(Mailbox::new(limit, Arc::clone(budget)));
-        let token = token.map(canonical_token);
+        let mailbox = Arc::new(Mailbox::new(self.limit, Arc::clone(&self.budget)));
+        let token = accepts.progress_token.map(canonical_token);
         let mut open = self.lock();
         if let Some(token) = &token {
             open.by_token.insert(token.clone(), Arc::clone(&mailbox));
         }
-        if let Some(asked) = asked {
-            open.by_request.push((asked, Arc::clone(&mailbox)));
+        if let Some(id) = request_id {
+            open.by_request.push((id, Arc::clone(&mailbox)));
         }
         Some(SideChannel {
             channels: Arc::clone(self),
             token,
-            request_id: asked,
+            request_id,
             mailbox,
         })
     }
@@ -117,7 +124,7 @@ impl SideChannels {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock()
+        self.open.lock()
     }
 }
 
@@ -127,8 +134,8 @@ impl Drop for SideChannel {
         if let Some(token) = &self.token {
             open.by_token.remove(token);
         }
-        if let Some(asked) = self.request_id {
-            open.by_request.retain(|(number, _)| *number != asked);
+        if let Some(id) = self.request_id {
+            open.by_request.retain(|(other, _)| *other != id);
         }
     }
 }

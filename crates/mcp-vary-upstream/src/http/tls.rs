@@ -31,10 +31,10 @@ pub(crate) fn connector(
     http.set_keepalive(Some(KEEPALIVE));
     let tls = match (url.scheme_str(), url.host()) {
         (Some("https"), Some(_)) => match ca {
-            Some(ca) => believing_also(ca)?,
-            None => believing_the_system()?,
+            Some(ca) => added_roots(ca)?,
+            None => system_roots()?,
         },
-        (Some("http"), Some(_)) => believing_nobody()?,
+        (Some("http"), Some(_)) => no_roots()?,
         _ => {
             return Err(format!(
                 "its address `{}` is neither http:// nor https:// with a host",
@@ -49,23 +49,23 @@ pub(crate) fn connector(
 
 /// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once, since
 /// there are hundreds, and clients may have dedicated connections.
-fn believing_the_system() -> Result<ClientConfig, String> {
+fn system_roots() -> Result<ClientConfig, String> {
     static SYSTEM: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(config) = SYSTEM.get() {
         return Ok(config.clone());
     }
-    let believing = builder()?.with_native_roots().map_err(|error| {
+    let builder = builder()?.with_native_roots().map_err(|error| {
         format!(
             "the system's root certificates cannot be read: {error}; install them (`ca-certificates`), \
              or name a file of them in SSL_CERT_FILE"
         )
     })?;
-    let config = believing.with_no_client_auth();
+    let config = builder.with_no_client_auth();
     Ok(SYSTEM.get_or_init(|| config).clone())
 }
 
 /// The certificates of the system, and those in the file `ca`.
-fn believing_also(ca: &Path) -> Result<ClientConfig, String> {
+fn added_roots(ca: &Path) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     // Servers with certificates of public authorities are of no interest here.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -87,9 +87,9 @@ fn believing_also(ca: &Path) -> Result<ClientConfig, String> {
 }
 
 /// For addresses without TLS.
-fn believing_nobody() -> Result<ClientConfig, String> {
-    let believing = builder()?.with_root_certificates(RootCertStore::empty());
-    Ok(believing.with_no_client_auth())
+fn no_roots() -> Result<ClientConfig, String> {
+    let builder = builder()?.with_root_certificates(RootCertStore::empty());
+    Ok(builder.with_no_client_auth())
 }
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, String> {
@@ -101,7 +101,7 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
 
 /// The advice for an error that TLS caused, if there is any. `has_ca` says whether `ca` names authorities.
 pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'static str> {
-    let why = std::iter::successors(Some(error), |&error| error.source()).find_map(below)?;
+    let why = std::iter::successors(Some(error), |&error| error.source()).find_map(tls_error)?;
     match why {
         rustls::Error::InvalidCertificate(why) => match why {
             CertificateError::UnknownIssuer | CertificateError::BadSignature if has_ca => Some(
@@ -135,13 +135,13 @@ pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'st
 }
 
 /// The TLS error in the chain of `error`.
-fn below<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     if let Some(found) = error.downcast_ref() {
         return Some(found);
     }
     // `source` of an `io::Error` skips the error that it wraps.
-    let held = error.downcast_ref::<io::Error>()?.get_ref()?;
-    held.downcast_ref().or_else(|| below(held))
+    let wrapped = error.downcast_ref::<io::Error>()?.get_ref()?;
+    wrapped.downcast_ref().or_else(|| tls_error(wrapped))
 }
 
 const KEEPALIVE: Duration = Duration::from_secs(60);

@@ -1,0 +1,106 @@
+//! The address of an endpoint, and how an operator recognises it in errors.
+
+use std::error::Error;
+
+use http::{StatusCode, Uri};
+use mcp_vary_base::io_error;
+
+use super::tls;
+use crate::config::origin;
+
+/// The address of an endpoint, and the way to it.
+pub(super) struct Address {
+    pub(super) uri: Uri,
+    /// The address of the proxy on the way to it.
+    pub(super) proxy: Option<String>,
+    /// Whether `ca` names authorities for it.
+    pub(super) has_ca: bool,
+}
+
+impl Address {
+    /// The part of the address that an operator recognises it by.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.uri)
+    }
+
+    /// Why no connection could be made, and what helps if that is known.
+    pub(super) fn describe_failure(&self, error: &(dyn Error + 'static)) -> String {
+        let (to, cause) = (self.shown(), root_cause(error));
+        match (&self.proxy, tls::advice(error, self.has_ca)) {
+            (None, None) => format!("{to}: {cause}"),
+            (None, Some(advice)) => format!("{to}: {cause}; {advice}"),
+            (Some(proxy), Some(advice)) => {
+                format!("through the proxy {proxy}: {to}: {cause}; {advice}")
+            }
+            // The library's words for a status other than 200 and 407.
+            (Some(proxy), None) if cause.ends_with("unsuccessful") => {
+                format!("through the proxy {proxy}: the proxy does not connect to {to}; {NO_PROXY}")
+            }
+            // Only the proxy is connected to; behind it, what fails is TLS.
+            (Some(proxy), None) => format!(
+                "the proxy {proxy} on the way to {to}: {cause}; correct `HTTPS_PROXY` or `HTTP_PROXY`, or {NO_PROXY}"
+            ),
+        }
+    }
+
+    /// Names the proxy if `status` may be its answer in place of the server's.
+    pub(super) fn proxy_advice(&self, status: StatusCode) -> String {
+        match &self.proxy {
+            Some(proxy) if matches!(status.as_u16(), 407 | 502..=504) => {
+                format!("; it may be the answer of the proxy {proxy}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The target of a redirect, relative to this address.
+    pub(super) fn describe_redirect(&self, location: &str) -> String {
+        let Ok(target) = location.parse::<Uri>() else {
+            let target = if location.is_empty() {
+                "nowhere"
+            } else {
+                "another address"
+            };
+            return target.to_owned();
+        };
+        if target.host().is_some() && origin(&target) != origin(&self.uri) {
+            return format!("`{}`", shown(&target));
+        }
+        let (old, new) = (self.uri.path(), target.path());
+        if new.strip_suffix('/') == Some(old) {
+            "its own path with a `/` at the end".to_owned()
+        } else if old.strip_suffix('/') == Some(new) {
+            "its own path without the `/` at the end".to_owned()
+        } else {
+            format!("`{}`, another path of its own", shown_path(new))
+        }
+    }
+}
+
+fn shown(uri: &Uri) -> String {
+    origin(uri) + &shown_path(uri.path())
+}
+
+/// The path with `...` for the segments that may be keys, which are all but the usual ones.
+fn shown_path(path: &str) -> String {
+    let segments = path.split('/').map(|segment| match segment {
+        "" | "api" | "http" | "mcp" | "messages" | "public" | "rpc" | "server" | "servers"
+        | "sse" | "stream" | "v1" | "v2" | "v3" => segment,
+        _ => "...",
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// Why a connection failed, without the errors around the cause and the number of the system's error.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    match cause.downcast_ref::<std::io::Error>() {
+        Some(error) => io_error::describe(error),
+        None => cause.to_string(),
+    }
+}
+
+const NO_PROXY: &str = "name the host in `NO_PROXY` if no proxy is needed for it";

@@ -1,0 +1,458 @@
+//! One request in one session, until its answer.
+//!
+//! A state machine that its caller drives: no task, no channel. Every state keeps what it has read, so
+//! that `step` may be dropped and called again.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::ResponseFuture;
+use mcp_vary::error_code::SERVER_ERROR;
+use mcp_vary::json::Members;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::server_message::{self, ServerMessage};
+use mcp_vary_wire::sse::EventTooLarge;
+use tokio::time::Instant;
+
+use super::body::{Collect, describe, drain};
+use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
+use super::session::Session;
+use super::shared::Shared;
+use super::stream::{Read, ResumePoint, Stream};
+use crate::error::{UpstreamError, error_code};
+use crate::handshake::is_modern_error;
+use crate::message::{Answer, Event, Message, RequestKind};
+
+/// The request; retained to send it again in a new session.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: u64,
+    pub(super) body: Bytes,
+    pub(super) headers: HeaderMap,
+    pub(super) kind: RequestKind,
+}
+
+/// One request in one session, until its answer.
+pub(super) struct Attempt {
+    pub(super) shared: Arc<Shared>,
+    pub(super) session: Arc<Session>,
+    pub(super) call: Call,
+    state: State,
+    /// Messages that were received and not fetched.
+    received: Received,
+    /// When the request has failed if nothing arrives until then.
+    pub(super) deadline: Instant,
+    session_id: Option<HeaderValue>,
+    is_not_found: bool,
+    was_resent: bool,
+    /// Attempts in a row to resume the stream.
+    resumes: u32,
+}
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
+
+enum State {
+    Sending(ResponseFuture),
+    ReadingBody(Collect),
+    ReadingError(StatusCode, Collect),
+    Streaming(Box<Stream>),
+    Resuming(
+        ResumePoint,
+        BoxFuture<Result<Response<Incoming>, UpstreamError>>,
+    ),
+    /// The server has forgotten the session.
+    Expired,
+    Finished,
+}
+
+impl Attempt {
+    pub(super) fn send(shared: &Arc<Shared>, session: Arc<Session>, call: Call) -> Self {
+        Self {
+            state: State::Sending(post(shared, &session, &call)),
+            deadline: Instant::now() + shared.endpoint.limits.idle,
+            shared: Arc::clone(shared),
+            session,
+            call,
+            received: Received::default(),
+            session_id: None,
+            is_not_found: false,
+            was_resent: false,
+            resumes: 0,
+        }
+    }
+
+    /// Sends the request again, once, in the session that has replaced the expired one.
+    pub(super) fn resend(&mut self) {
+        self.touch();
+        self.was_resent = true;
+        self.session = self.shared.session.load();
+        self.state = State::Sending(post(&self.shared, &self.session, &self.call));
+    }
+
+    /// The session id in the response.
+    pub(super) const fn session_id(&self) -> Option<&HeaderValue> {
+        self.session_id.as_ref()
+    }
+
+    /// Whether the server answered as it does for an expired session.
+    pub(super) const fn is_not_found(&self) -> bool {
+        self.is_not_found
+    }
+
+    /// Whether the server has forgotten the session, so that the request can be sent again in a new one.
+    pub(super) const fn is_expired(&self) -> bool {
+        matches!(self.state, State::Expired)
+    }
+
+    /// Whether nothing follows what was received.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Finished) || self.is_answered()
+    }
+
+    pub(super) fn end(&mut self) {
+        self.state = State::Finished;
+    }
+
+    /// Extends the time limit, since the server has sent something.
+    pub(super) fn touch(&mut self) {
+        let now = Instant::now();
+        self.shared.endpoint.liveness.touch_at(now);
+        self.deadline = now + self.shared.endpoint.limits.idle;
+    }
+
+    /// The next message that was received.
+    pub(super) fn take(&mut self) -> Option<Message> {
+        let message = self.received.take();
+        if let Some(Message::Answer(_)) = message {
+            self.drain();
+        }
+        message
+    }
+
+    /// The answer; notifications before it are dropped.
+    pub(super) async fn answer(&mut self) -> Result<Answer, UpstreamError> {
+        let liveness = Arc::clone(&self.shared.endpoint.liveness);
+        loop {
+            while let Some(message) = self.take() {
+                if let Message::Answer(answer) = message {
+                    return Ok(answer);
+                }
+            }
+            tokio::select! {
+                biased;
+                step = self.step() => step?,
+                error = liveness.ended() => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for the next event of the current state and handles it.
+    pub(super) async fn step(&mut self) -> Result<(), UpstreamError> {
+        match &mut self.state {
+            State::Sending(response) => {
+                let response = response.await;
+                let response =
+                    response.map_err(|error| self.shared.endpoint.delivery_error(&error))?;
+                self.touch();
+                self.on_response(response)
+            }
+            State::ReadingBody(body) => {
+                let body = body.run().await;
+                let body = body.map_err(|error| self.shared.endpoint.body_error(&error))?;
+                self.on_body(&body)
+            }
+            State::ReadingError(status, body) => {
+                let (status, body) = (*status, body.run().await.unwrap_or_default());
+                self.on_error_body(status, &body)
+            }
+            State::Streaming(stream) => {
+                let read = stream.read().await;
+                self.on_stream_read(read)
+            }
+            State::Resuming(resume_point, response) => {
+                let response = response.await;
+                let resume_point = std::mem::take(resume_point);
+                self.on_resumed(resume_point, response)
+            }
+            State::Expired | State::Finished => Err(UpstreamError::Finished {
+                server: Arc::clone(&self.shared.endpoint.server),
+            }),
+        }
+    }
+
+    /// Decides by the head of the response how its body is read.
+    fn on_response(&mut self, response: Response<Incoming>) -> Result<(), UpstreamError> {
+        let (endpoint, status) = (&self.shared.endpoint, response.status());
+        endpoint.check_response(&response)?;
+        self.is_not_found = status == StatusCode::NOT_FOUND;
+        if self.is_not_found && self.can_expire() {
+            self.state = State::Expired;
+            return Ok(());
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            let what = format!("it answered a request with HTTP {status} and nothing else");
+            return Err(endpoint.misbehaved(what));
+        }
+        self.shared.gateways.record(response.headers());
+        self.session_id = response.headers().get(SESSION_ID).cloned();
+        let is_stream = is_stream(response.headers());
+        let (limits, body) = (&endpoint.limits, response.into_body());
+        self.state = if !status.is_success() {
+            State::ReadingError(status, Collect::new(body, limits.body))
+        } else if is_stream {
+            let start = ResumePoint::default();
+            State::Streaming(Box::new(Stream::new(body, limits.message, start)))
+        } else {
+            State::ReadingBody(Collect::new(body, limits.body))
+        };
+        Ok(())
+    }
+
+    /// Handles a response that is one JSON text.
+    fn on_body(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
+        let mut why = Cow::Borrowed("it contains no answer");
+        for message in server_message::messages(body.clone()) {
+            // An error without id means that the request could not be read; there is only this one.
+            if let Err(error) = self.on_message(message, true) {
+                why = error.into();
+            }
+        }
+        if !self.is_answered() {
+            let endpoint = &self.shared.endpoint;
+            let excerpt = endpoint.diagnostics.excerpt(body);
+            let what = format!("its reply is {}; it sent `{excerpt}`", describe(body, &why));
+            return Err(endpoint.misbehaved(what));
+        }
+        self.state = State::Finished;
+        Ok(())
+    }
+
+    /// Handles an HTTP error: its body is the answer if it is a JSON-RPC error; otherwise the gateway makes the error.
+    fn on_error_body(&mut self, status: StatusCode, body: &Bytes) -> Result<(), UpstreamError> {
+        let refused = self.shared.endpoint.status_error(status, body);
+        if matches!(status.as_u16(), 401 | 403 | 407) {
+            return Err(refused);
+        }
+        let Ok(ServerMessage::Response { id, outcome }) = ServerMessage::read(body) else {
+            return Err(refused);
+        };
+        let error = String::from_utf8_lossy(&body[outcome.payload.clone()]).into_owned();
+        if status == StatusCode::BAD_REQUEST && self.can_expire() && is_session_expired(&error) {
+            self.state = State::Expired;
+            return Ok(());
+        }
+        let is_modern = is_modern_error(&error);
+        let is_strange = status == StatusCode::NOT_FOUND || is_modern && self.session.is_legacy();
+        if is_strange && self.call.kind.is_work() {
+            // A server of the other era may have replaced the one of the handshake.
+            self.shared.endpoint.liveness.suspect();
+        }
+        let is_ours = match id {
+            Some(id) => id == self.call.id,
+            None => is_modern,
+        };
+        if !is_ours || !outcome.is_error {
+            return Err(refused);
+        }
+        let answer = Answer::new(body.clone(), outcome);
+        self.received.push(Message::Answer(answer));
+        self.state = State::Finished;
+        Ok(())
+    }
+
+    /// Handles one read of the stream.
+    fn on_stream_read(&mut self, read: Result<Read, EventTooLarge>) -> Result<(), UpstreamError> {
+        self.touch();
+        match read {
+            Ok(Read::Messages(messages)) => {
+                self.resumes = 0;
+                for message in messages.into_iter().flat_map(server_message::messages) {
+                    if let Err(why) = self.on_message(message.clone(), false) {
+                        let diagnostics = &self.shared.endpoint.diagnostics;
+                        diagnostics.event_skipped(&why, &message);
+                    }
+                }
+                Ok(())
+            }
+            Ok(Read::End(error)) => {
+                let resume_point = match &self.state {
+                    State::Streaming(stream) => stream.resume_point(),
+                    _ => ResumePoint::default(),
+                };
+                match error {
+                    Some(error) => self.resume_at(resume_point, &format!("broke: {error}")),
+                    None => self.resume_at(resume_point, "ended without an answer"),
+                }
+            }
+            Err(too_large) => Err(self.shared.endpoint.too_large("an event", too_large.limit)),
+        }
+    }
+
+    /// Handles one message; the error says why it is not valid.
+    fn on_message(&mut self, message: Bytes, anonymous_is_ours: bool) -> Result<(), String> {
+        let shared = &self.shared;
+        let server = &shared.endpoint.server;
+        match ServerMessage::read(&message)? {
+            ServerMessage::Response { id, outcome } => {
+                let is_ours = match id {
+                    Some(id) => id == self.call.id,
+                    None => anonymous_is_ours && outcome.is_error,
+                };
+                if is_ours && !self.is_answered() {
+                    let answer = Answer::new(message, outcome);
+                    self.received.push(Message::Answer(answer));
+                } else {
+                    tracing::debug!(server = %server, ?id, "answer to no open request dropped");
+                }
+            }
+            ServerMessage::TooDeep { id } => {
+                if id == self.call.id && !self.is_answered() {
+                    let answer = Answer::too_deep(server, id);
+                    self.received.push(Message::Answer(answer));
+                }
+            }
+            ServerMessage::Request { id, method, params } => {
+                let parts = (id, &*method, params);
+                let request = shared.accept_request(&self.session, parts, &message);
+                if let Some(request) = request {
+                    if self.is_answered() {
+                        shared.inbound.publish(Event::ServerRequest(request));
+                    } else {
+                        self.received.push(Message::Request(request));
+                    }
+                }
+            }
+            ServerMessage::Notification { method, params } => {
+                let is_subscription = self.call.kind == RequestKind::Subscription;
+                let inbound = &shared.inbound;
+                if !inbound.handle_notification(&method, params, is_subscription)
+                    && !self.is_answered()
+                {
+                    self.received.push(Message::Notification(message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Resumes a stream that ended before the answer.
+    ///
+    /// "If the client wishes to resume after a disconnection […], it SHOULD issue an HTTP GET to the
+    /// MCP endpoint, and include the `Last-Event-ID` header" (MCP 2025-11-25, basic/transports).
+    fn resume_at(&mut self, resume_point: ResumePoint, how: &str) -> Result<(), UpstreamError> {
+        let endpoint = &self.shared.endpoint;
+        let can_resume = self.session.is_legacy() && self.resumes < endpoint.limits.resumes;
+        let Some(last_id) = resume_point.header().filter(|_| can_resume) else {
+            return Err(endpoint.broke_off(format!("the stream of its reply {how}")));
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, STREAM);
+        headers.insert(LAST_EVENT_ID, last_id);
+        let pause = RESUME_PAUSE * (1 << self.resumes.min(6));
+        let pause = resume_point.retry.unwrap_or(pause);
+        self.resumes += 1;
+        let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
+        let response = async move {
+            tokio::time::sleep(pause).await;
+            let endpoint = &shared.endpoint;
+            let response = endpoint.send(Method::GET, &session, &headers, Bytes::new());
+            response.await.map_err(|error| endpoint.unreachable(&error))
+        };
+        self.state = State::Resuming(resume_point, Box::pin(response));
+        Ok(())
+    }
+
+    fn on_resumed(
+        &mut self,
+        resume_point: ResumePoint,
+        response: Result<Response<Incoming>, UpstreamError>,
+    ) -> Result<(), UpstreamError> {
+        let unresumed = "ended and could not be resumed";
+        let response = match response {
+            Ok(response) => response,
+            Err(error) => {
+                let how = format!("{unresumed}: {}", error.details());
+                return self.resume_at(resume_point, &how);
+            }
+        };
+        let (endpoint, status) = (&self.shared.endpoint, response.status());
+        if status.is_success() && is_stream(response.headers()) {
+            let limit = endpoint.limits.message;
+            let stream = Stream::new(response.into_body(), limit, resume_point);
+            self.state = State::Streaming(Box::new(stream));
+            return Ok(());
+        }
+        if status.is_server_error() {
+            return self.resume_at(resume_point, unresumed);
+        }
+        Err(endpoint.broke_off(format!(
+            "the stream of its reply ended and was refused later with HTTP {status}"
+        )))
+    }
+
+    fn is_answered(&self) -> bool {
+        matches!(self.received.last(), Some(Message::Answer(_)))
+    }
+
+    /// Whether the session may have expired, and was not renewed for this request yet.
+    fn can_expire(&self) -> bool {
+        self.session.id.is_some() && !self.was_resent && self.call.kind != RequestKind::Handshake
+    }
+
+    /// Drains the response after the answer was fetched, so that the socket can be reused.
+    fn drain(&mut self) {
+        let state = std::mem::replace(&mut self.state, State::Finished);
+        if let State::Streaming(stream) = state
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(drain(stream.into_body()));
+        }
+    }
+}
+
+/// Received messages in order. Usually that is the answer alone, which needs no allocation.
+#[derive(Debug, Default)]
+struct Received {
+    first: Option<Message>,
+    more: VecDeque<Message>,
+}
+
+impl Received {
+    fn push(&mut self, message: Message) {
+        if self.first.is_none() && self.more.is_empty() {
+            self.first = Some(message);
+        } else {
+            self.more.push_back(message);
+        }
+    }
+
+    fn take(&mut self) -> Option<Message> {
+        self.first.take().or_else(|| self.more.pop_front())
+    }
+
+    fn last(&self) -> Option<&Message> {
+        self.more.back().or(self.first.as_ref())
+    }
+}
+
+fn post(shared: &Shared, session: &Session, call: &Call) -> ResponseFuture {
+    let endpoint = &shared.endpoint;
+    endpoint.send(Method::POST, session, &call.headers, call.body.clone())
+}
+
+/// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.
+fn is_session_expired(error: &str) -> bool {
+    let members = Members::parse(error).unwrap_or_default();
+    let message = members.get_str("message").unwrap_or_default();
+    error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
+}
+
+/// The pause before a stream is resumed, if the server sends no `retry`.
+const RESUME_PAUSE: Duration = Duration::from_secs(1);

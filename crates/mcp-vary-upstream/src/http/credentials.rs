@@ -1,0 +1,91 @@
+//! The configured headers of an endpoint, which may contain credentials, and what to do if it refuses them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::header::{PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::proxy::Proxy;
+use crate::config::UpstreamConfig;
+
+/// The headers of all requests: those of the configuration, and those for gateways and the proxy on the way.
+pub(super) struct Credentials {
+    /// None of the values is shown by `Debug`.
+    pub(super) headers: HeaderMap,
+    /// Whether the last 401 referred to an authorization server.
+    wants_login: AtomicBool,
+}
+
+impl Credentials {
+    pub(super) fn new(
+        config: &UpstreamConfig,
+        mut headers: HeaderMap,
+        proxy: Option<&Proxy>,
+    ) -> Self {
+        for value in headers.values_mut() {
+            value.set_sensitive(true);
+        }
+        if let Some(via) = config.chain.via() {
+            headers.append(VIA, via);
+        }
+        if let Some(authorization) = proxy.and_then(Proxy::authorization) {
+            headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+        Self {
+            headers,
+            wants_login: AtomicBool::new(false),
+        }
+    }
+
+    /// Records whether a 401 refers to an authorization server (RFC 9728).
+    pub(super) fn record_challenge(&self, response: &Response<Incoming>) {
+        let mut challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        let names_metadata = |value: &HeaderValue| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            value.to_ascii_lowercase().contains("resource_metadata")
+        };
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let wants_login = challenges.any(names_metadata);
+            self.wants_login.store(wants_login, Ordering::Relaxed);
+        }
+    }
+
+    /// What to do about a server that answers 401.
+    pub(super) fn advice(&self) -> String {
+        let sent = self.headers.keys().filter(|name| *name != VIA);
+        let sent: Vec<String> = sent.map(|name| format!("`{name}`")).collect();
+        let mut headers = self.headers.iter();
+        if let Some((name, _)) = headers.find(|(_, value)| has_no_credentials(value)) {
+            return format!("; its header `{name}` has no token: is the variable empty?");
+        }
+        let what = match (&sent[..], self.wants_login.load(Ordering::Relaxed)) {
+            ([], false) => {
+                "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` \
+                 (for a URL on the command line, --header)"
+                    .to_owned()
+            }
+            ([], true) => format!("it wants a login; {NO_LOGIN}"),
+            (sent, wants_login) => {
+                let sent = sent.join(", ");
+                let advice = if wants_login { NO_LOGIN } else { CHECK_TOKEN };
+                format!("it refused the headers that were sent, {sent}; {advice}")
+            }
+        };
+        format!("; {what}; see \"Remote servers\" in the documentation")
+    }
+}
+
+/// Whether nothing follows the scheme in the value of a header.
+fn has_no_credentials(value: &HeaderValue) -> bool {
+    let value = value.as_bytes().trim_ascii().to_ascii_lowercase();
+    matches!(&*value, b"" | b"bearer" | b"basic" | b"token")
+}
+
+/// What to do about a server that wants a login.
+const NO_LOGIN: &str = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
+     `npx -y mcp-remote URL` as its `command` log in";
+
+/// What to do about a token that is refused.
+const CHECK_TOKEN: &str =
+    "check that the token is complete, has not expired, and is for this server";

@@ -1,0 +1,274 @@
+//! The endpoint of one server: sends HTTP requests to it, and turns what fails into errors.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::LOCATION;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::ResponseFuture;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::sanitize::excerpt;
+
+use super::address::{Address, root_cause};
+use super::body::{BodyError, Collect, drain};
+use super::credentials::Credentials;
+use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
+use super::pool::Pool;
+use super::proxy::Proxy;
+use super::session::Session;
+use super::tls;
+use crate::config::{Limits, UpstreamConfig, origin};
+use crate::error::{ConnectError, UpstreamError, means_other_era};
+use crate::liveness::Liveness;
+use crate::secrets::{Secrets, without_user};
+
+/// The endpoint of one server, and a pool of sockets to it.
+pub(super) struct Endpoint {
+    pub(super) server: Arc<str>,
+    pub(super) limits: Limits,
+    pub(super) liveness: Arc<Liveness>,
+    pub(super) diagnostics: Diagnostics,
+    address: Address,
+    credentials: Credentials,
+    pool: Pool,
+}
+
+/// Without secrets: only the origin of the address is shown.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("server", &self.server)
+            .field("uri", &origin(&self.address.uri))
+            .field("headers", &self.credentials.headers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// The endpoint at `url`, where all requests have `headers`.
+    ///
+    /// # Errors
+    ///
+    /// When the address or the proxy on the way to it cannot be used.
+    pub(super) fn new(
+        config: &UpstreamConfig,
+        url: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Self, ConnectError> {
+        let server: Arc<str> = config.name.as_str().into();
+        let unusable = |what| ConnectError::Handshake {
+            server: Arc::clone(&server),
+            what,
+        };
+        let proxy = Proxy::find(url, config.variables).map_err(unusable)?;
+        let (limit, ca) = (config.limits.connect, config.ca.as_deref());
+        let connector = tls::connector(url, limit, ca, proxy.clone()).map_err(unusable)?;
+        let (uri, headers) = without_user(url, headers);
+        let secrets = Secrets::of(&config.target);
+        Ok(Self {
+            limits: config.limits.clone(),
+            liveness: Liveness::new(),
+            diagnostics: Diagnostics::new(Arc::clone(&server), secrets),
+            credentials: Credentials::new(config, headers, proxy.as_ref()),
+            pool: Pool::new(connector, &uri),
+            address: Address {
+                uri,
+                proxy: proxy.map(|proxy| proxy.address()),
+                has_ca: config.ca.is_some(),
+            },
+            server,
+        })
+    }
+
+    /// A session before the handshake has fixed one.
+    pub(super) fn blank_session(&self, revision: Revision, is_agreed: bool) -> Session {
+        Session::blank(&self.credentials.headers, revision, is_agreed)
+    }
+
+    /// One HTTP request in `session`.
+    pub(super) fn send(
+        &self,
+        method: Method,
+        session: &Session,
+        more: &HeaderMap,
+        body: Bytes,
+    ) -> ResponseFuture {
+        let mut request = http::Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.address.uri.clone();
+        let mut headers = session.headers.clone();
+        for (name, value) in more {
+            headers.insert(name, value.clone());
+        }
+        *request.headers_mut() = headers;
+        self.pool.request(request)
+    }
+
+    /// Sends a message that has no answer.
+    pub(super) async fn deliver(
+        &self,
+        session: &Session,
+        headers: &HeaderMap,
+        message: Bytes,
+    ) -> Result<(), UpstreamError> {
+        let delivery = async {
+            let response = self.send(Method::POST, session, headers, message);
+            let response = response.await.map_err(|error| self.unreachable(&error))?;
+            if response.status().is_success() {
+                drain(response.into_body()).await;
+                return Ok(());
+            }
+            self.check_response(&response)?;
+            let status = response.status();
+            let mut body = Collect::new(response.into_body(), self.limits.body);
+            Err(self.status_error(status, &body.run().await.unwrap_or_default()))
+        };
+        let delivered = tokio::time::timeout(self.limits.handshake, delivery).await;
+        delivered.unwrap_or_else(|_| Err(self.timeout()))
+    }
+
+    /// Checks that the connection has not ended.
+    pub(super) fn check_open(&self) -> Result<(), UpstreamError> {
+        self.liveness
+            .end_reason()
+            .map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Logs a failed call, and checks the server's health if the failure suggests that it is gone.
+    pub(super) fn on_failure(&self, error: &UpstreamError) {
+        match error {
+            UpstreamError::Unreachable { .. }
+            | UpstreamError::Unanswered { .. }
+            | UpstreamError::BrokeOff { .. } => {
+                self.pool.renew();
+                self.liveness.suspect();
+            }
+            UpstreamError::Status { status, .. } if means_other_era(*status) => {
+                self.liveness.suspect();
+            }
+            _ => {}
+        }
+        self.diagnostics.call_failed(error);
+    }
+
+    /// Reads the head of a response.
+    ///
+    /// # Errors
+    ///
+    /// When it is a redirect, which is not followed.
+    pub(super) fn check_response(
+        &self,
+        response: &Response<Incoming>,
+    ) -> Result<(), UpstreamError> {
+        let status = response.status();
+        if !status.is_redirection() {
+            self.credentials.record_challenge(response);
+            return Ok(());
+        }
+        let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
+        let location = String::from_utf8_lossy(location.unwrap_or_default());
+        let location = self.address.describe_redirect(&location);
+        Err(UpstreamError::Redirect {
+            server: Arc::clone(&self.server),
+            status,
+            location: excerpt(location.as_bytes(), EXCERPT_CHARS),
+        })
+    }
+
+    pub(super) fn status_error(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
+        let refused = UpstreamError::Status {
+            server: Arc::clone(&self.server),
+            endpoint: self.address.shown(),
+            status,
+            excerpt: self.diagnostics.excerpt(body),
+            advice: match status {
+                StatusCode::UNAUTHORIZED => self.credentials.advice(),
+                _ => self.address.proxy_advice(status),
+            },
+        };
+        // The server has detected that requests loop through this gateway.
+        if status == StatusCode::LOOP_DETECTED {
+            self.liveness.end(refused.clone());
+        }
+        refused
+    }
+
+    /// The error for a request without a response. It shows whether the request may have arrived.
+    pub(super) fn delivery_error(
+        &self,
+        error: &hyper_util::client::legacy::Error,
+    ) -> UpstreamError {
+        if error.is_connect() {
+            return self.unreachable(error);
+        }
+        UpstreamError::Unanswered {
+            server: Arc::clone(&self.server),
+            reason: root_cause(error),
+        }
+    }
+
+    pub(super) fn unreachable(&self, error: &(dyn Error + 'static)) -> UpstreamError {
+        UpstreamError::Unreachable {
+            server: Arc::clone(&self.server),
+            reason: self.address.describe_failure(error),
+        }
+    }
+
+    pub(super) fn body_error(&self, error: &BodyError) -> UpstreamError {
+        match error {
+            BodyError::TooLarge => self.too_large("a reply", self.limits.body),
+            BodyError::Broken(error) => self.broke_off(root_cause(error)),
+        }
+    }
+
+    pub(super) fn too_large(&self, what: &'static str, limit: usize) -> UpstreamError {
+        UpstreamError::TooLarge {
+            server: Arc::clone(&self.server),
+            what,
+            limit,
+        }
+    }
+
+    pub(super) fn broke_off(&self, reason: String) -> UpstreamError {
+        UpstreamError::BrokeOff {
+            server: Arc::clone(&self.server),
+            reason,
+        }
+    }
+
+    pub(super) fn misbehaved(&self, what: String) -> UpstreamError {
+        UpstreamError::Misbehaved {
+            server: Arc::clone(&self.server),
+            what,
+        }
+    }
+
+    pub(super) fn timeout(&self) -> UpstreamError {
+        UpstreamError::Timeout {
+            server: Arc::clone(&self.server),
+            limit: self.limits.idle,
+        }
+    }
+
+    /// Names the usual reason for a refusal of `initialize`.
+    pub(super) fn explain_refusal(&self, error: UpstreamError) -> ConnectError {
+        match &error {
+            UpstreamError::Status {
+                status, excerpt, ..
+            } if matches!(status.as_u16(), 400 | 404 | 405) => ConnectError::Handshake {
+                server: Arc::clone(&self.server),
+                what: format!(
+                    "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its \
+                     address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, let \
+                     `npx -y mcp-remote URL` as its `command` translate",
+                    self.address.shown()
+                ),
+            },
+            _ => error.into(),
+        }
+    }
+}

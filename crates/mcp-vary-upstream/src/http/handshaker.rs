@@ -1,0 +1,336 @@
+//! Starts sessions: finds out the era of the server, and completes the handshake.
+
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+
+use http::HeaderMap;
+use mcp_vary_wire::handshake::Handshake;
+use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::server_message;
+use tokio::sync::Mutex;
+
+use super::attempt::{Attempt, Call};
+use super::headers::modern_headers;
+use super::session::Session;
+use super::shared::Shared;
+use crate::config::UpstreamConfig;
+use crate::error::{ConnectError, UpstreamError};
+use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
+use crate::message::{Answer, RequestKind};
+use crate::server_log_level::ServerLogLevel;
+
+/// Starts the session of a connection, and a new one when the server has forgotten it.
+pub(super) struct Handshaker {
+    pub(super) shared: Arc<Shared>,
+    capabilities: String,
+    client_info: Option<String>,
+    /// The log level, which a new session gets as well.
+    pub(super) log_level: Arc<ServerLogLevel>,
+    /// The result of the first handshake.
+    first: OnceLock<Handshake>,
+    renewal: Mutex<()>,
+}
+
+impl Handshaker {
+    pub(super) fn new(config: &UpstreamConfig, shared: Shared) -> Self {
+        Self {
+            shared: Arc::new(shared),
+            capabilities: config.capabilities.clone(),
+            client_info: config.client_info.clone(),
+            log_level: Arc::default(),
+            first: OnceLock::new(),
+            renewal: Mutex::new(()),
+        }
+    }
+
+    /// Starts the first session, within the time limit of handshakes. Errors are without secrets.
+    pub(super) async fn connect(&self, opening: Opening) -> Result<Handshake, ConnectError> {
+        let endpoint = &self.shared.endpoint;
+        let limit = endpoint.limits.handshake;
+        let handshake = match tokio::time::timeout(limit, self.open(opening)).await {
+            Ok(Ok(handshake)) => handshake,
+            Ok(Err(ConnectError::Handshake { server, what })) => {
+                let what = endpoint.diagnostics.hide(&what);
+                return Err(ConnectError::Handshake { server, what });
+            }
+            Ok(Err(error)) => return Err(error),
+            Err(_elapsed) => {
+                return Err(ConnectError::Timeout {
+                    server: Arc::clone(&endpoint.server),
+                    limit,
+                    observed: "it did not answer `server/discover` or `initialize`".to_owned(),
+                });
+            }
+        };
+        Ok(self.first.get_or_init(|| handshake).clone())
+    }
+
+    /// Replaces the session `stale`, once, however many calls ask for it.
+    ///
+    /// "When a client receives HTTP 404 in response to a request containing an `MCP-Session-Id`, it
+    /// MUST start a new session" (MCP 2025-11-25, basic/transports, "Session Management").
+    pub(super) async fn renew(self: Arc<Self>, stale: u64) -> Result<(), UpstreamError> {
+        let _guard = self.renewal.lock().await;
+        let shared = &self.shared;
+        if shared.session.load().generation != stale {
+            return Ok(());
+        }
+        let endpoint = &shared.endpoint;
+        tracing::info!(server = %endpoint.server, "session expired, started anew");
+        let initializing = self.initialize(Revision::LATEST_LEGACY);
+        match tokio::time::timeout(endpoint.limits.handshake, initializing).await {
+            Ok(Ok(handshake)) => {
+                let is_replaced = |first: &Handshake| !first.is_equivalent_to(&handshake);
+                if self.first.get().is_some_and(is_replaced) {
+                    endpoint.liveness.mark_replaced();
+                }
+                shared.wait_for_stream().await;
+            }
+            Ok(Err(error)) => {
+                let reason =
+                    format!("its session expired and a new one could not be started: {error}");
+                let server = Arc::clone(&endpoint.server);
+                return Err(UpstreamError::Unreachable { server, reason });
+            }
+            Err(_elapsed) => return Err(endpoint.timeout()),
+        }
+        // The server may have been replaced by one that lists something else.
+        shared.inbound.publish_possible_changes();
+        Ok(())
+    }
+
+    /// Finds out the era of the server.
+    async fn open(&self, opening: Opening) -> Result<Handshake, ConnectError> {
+        match opening {
+            Opening::Discover => self.discover_or_initialize().await,
+            Opening::Initialize => match self.initialize(Revision::LATEST_LEGACY).await {
+                Err(error) => self.discover_instead(error).await,
+                handshake => handshake,
+            },
+            Opening::InitializeOrDiscover | Opening::InitializeUnknown => {
+                self.initialize_or_discover().await
+            }
+        }
+    }
+
+    /// Sends `initialize` first; `server/discover` if that is refused, and in addition if it stays unanswered for a while.
+    ///
+    /// The server is known to support 2026-07-28, which requires `Mcp-Method` on every `POST`. There is no `_meta`: servers
+    /// on rmcp treat a request with `_meta` as one without a session.
+    async fn initialize_or_discover(&self) -> Result<Handshake, ConnectError> {
+        let Shared { endpoint, .. } = &*self.shared;
+        let headers = modern_headers("initialize", None);
+        let mut initializing = pin!(self.initialize_with(Revision::LATEST_LEGACY, &headers));
+        match tokio::time::timeout(endpoint.limits.initialize, &mut initializing).await {
+            Ok(Ok(handshake)) => return Ok(handshake),
+            Ok(Err(error)) => return self.discover_instead(error).await,
+            Err(_elapsed) => {}
+        }
+        tracing::debug!(server = %endpoint.server, "initialize unanswered, server/discover sent");
+        tokio::select! {
+            biased;
+            handshake = &mut initializing => match handshake {
+                Ok(handshake) => Ok(handshake),
+                Err(error) => self.discover_instead(error).await,
+            },
+            discovered = self.discover() => match discovered? {
+                // A server that starts slowly answers both at once.
+                Discovered::Modern(handshake) => {
+                    match tokio::time::timeout(GRACE, initializing).await {
+                        Ok(Ok(legacy)) => Ok(legacy),
+                        Ok(Err(_)) | Err(_) => Ok(handshake.refusing_initialize()),
+                    }
+                }
+                Discovered::Retry(_) | Discovered::Legacy(_) => initializing.await,
+            },
+        }
+    }
+
+    /// Sends `server/discover` after `initialize` failed: for a server without sessions.
+    async fn discover_instead(&self, refusal: ConnectError) -> Result<Handshake, ConnectError> {
+        if !may_be_modern(&refusal) {
+            return Err(refusal);
+        }
+        // A transient failure does not show the era.
+        let is_lasting = !matches!(refusal, ConnectError::Failed(_));
+        let handshake = match self.discover().await? {
+            Discovered::Modern(handshake) => handshake,
+            Discovered::Retry(refusal) => self.discover_again(refusal).await?,
+            Discovered::Legacy(_) => return Err(refusal),
+        };
+        Ok(if is_lasting {
+            handshake.refusing_initialize()
+        } else {
+            handshake
+        })
+    }
+
+    /// Sends `server/discover` first; `initialize` unless the answer is that of a modern server.
+    async fn discover_or_initialize(&self) -> Result<Handshake, ConnectError> {
+        // Half of the time, so that there is time for `initialize` if a legacy server does not answer.
+        let limit = self.shared.endpoint.limits.handshake / 2;
+        let revision = match tokio::time::timeout(limit, self.send_discover()).await {
+            Ok(Ok(answer)) => match self.read_discover(&answer)? {
+                Discovered::Modern(handshake) => return Ok(handshake),
+                Discovered::Retry(refusal) => return self.discover_again(refusal).await,
+                Discovered::Legacy(revision) => revision,
+            },
+            Ok(Err(error)) if is_permanent(&error) => return Err(error.into()),
+            Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
+        };
+        match self.initialize(revision).await {
+            // The server was not ready for the first request.
+            Err(refusal @ ConnectError::Handshake { .. }) => {
+                let handshake = self.discover_again(refusal.clone()).await;
+                handshake.map_err(|_| refusal)
+            }
+            handshake => handshake,
+        }
+    }
+
+    async fn discover_again(&self, refusal: ConnectError) -> Result<Handshake, ConnectError> {
+        match self.discover().await? {
+            Discovered::Modern(handshake) => Ok(handshake),
+            Discovered::Retry(_) | Discovered::Legacy(_) => Err(refusal),
+        }
+    }
+
+    async fn discover(&self) -> Result<Discovered, ConnectError> {
+        self.read_discover(&self.send_discover().await?)
+    }
+
+    fn read_discover(&self, answer: &Answer) -> Result<Discovered, ConnectError> {
+        handshake::read_discover(&self.shared.endpoint.server, answer)
+    }
+
+    async fn send_discover(&self) -> Result<Answer, UpstreamError> {
+        let info = self.client_info.as_deref();
+        let params = handshake::discover_params(&self.capabilities, info);
+        let headers = modern_headers("server/discover", None);
+        let call = self.call("server/discover", Some(&params), &headers);
+        let session = self.shared.session.load();
+        Attempt::send(&self.shared, session, call).answer().await
+    }
+
+    /// Starts a session and makes it the current one.
+    async fn initialize(&self, first: Revision) -> Result<Handshake, ConnectError> {
+        self.initialize_with(first, &HeaderMap::new()).await
+    }
+
+    async fn initialize_with(
+        &self,
+        first: Revision,
+        headers: &HeaderMap,
+    ) -> Result<Handshake, ConnectError> {
+        let endpoint = &self.shared.endpoint;
+        let mut revision = first;
+        for _ in 0..2 {
+            let info = self.client_info.as_deref();
+            let params = handshake::initialize_params(revision, &self.capabilities, info);
+            let call = self.call("initialize", Some(&params), headers);
+            let blank = Arc::new(endpoint.blank_session(revision, false));
+            let mut attempt = Attempt::send(&self.shared, blank, call);
+            let answer = attempt.answer().await;
+            let answer = answer.map_err(|error| endpoint.explain_refusal(error))?;
+            match handshake::read_initialize(&endpoint.server, revision, &answer)? {
+                Initialized::Ready(handshake) => {
+                    self.enter(&handshake, &attempt).await?;
+                    return Ok(handshake);
+                }
+                Initialized::Retry(other) => revision = other,
+            }
+        }
+        Err(ConnectError::Revision {
+            server: Arc::clone(&endpoint.server),
+            theirs: format!("{revision} only when asked for another"),
+        })
+    }
+
+    /// Completes the session that `initializing` started, and makes it the current one.
+    async fn enter(
+        &self,
+        handshake: &Handshake,
+        initializing: &Attempt,
+    ) -> Result<(), ConnectError> {
+        let (shared, endpoint) = (&self.shared, &self.shared.endpoint);
+        let generation = shared.session.load().generation + 1;
+        let blank = endpoint.blank_session(handshake.revision, true);
+        let session = Arc::new(blank.started(initializing.session_id(), generation));
+        let notification = server_message::write_request(None, "notifications/initialized", None);
+        let no_headers = HeaderMap::new();
+        endpoint
+            .deliver(&session, &no_headers, notification)
+            .await?;
+        let ping = self.call("ping", None, &no_headers);
+        let mut ping = Attempt::send(shared, Arc::clone(&session), ping);
+        // Servers register tools right after `notifications/initialized`. Once they answer, this is done.
+        let pinged = tokio::time::timeout(endpoint.limits.probe, ping.answer()).await;
+        let is_refused = matches!(pinged, Ok(Err(UpstreamError::Status { .. })));
+        if pinged.is_err() || is_refused || ping.is_not_found() {
+            // Later, the same answer would mean that the server hangs, lost the session, or was replaced.
+            tracing::warn!(server = %endpoint.server, "ping after initialize unanswered");
+            endpoint.liveness.set_ignores_ping();
+        }
+        self.restore_log_level(&session).await;
+        shared.session.replace(session);
+        Ok(())
+    }
+
+    /// Gives a new session the log level that the one before had, as far as that goes.
+    async fn restore_log_level(&self, session: &Arc<Session>) {
+        let Some(level) = self.log_level.current() else {
+            return;
+        };
+        let endpoint = &self.shared.endpoint;
+        let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
+        let call = self.call("logging/setLevel", Some(&params), &HeaderMap::new());
+        let mut attempt = Attempt::send(&self.shared, Arc::clone(session), call);
+        let answered = tokio::time::timeout(endpoint.limits.probe, attempt.answer()).await;
+        if !matches!(answered, Ok(Ok(answer)) if answer.outcome().is_ok()) {
+            tracing::warn!(server = %endpoint.server, "the log level of its new session was not set");
+            self.log_level.forget();
+        }
+    }
+
+    fn call(&self, method: &str, params: Option<&str>, headers: &HeaderMap) -> Call {
+        let id = self.shared.next_id();
+        Call {
+            id,
+            body: server_message::write_request(Some(id), method, params),
+            headers: headers.clone(),
+            kind: RequestKind::Handshake,
+        }
+    }
+}
+
+/// Whether a server that failed `initialize` with this error may be one without sessions.
+fn may_be_modern(refusal: &ConnectError) -> bool {
+    match refusal {
+        ConnectError::Failed(error) => !is_permanent(error),
+        _ => true,
+    }
+}
+
+/// Whether `initialize` would fail as well.
+fn is_permanent(error: &UpstreamError) -> bool {
+    match error {
+        UpstreamError::Status { status, .. } => {
+            matches!(status.as_u16(), 401 | 403 | 407 | 429 | 508)
+        }
+        UpstreamError::Misbehaved { .. }
+        | UpstreamError::TooLarge { .. }
+        | UpstreamError::Timeout { .. } => false,
+        UpstreamError::Closed { .. }
+        | UpstreamError::Unreachable { .. }
+        | UpstreamError::Unanswered { .. }
+        | UpstreamError::BrokeOff { .. }
+        | UpstreamError::Redirect { .. }
+        | UpstreamError::Busy { .. }
+        | UpstreamError::Unavailable { .. }
+        | UpstreamError::Overloaded { .. }
+        | UpstreamError::UnusableClaims { .. }
+        | UpstreamError::NoConnectionLeft { .. }
+        | UpstreamError::Finished { .. } => true,
+    }
+}

@@ -1,0 +1,32 @@
+//! The headers of requests and responses.
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcp_vary_wire::headers::{MCP_METHOD, MCP_NAME, header_value, name_key};
+
+/// The headers that mirror the body of a modern request.
+///
+/// Source: MCP 2026-07-28, basic/transports/streamable-http, "Standard Request Headers".
+pub(super) fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(MCP_METHOD, header_value(method));
+    let is_named = name_key(method).is_some();
+    if let Some(name) = name.filter(|_| is_named) {
+        headers.insert(MCP_NAME, header_value(name));
+    }
+    headers
+}
+
+/// Whether the body is a stream of events.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok());
+    let media_type = value.and_then(|value| value.split(';').next());
+    media_type.is_some_and(|it| it.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const JSON_OR_STREAM: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+pub(super) const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
