@@ -8,17 +8,16 @@
 //! > the firewall region unless it is explicitly enabled to do so. If not enabled, the received-by host of any host
 //! > behind the firewall SHOULD be replaced by an appropriate pseudonym for that host. (RFC 9110, section 7.6.3)
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use http::header::VIA;
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
 use crate::config::{Target, UpstreamConfig};
-use mcp_vary_base::lock::Lock;
+use crate::outgoing_chain::{GatewayLink, MAX_LINKS, links};
+
+pub use crate::outgoing_chain::{ConnectionGateways, OutgoingChain, UpstreamGateways};
 
 /// The variable that names the gateways in front of a process.
 pub const ENV_VAR: &str = "VARY_CHAIN";
@@ -28,45 +27,6 @@ pub const LOOP_REFUSAL: &str = "error: this gateway would serve itself";
 
 /// The maximum length of a chain.
 const MAX_DEPTH: usize = 4;
-/// The maximum number of gateways that are read from one header or variable.
-const MAX_LINKS: usize = 64;
-
-/// The identity of a gateway: a random id, and a digest of its servers. Only gateways with the same servers can compare
-/// digests.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct GatewayLink {
-    id: String,
-    fingerprint: String,
-}
-
-impl GatewayLink {
-    fn new(id: [u8; 8], digest: &[u8; 32]) -> Self {
-        let id = hex(&id);
-        let fingerprint = fingerprint(&id, digest);
-        Self { id, fingerprint }
-    }
-
-    /// Reads `vary-ID-MARK`.
-    fn read(text: &str) -> Option<Self> {
-        let (id, mark) = text.trim().strip_prefix("vary-")?.split_once('-')?;
-        let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|it| it.is_ascii_hexdigit());
-        (is_hex(id) && is_hex(mark)).then(|| Self {
-            id: id.to_owned(),
-            fingerprint: mark.to_owned(),
-        })
-    }
-
-    fn serves(&self, digest: &[u8; 32]) -> bool {
-        self.fingerprint == fingerprint(&self.id, digest)
-    }
-}
-
-impl fmt::Display for GatewayLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "vary-{}-{}", self.id, self.fingerprint)
-    }
-}
-
 /// The gateways in front of this process, as [`ENV_VAR`] names them.
 ///
 /// # Examples
@@ -200,105 +160,6 @@ pub fn is_from_gateway(headers: &HeaderMap) -> bool {
     headers.contains_key(VIA) && !links(headers).is_empty()
 }
 
-/// The gateways in front of a connection, which it sends, and those behind it, which it records.
-#[derive(Clone, Debug, Default)]
-pub struct OutgoingChain {
-    path: Arc<str>,
-    upstream_gateways: Arc<UpstreamGateways>,
-}
-
-impl OutgoingChain {
-    /// The value of [`ENV_VAR`] for a process; `None` if no gateway is in front of it.
-    pub fn variable(&self) -> Option<&str> {
-        (!self.path.is_empty()).then_some(&*self.path)
-    }
-
-    /// The value of `Via` for requests.
-    pub fn via(&self) -> Option<HeaderValue> {
-        let links: Vec<_> = self
-            .variable()?
-            .split(',')
-            .map(|it| format!("1.1 {it}"))
-            .collect();
-        HeaderValue::try_from(links.join(", ")).ok()
-    }
-
-    /// Where a connection records the gateways behind it.
-    pub fn track_connection(&self) -> ConnectionGateways {
-        ConnectionGateways {
-            gateways: Arc::clone(&self.upstream_gateways),
-            connection_id: self
-                .upstream_gateways
-                .next_id
-                .fetch_add(1, Ordering::Relaxed),
-        }
-    }
-}
-
-/// The gateways behind this one, by connection.
-#[derive(Debug, Default)]
-pub struct UpstreamGateways {
-    next_id: AtomicU64,
-    links: Lock<BTreeMap<u64, Vec<GatewayLink>>>,
-}
-
-impl UpstreamGateways {
-    fn contains(&self, link: &GatewayLink) -> bool {
-        self.lock().values().flatten().any(|it| it.id == link.id)
-    }
-
-    fn links(&self) -> Vec<GatewayLink> {
-        let mut links: Vec<_> = self.lock().values().flatten().cloned().collect();
-        links.sort();
-        links.dedup();
-        links.truncate(MAX_LINKS);
-        links
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<GatewayLink>>> {
-        self.links.lock()
-    }
-}
-
-/// The gateways behind one connection, until it is dropped.
-#[derive(Debug)]
-pub struct ConnectionGateways {
-    gateways: Arc<UpstreamGateways>,
-    connection_id: u64,
-}
-
-impl ConnectionGateways {
-    /// Records those that a response names.
-    pub fn record(&self, headers: &HeaderMap) {
-        if !headers.contains_key(VIA) {
-            return;
-        }
-        let links = links(headers);
-        if !links.is_empty() {
-            self.gateways.lock().insert(self.connection_id, links);
-        }
-    }
-}
-
-impl Drop for ConnectionGateways {
-    fn drop(&mut self) {
-        self.gateways.lock().remove(&self.connection_id);
-    }
-}
-
-/// The gateways that `Via` names; other intermediaries are left out.
-fn links(headers: &HeaderMap) -> Vec<GatewayLink> {
-    let values = headers.get_all(VIA).iter();
-    let values = values.filter_map(|value| value.to_str().ok());
-    let names = values.flat_map(|value| value.split(','));
-    // `received-protocol RWS received-by`
-    let names = names.filter_map(|it| it.split_whitespace().nth(1));
-    names
-        .filter_map(GatewayLink::read)
-        .take(MAX_LINKS)
-        .collect()
-}
-
 /// A digest that identifies a set of servers. Values of the environment and of headers are left out, since they may differ
 /// where a gateway starts itself.
 fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
@@ -334,17 +195,6 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
         claim_headers.for_each(|(name, _)| add(name.as_str().as_bytes()));
     }
     digest.finalize().into()
-}
-
-fn fingerprint(id: &str, digest: &[u8; 32]) -> String {
-    let mut mark = Sha256::new();
-    mark.update(id.as_bytes());
-    mark.update(digest);
-    hex(&mark.finalize()[..8])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
-use super::server_headers::HeaderTemplate;
-use crate::chain::OutgoingChain;
+use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
+use crate::outgoing_chain::OutgoingChain;
 
 /// One server: its name in logs and errors, where it is, and its limits.
 #[derive(Clone, Debug)]
@@ -251,6 +251,57 @@ impl UpstreamConfig {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The same server with one more header.
+    ///
+    /// Programs have no headers: a fixed one is left out there, and one with claims makes the server unusable.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, source: HeaderSource) -> Self {
+        match (source, &mut self.target) {
+            (HeaderSource::Fixed(mut value), Target::Http { headers, .. }) => {
+                value.set_sensitive(true);
+                headers.append(name, value);
+            }
+            (HeaderSource::Fixed(_), Target::Command { .. }) => {}
+            (HeaderSource::Claims(template), _) => self.claim_headers.push((name, template)),
+        }
+        self
+    }
+
+    /// Whether some header has the claims of a client in it, so that there is no connection without a client.
+    #[must_use]
+    pub const fn needs_claims(&self) -> bool {
+        !self.claim_headers.is_empty()
+    }
+
+    /// The configuration of connections for a client with these `values`, one for each header with claims.
+    ///
+    /// A connection with a claim that gives no value, or without a client, is never opened, and says why.
+    #[must_use]
+    pub fn for_client(&self, values: Option<Result<&[HeaderValue], &ClaimFault>>) -> Self {
+        let mut config = self.clone();
+        let why = match (values, &mut config.target) {
+            (_, Target::Command { .. }) => Some("has no headers, since it is a program".to_owned()),
+            (None, Target::Http { .. }) => Some(
+                "needs the claims of its users; the gateway connects to it for each user"
+                    .to_owned(),
+            ),
+            (Some(Err(fault)), Target::Http { .. }) => {
+                Some(format!("cannot be used by this client: {fault}"))
+            }
+            (Some(Ok(values)), Target::Http { headers, .. }) => {
+                for ((name, _), value) in self.claim_headers.iter().zip(values) {
+                    headers.insert(name, value.clone());
+                }
+                None
+            }
+        };
+        config.refusal = why.map(|why| ConnectError::UnusableClaims {
+            server: self.name.as_str().into(),
+            why: why.into(),
+        });
+        config
     }
 }
 

@@ -1,23 +1,26 @@
-//! One connection to one server, and a request on it until its answer.
+//! One connection to one server.
 
 use std::borrow::Cow;
 use std::future::ready;
 use std::sync::Arc;
 
+use mcp_vary::variant::VariantId;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::{Target, UpstreamConfig};
 use crate::error::{ConnectError, UpstreamError};
-use crate::handshake::Opening;
-use crate::liveness::{CallGuard, Liveness};
-use crate::message::{Answer, Event, Message, Request, RequestKind};
+use crate::handshake::{Discovered, Opening, client_meta, modern_params, read_discover};
+use crate::list_changes::ListSubscription;
+use crate::liveness::Liveness;
+use crate::message::{Event, Request, RequestKind};
 use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
-use crate::{handshake, http, list_changes, stdio, upstream_variant};
+use crate::transport::{Exchange, Transport};
+use crate::{http, stdio, upstream_variant};
 
 /// A connection to a server that is ready.
 ///
@@ -28,7 +31,7 @@ use crate::{handshake, http, list_changes, stdio, upstream_variant};
 pub struct UpstreamConnection {
     pub(crate) config: UpstreamConfig,
     pub(crate) handshake: Handshake,
-    pub(crate) transport: Transport,
+    pub(crate) transport: Arc<Transport>,
     pub(crate) events: broadcast::Sender<Event>,
     /// Events from before the first subscriber.
     early_events: ScopedLock<Option<broadcast::Receiver<Event>>>,
@@ -40,12 +43,6 @@ pub struct UpstreamConnection {
     _stop_when_dropped: DropGuard,
 }
 
-#[derive(Debug)]
-pub(crate) enum Transport {
-    Stdio(stdio::Connection),
-    Http(Arc<http::Connection>),
-}
-
 impl UpstreamConnection {
     /// Connects to the server and waits until it is ready.
     ///
@@ -54,9 +51,10 @@ impl UpstreamConnection {
     /// When the server cannot be started or reached, is not an MCP server, shares no revision with the gateway, or is not
     /// ready within its limit.
     pub async fn connect(config: UpstreamConfig) -> Result<Arc<Self>, ConnectError> {
-        let opening = match config.legacy_first {
-            true => Opening::InitializeOrDiscover,
-            false => Opening::Discover,
+        let opening = if config.legacy_first {
+            Opening::InitializeOrDiscover
+        } else {
+            Opening::Discover
         };
         Self::connect_until_stopped(config, ready(opening), &CancellationToken::new()).await
     }
@@ -68,27 +66,28 @@ impl UpstreamConnection {
         stop: &CancellationToken,
     ) -> Result<Arc<Self>, ConnectError> {
         let (events, early) = broadcast::channel(EVENT_CAPACITY);
-        let (link, hello) = match &config.target {
+        let (transport, handshake) = match &config.target {
             Target::Command { .. } => {
-                let (connection, hello) = stdio::connect(&config, opening, &events, stop).await?;
-                (Transport::Stdio(connection), hello)
+                let (connection, handshake) =
+                    stdio::connect(&config, opening, &events, stop).await?;
+                (Transport::Stdio(connection), handshake)
             }
             Target::Http { url, headers } => {
                 let opening = opening.await;
                 let connecting =
                     http::Connection::connect(&config, (url, headers), opening, &events);
                 let connected = stop.run_until_cancelled(connecting).await;
-                let (connection, hello) = connected.unwrap_or_else(|| {
+                let (connection, handshake) = connected.unwrap_or_else(|| {
                     let server = config.name.as_str().into();
                     Err(UpstreamError::closed_by_gateway(&server).into())
                 })?;
-                (Transport::Http(connection), hello)
+                (Transport::Http(connection), handshake)
             }
         };
-        tracing::info!(server = %config.name, revision = %hello.revision, "server connected");
+        tracing::info!(server = %config.name, revision = %handshake.revision, "server connected");
         // Some servers send requests right after the handshake, before anything can subscribe to the events.
         let early = config.is_dedicated.then_some(early);
-        let upstream = Self::new(config, link, hello, (events, early));
+        let upstream = Self::new(config, transport, handshake, (events, early));
         if let Some(variant) = &upstream.config.variant {
             let checked =
                 upstream_variant::check(&upstream.config.name, variant, &upstream.handshake);
@@ -97,7 +96,7 @@ impl UpstreamConnection {
                 return Err(refused);
             }
         }
-        if let Transport::Http(connection) = &upstream.transport {
+        if let Transport::Http(connection) = &*upstream.transport {
             connection.wait_for_stream().await;
         }
         Ok(upstream)
@@ -105,40 +104,49 @@ impl UpstreamConnection {
 
     fn new(
         config: UpstreamConfig,
-        link: Transport,
-        hello: Handshake,
+        transport: Transport,
+        handshake: Handshake,
         (events, early): (broadcast::Sender<Event>, Option<broadcast::Receiver<Event>>),
     ) -> Arc<Self> {
         let stop = CancellationToken::new();
         let upstream = Arc::new(Self {
-            client_meta: match hello.era() {
+            client_meta: match handshake.era() {
                 Era::Legacy => Vec::new(),
-                Era::Modern => {
-                    handshake::client_meta(&config.capabilities, config.client_info.as_deref())
-                }
+                Era::Modern => client_meta(&config.capabilities, config.client_info.as_deref()),
             },
-            log_level: match &link {
-                Transport::Stdio(_) => Arc::default(),
-                Transport::Http(connection) => Arc::clone(connection.log_level()),
-            },
-            liveness: Arc::clone(match &link {
-                Transport::Stdio(connection) => connection.liveness(),
-                Transport::Http(connection) => connection.liveness(),
-            }),
-            server_requests: Arc::clone(match &link {
-                Transport::Stdio(connection) => connection.server_requests(),
-                Transport::Http(connection) => connection.server_requests(),
-            }),
+            log_level: transport.log_level(),
+            liveness: Arc::clone(transport.liveness()),
+            server_requests: Arc::clone(transport.server_requests()),
             config,
-            handshake: hello,
-            transport: link,
+            handshake,
+            transport: Arc::new(transport),
             events,
             early_events: ScopedLock::new(early),
             _stop_when_dropped: stop.clone().drop_guard(),
             stop,
         });
-        list_changes::start(&upstream);
+        upstream.receive_list_changes();
         upstream
+    }
+
+    /// Starts to receive list changes if the server may announce them; ends with the connection.
+    fn receive_list_changes(&self) {
+        let stop = self.stop.clone();
+        match (self.handshake.era(), &*self.transport) {
+            // A legacy process announces changes on its standard output.
+            (Era::Legacy, Transport::Stdio(_)) => {}
+            (Era::Legacy, Transport::Http(connection)) => {
+                let reading = connection.read_standalone_stream();
+                tokio::spawn(async move { stop.run_until_cancelled(reading).await });
+            }
+            (Era::Modern, _) => {
+                if let Some(lists) = ListSubscription::new(&self.config, &self.handshake) {
+                    let transport = Arc::downgrade(&self.transport);
+                    let running = lists.run(transport, self.events.clone());
+                    tokio::spawn(async move { stop.run_until_cancelled(running).await });
+                }
+            }
+        }
     }
 
     /// The name that the operator gave the server.
@@ -168,29 +176,12 @@ impl UpstreamConnection {
     /// Whether the server reads `Mcp-Param-*` headers: modern HTTP endpoints do.
     #[must_use]
     pub fn accepts_param_headers(&self) -> bool {
-        matches!(self.transport, Transport::Http(_)) && self.handshake.era() == Era::Modern
+        matches!(*self.transport, Transport::Http(_)) && self.handshake.era() == Era::Modern
     }
 
     /// The log level of a legacy server on this connection. It is restored when the session is renewed.
     pub fn log_level(&self) -> &ServerLogLevel {
         &self.log_level
-    }
-
-    /// Changes whenever a new session replaced the server's session, whose state is lost; `None` where that cannot happen.
-    pub(crate) fn session_renewed(&self) -> Option<watch::Receiver<u64>> {
-        match &self.transport {
-            Transport::Stdio(_) => None,
-            Transport::Http(connection) => Some(connection.session_renewed()),
-        }
-    }
-
-    /// Changes whenever the stream for messages that belong to no request is opened; earlier messages were missed.
-    /// `None` where none can be missed.
-    pub(crate) fn stream_opened(&self) -> Option<watch::Receiver<u64>> {
-        match &self.transport {
-            Transport::Stdio(_) => None,
-            Transport::Http(connection) => Some(connection.stream_opened()),
-        }
     }
 
     /// The events of this connection from now on. On a dedicated connection the first subscriber also gets the earlier ones.
@@ -229,22 +220,12 @@ impl UpstreamConnection {
     pub(crate) async fn send(
         &self,
         mut request: Request,
-        purpose: RequestKind,
+        kind: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
         if let Some(variant) = &self.config.variant {
             upstream_variant::select(variant, &mut request);
         }
-        let inner = match &self.transport {
-            Transport::Stdio(connection) => {
-                Inner::Stdio(connection.request(request, purpose).await?)
-            }
-            Transport::Http(connection) => Inner::Http(connection.request(request, purpose)?),
-        };
-        let running = purpose.is_work().then(|| self.liveness.begin_call());
-        Ok(Exchange {
-            inner,
-            _running: running,
-        })
+        self.transport.request(request, kind).await
     }
 
     /// Sends a notification; `params` is JSON text.
@@ -258,9 +239,37 @@ impl UpstreamConnection {
         params: Option<String>,
     ) -> Result<(), UpstreamError> {
         let method = method.into();
-        match &self.transport {
-            Transport::Stdio(connection) => connection.notify(&method, params.as_deref()).await,
-            Transport::Http(connection) => connection.notify(&method, params.as_deref()).await,
+        self.transport.notify(&method, params.as_deref()).await
+    }
+
+    /// The ids of the variants that the server offers to clients with `capabilities`, JSON text, best first.
+    ///
+    /// A modern server is asked on this connection. A server with sessions reads capabilities only when one is opened, so
+    /// it gets a session, or a process, that is closed at once.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer, or refuses such clients.
+    pub async fn variants_for(&self, capabilities: &str) -> Result<Vec<VariantId>, ConnectError> {
+        match self.handshake().era() {
+            Era::Legacy => {
+                let mut config = self.config.clone().with_capabilities(capabilities);
+                config.legacy_first = true;
+                let connection = Self::connect(config).await?;
+                let offered = connection.handshake().offered_variants();
+                connection.close().await;
+                Ok(offered)
+            }
+            Era::Modern => {
+                let params = modern_params(capabilities, &[]);
+                let request = Request::new("server/discover", Some(params));
+                let answer = self.request_unbounded(request).await?.answer().await?;
+                match read_discover(&self.name().into(), &answer)? {
+                    Discovered::Modern(handshake) => Ok(handshake.offered_variants()),
+                    Discovered::Legacy(_) => Ok(Vec::new()),
+                    Discovered::Retry(refusal) => Err(refusal),
+                }
+            }
         }
     }
 
@@ -269,79 +278,18 @@ impl UpstreamConnection {
     /// Calls in flight fail.
     pub async fn close(&self) {
         self.stop.cancel();
-        match &self.transport {
-            Transport::Stdio(connection) => connection.close().await,
-            Transport::Http(connection) => connection.close().await,
-        }
+        self.transport.close().await;
     }
 }
 
 impl Drop for UpstreamConnection {
     fn drop(&mut self) {
         // A process ends with its connection; a session must be ended explicitly.
-        if let Transport::Http(connection) = &self.transport
+        if let Transport::Http(connection) = &*self.transport
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let connection = Arc::clone(connection);
             runtime.spawn(async move { connection.close().await });
-        }
-    }
-}
-
-/// One request, until its answer.
-///
-/// # Properties
-///
-/// Notifications come in the order in which the server sent them, then exactly one answer or error.
-/// Dropping it before that cancels the request at the server: on stdio and in legacy HTTP with
-/// `notifications/cancelled`, in modern HTTP by closing its connection.
-#[derive(Debug)]
-pub struct Exchange {
-    inner: Inner,
-    _running: Option<CallGuard>,
-}
-
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would cost each call an allocation"
-)]
-enum Inner {
-    Stdio(stdio::Exchange),
-    Http(http::Exchange),
-}
-
-impl Exchange {
-    /// The next message. Safe to drop while it waits: nothing is lost.
-    ///
-    /// # Errors
-    ///
-    /// When the call has failed; nothing follows then.
-    pub async fn next(&mut self) -> Result<Message, UpstreamError> {
-        match &mut self.inner {
-            Inner::Stdio(exchange) => exchange.next().await,
-            Inner::Http(exchange) => exchange.next().await,
-        }
-    }
-
-    /// The answer; notifications before it are dropped.
-    ///
-    /// # Errors
-    ///
-    /// When the call has failed.
-    pub async fn answer(mut self) -> Result<Answer, UpstreamError> {
-        loop {
-            if let Message::Answer(answer) = self.next().await? {
-                return Ok(answer);
-            }
-        }
-    }
-
-    /// Cancels the request at the server, as dropping does, and sends the reason where the protocol has a place for it.
-    pub fn cancel(mut self, reason: Option<&str>) {
-        match &mut self.inner {
-            Inner::Stdio(exchange) => exchange.cancel(reason),
-            Inner::Http(exchange) => exchange.cancel(reason),
         }
     }
 }

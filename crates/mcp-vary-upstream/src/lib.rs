@@ -23,6 +23,7 @@ mod liveness;
 pub mod log_level;
 mod mailbox;
 mod message;
+mod outgoing_chain;
 pub mod secret;
 mod secrets;
 pub mod sent_request;
@@ -32,10 +33,11 @@ mod server_log_level;
 mod server_requests;
 mod stdio;
 mod supervised;
+mod transport;
 mod upstream_variant;
 
 pub use self::config::{Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig};
-pub use self::connection::{Exchange, UpstreamConnection};
+pub use self::connection::UpstreamConnection;
 pub use self::error::{ConnectError, UpstreamError, without_server};
 pub use self::handshake::Opening;
 pub use self::message::{Answer, CallerId, Event, Message, NotificationSink, OutOfBand, Request};
@@ -52,3 +54,4 @@ pub use self::supervised::{
     CONNECT_TARGET, ConcurrencyLimit, ConnectionState, SubscribeError, Subscription,
     SupervisedConnection,
 };
+pub use self::transport::Exchange;

@@ -1,73 +1,66 @@
-//! Receives list changes: on the `GET` stream of a legacy endpoint, or by `subscriptions/listen`.
+//! Receives the list changes of a modern server, by `subscriptions/listen`.
 
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use super::connection::{Exchange, Transport, UpstreamConnection};
 use super::error::{UpstreamError, is_rejection, is_transient};
 use super::handshake::modern_params;
 use super::message::{Event, Message, Request, RequestKind};
+use super::transport::{Exchange, Transport};
+use super::upstream_variant;
+use crate::config::UpstreamConfig;
 
-/// Starts to receive list changes if the server may announce them; ends with the connection.
-pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
-    let stop = upstream.stop.clone();
-    match (upstream.handshake.era(), &upstream.transport) {
-        // A legacy process announces changes on its standard output.
-        (Era::Legacy, Transport::Stdio(_)) => {}
-        (Era::Legacy, Transport::Http(connection)) => {
-            let listening = connection.read_standalone_stream();
-            tokio::spawn(async move { stop.run_until_cancelled(listening).await });
-        }
-        (Era::Modern, _) => {
-            let kinds = Kind::ALL.into_iter().filter(|kind| {
-                upstream
-                    .handshake
-                    .has_capability_flag(kind.capability(), "listChanged")
-            });
-            let kinds: Vec<_> = kinds.collect();
-            if !kinds.is_empty() {
-                let listening = subscribe(Arc::downgrade(upstream), kinds);
-                tokio::spawn(async move { stop.run_until_cancelled(listening).await });
-            }
-        }
-    }
+/// The subscription to the lists whose changes a modern server announces.
+pub(super) struct ListSubscription {
+    kinds: Vec<Kind>,
+    request: Request,
 }
 
-/// Opens a subscription, and opens it again whenever it ends.
-async fn subscribe(upstream: Weak<UpstreamConnection>, kinds: Vec<Kind>) {
-    let mut failures = 0;
-    loop {
-        // The subscription must not keep the connection alive.
-        let Some(strong) = upstream.upgrade() else {
-            return;
-        };
-        let events = strong.events.clone();
-        let opened = strong
-            .send(
-                request(&strong.config.capabilities, &kinds),
-                RequestKind::Subscription,
-            )
-            .await;
-        drop(strong);
-        let began = Instant::now();
-        let end = match opened {
-            Ok(exchange) => receive(exchange, &events, &kinds).await,
-            Err(error) => End::of(&error),
-        };
-        match end {
-            End::Rejected => return,
-            // A subscription that ends at once must not cause all lists to be read each time.
-            End::Ended if began.elapsed() >= STEADY => failures = 0,
-            End::Ended | End::Failed => failures += 1,
+impl ListSubscription {
+    /// The subscription to a server with this handshake; `None` if it announces no changes.
+    pub(super) fn new(config: &UpstreamConfig, handshake: &Handshake) -> Option<Self> {
+        let kinds = Kind::ALL.into_iter();
+        let kinds =
+            kinds.filter(|kind| handshake.has_capability_flag(kind.capability(), "listChanged"));
+        let kinds: Vec<_> = kinds.collect();
+        let mut request = request(&config.capabilities, &kinds);
+        if let Some(variant) = &config.variant {
+            upstream_variant::select(variant, &mut request);
         }
-        tokio::time::sleep(PAUSE * (1 << failures.min(6))).await;
+        (!kinds.is_empty()).then_some(Self { kinds, request })
+    }
+
+    /// Opens the subscription, and opens it again whenever it ends.
+    pub(super) async fn run(self, transport: Weak<Transport>, events: broadcast::Sender<Event>) {
+        let mut failures = 0;
+        loop {
+            // The subscription must not keep the connection alive.
+            let Some(strong) = transport.upgrade() else {
+                return;
+            };
+            let request = self.request.clone();
+            let opened = strong.request(request, RequestKind::Subscription).await;
+            drop(strong);
+            let began = Instant::now();
+            let end = match opened {
+                Ok(exchange) => receive(exchange, &events, &self.kinds).await,
+                Err(error) => End::of(&error),
+            };
+            match end {
+                End::Rejected => return,
+                // A subscription that ends at once must not cause all lists to be read each time.
+                End::Ended if began.elapsed() >= STEADY => failures = 0,
+                End::Ended | End::Failed => failures += 1,
+            }
+            tokio::time::sleep(PAUSE * (1 << failures.min(6))).await;
+        }
     }
 }
 

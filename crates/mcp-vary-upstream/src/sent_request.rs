@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use mcp_vary_wire::response::RpcError;
 
-use crate::connection::{Exchange, UpstreamConnection};
+use crate::connection::UpstreamConnection;
 use crate::message::Request;
 use crate::supervised::SupervisedConnection;
+use crate::transport::Exchange;
 
 /// A request that was sent.
 #[derive(Clone, Debug)]

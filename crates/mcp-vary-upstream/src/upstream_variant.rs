@@ -1,48 +1,12 @@
-//! Servers that offer variants themselves: the one that the operator selected, and the order for a client.
+//! The variant that the operator selected of a server that offers some itself.
 
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json::{Members, string};
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::handshake::Handshake;
-use mcp_vary_wire::revision::Era;
 
-use crate::connection::UpstreamConnection;
 use crate::error::ConnectError;
-use crate::handshake::{Discovered, modern_params, read_discover};
 use crate::message::Request;
-
-impl UpstreamConnection {
-    /// The ids of the variants that the server offers to clients with `capabilities`, JSON text, best first.
-    ///
-    /// A modern server is asked on this connection. A server with sessions reads capabilities only when one is opened, so
-    /// it gets a session, or a process, that is closed at once.
-    ///
-    /// # Errors
-    ///
-    /// When the server does not answer, or refuses such clients.
-    pub async fn variants_for(&self, capabilities: &str) -> Result<Vec<VariantId>, ConnectError> {
-        match self.handshake().era() {
-            Era::Legacy => {
-                let mut config = self.config.clone().with_capabilities(capabilities);
-                config.legacy_first = true;
-                let connection = Self::connect(config).await?;
-                let offered = connection.handshake().offered_variants();
-                connection.close().await;
-                Ok(offered)
-            }
-            Era::Modern => {
-                let params = modern_params(capabilities, &[]);
-                let request = Request::new("server/discover", Some(params));
-                let answer = self.request_unbounded(request).await?.answer().await?;
-                match read_discover(&self.name().into(), &answer)? {
-                    Discovered::Modern(handshake) => Ok(handshake.offered_variants()),
-                    Discovered::Legacy(_) => Ok(Vec::new()),
-                    Discovered::Retry(refusal) => Err(refusal),
-                }
-            }
-        }
-    }
-}
 
 /// Checks that the server offers `variant`.
 ///

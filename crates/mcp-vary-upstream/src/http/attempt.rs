@@ -56,7 +56,7 @@ pub(super) struct Attempt {
     resumes: u32,
 }
 
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
+pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
 enum State {
     Sending(ResponseFuture),

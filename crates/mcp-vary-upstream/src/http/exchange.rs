@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::future::pending;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::attempt::{Attempt, Call};
+use super::attempt::{Attempt, BoxFuture, Call};
 use super::handshaker::Handshaker;
 use super::inbound::CallRoutes;
 use super::session::Session;
@@ -19,7 +18,7 @@ pub(crate) struct Exchange {
     handshaker: Arc<Handshaker>,
     attempt: Attempt,
     /// The renewal of the session, while the attempt waits for it.
-    renewal: Option<Pin<Box<dyn Future<Output = Result<(), UpstreamError>> + Send + Sync>>>,
+    renewal: Option<BoxFuture<Result<(), UpstreamError>>>,
     routes: CallRoutes,
     was_sent: bool,
 }

@@ -14,10 +14,10 @@ use super::endpoint::Endpoint;
 use super::inbound::Inbound;
 use super::session::{CurrentSession, Session};
 use super::standalone_stream::StandaloneStream;
-use crate::chain::ConnectionGateways;
 use crate::config::UpstreamConfig;
 use crate::error::UpstreamError;
 use crate::message::{Event, cancel_params};
+use crate::outgoing_chain::ConnectionGateways;
 use crate::server_requests::{MAX_UNREAD_REPLIES, ReplyHandle, ServerRequest};
 
 /// The state that a connection shares with its exchanges.

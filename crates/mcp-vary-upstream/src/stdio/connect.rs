@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::process::Process;
-use super::tasks::{self, ProcessSupervisor, StderrTail};
+use super::stderr::StderrTail;
+use super::tasks::{self, ProcessSupervisor};
 use super::{Connection, Exchange, Shared, outbox_size};
 use crate::config::{Target, UpstreamConfig};
 use crate::error::{ConnectError, UpstreamError};

@@ -6,6 +6,7 @@ mod in_flight_calls;
 mod lines;
 mod oversize;
 mod process;
+mod stderr;
 mod stragglers;
 mod tasks;
 
@@ -21,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::oversize::LostMessage;
-use self::tasks::StderrTail;
+use self::stderr::StderrTail;
 use super::config::Limits;
 use super::error::{STDERR_LINES, UpstreamError, without_server};
 use super::mailbox::{Budget, Mailbox};

@@ -1,20 +1,18 @@
 //! The tasks of one process: they write its input, read its output, log its standard error and wait for its end.
 
-use std::collections::VecDeque;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_base::lock::ScopedLock;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::{Lines, OutputLine};
 use super::process::Process;
+use super::stderr::LogRate;
 use super::{Outgoing, Shared};
 use crate::error::UpstreamError;
 use crate::message::Event;
@@ -54,32 +52,7 @@ pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
     }
 }
 
-/// The last lines that a process wrote to its standard error.
-#[derive(Debug, Default)]
-pub(super) struct StderrTail(ScopedLock<VecDeque<String>>);
-
-impl StderrTail {
-    fn push(&self, line: String) {
-        let mut lines = self.0.lock();
-        if lines.len() == STDERR_TAIL_LINES {
-            lines.pop_front();
-        }
-        lines.push_back(line);
-    }
-
-    /// The last lines, and the first one before them that names an error: stack traces follow it.
-    pub(super) fn text(&self) -> String {
-        let lines = self.0.lock();
-        let older = lines.len().saturating_sub(STDERR_SHOWN_LINES);
-        let is_error = |line: &&String| line.to_ascii_lowercase().contains("error");
-        let error = lines.iter().take(older).find(is_error);
-        let error = error.into_iter().flat_map(|line| [line.as_str(), "..."]);
-        let shown = error.chain(lines.iter().skip(older).map(String::as_str));
-        shown.collect::<Vec<_>>().join(" | ")
-    }
-}
-
-/// Logs standard error line by line, at most [`LOG_RATE`] lines of a second.
+/// Logs standard error line by line, at most [`LOG_RATE`](super::stderr::LOG_RATE) lines of a second.
 pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
     let mut lines = Lines::new(stderr, LOG_LINE);
     let mut rate = LogRate::new(&shared.server);
@@ -105,53 +78,6 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
             *shared.last_stderr_line.lock() = Some(line.clone());
             shared.stderr_tail.push(line);
         }
-    }
-}
-
-/// How much of a process's standard error is logged.
-struct LogRate<'a> {
-    server: &'a str,
-    /// When the second began.
-    began: Instant,
-    logged: usize,
-    left_out: usize,
-}
-
-impl<'a> LogRate<'a> {
-    fn new(server: &'a str) -> Self {
-        Self {
-            server,
-            began: Instant::now(),
-            logged: 0,
-            left_out: 0,
-        }
-    }
-
-    /// When to log how many lines were omitted; `None` while none were.
-    fn ends(&self) -> Option<Instant> {
-        (self.left_out > 0).then(|| self.began + SECOND)
-    }
-
-    /// Begins another second, and logs how many lines the previous one omitted.
-    fn begin(&mut self) {
-        if self.left_out > 0 {
-            let (server, left_out) = (self.server, self.left_out);
-            tracing::debug!(target: STDERR, server, "{left_out} lines left out");
-        }
-        (self.began, self.logged, self.left_out) = (Instant::now(), 0, 0);
-    }
-
-    fn log(&mut self, line: &str) {
-        if self.began.elapsed() >= SECOND {
-            self.begin();
-        }
-        if self.logged == LOG_RATE {
-            self.left_out += 1;
-            return;
-        }
-        self.logged += 1;
-        let server = self.server;
-        tracing::debug!(target: STDERR, server, "{line}");
     }
 }
 
@@ -249,15 +175,7 @@ async fn drain(reader: &mut JoinHandle<()>) {
     }
 }
 
-/// The target of log events that repeat what a server wrote to its standard error.
-const STDERR: &str = "mcp_vary_upstream::stderr";
-const STDERR_TAIL_LINES: usize = 40;
-/// The lines of them that an error repeats.
-const STDERR_SHOWN_LINES: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;
-/// Lines of a second that are logged; a traceback has fewer.
-const LOG_RATE: usize = 100;
-const SECOND: Duration = Duration::from_secs(1);
 const FLUSH: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(1);

@@ -8,10 +8,11 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
-use crate::connection::{Exchange, Transport, UpstreamConnection};
+use crate::connection::UpstreamConnection;
 use crate::error::{ConnectError, UpstreamError, error_code, means_other_era};
 use crate::handshake::{self, Discovered};
 use crate::message::{Answer, Request, RequestKind};
+use crate::transport::{Exchange, Transport};
 
 /// Why a connection must be given up.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ async fn ping(upstream: &UpstreamConnection) -> Result<Answer, UpstreamError> {
 /// Checks that the answer is from the server of the handshake.
 fn check_identity(upstream: &UpstreamConnection, answer: &Answer) -> Pong {
     // A process cannot be replaced on the same pipes.
-    if matches!(upstream.transport, Transport::Stdio(_)) {
+    if matches!(*upstream.transport, Transport::Stdio(_)) {
         return Pong::Alive;
     }
     let is_other = match (upstream.handshake.era(), answer.outcome()) {

@@ -17,11 +17,12 @@ use super::subscriber;
 use super::topic::Topic;
 use crate::chain::LOOP_REFUSAL;
 use crate::config::Target;
-use crate::connection::{Transport, UpstreamConnection};
+use crate::connection::UpstreamConnection;
 use crate::error::{ConnectError, STDERR_LINES, UpstreamError, without_server};
 use crate::handshake::Opening;
 use crate::message::Event;
 use crate::supervised::health::{self, Health};
+use crate::transport::Transport;
 
 /// Connects, serves until the connection is lost, and reconnects, until the supervised connection is closed.
 pub(super) async fn supervise(shared: Arc<Shared>) {
@@ -205,7 +206,7 @@ impl Supervisor {
             shared.set_disconnected(error, pause);
         }
         shared.publish(Event::Lost { reason });
-        match &upstream.transport {
+        match &*upstream.transport {
             // Two processes of one server could conflict, so the old one ends first.
             Transport::Stdio(_) => upstream.close().await,
             Transport::Http(_) => {

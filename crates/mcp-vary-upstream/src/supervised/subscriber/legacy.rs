@@ -31,8 +31,8 @@ enum Change {
 pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
     let subscriptions = shared.subscriptions(Topic::Resources);
     let mut changes = subscriptions.changes();
-    let mut renewals = upstream.session_renewed();
-    let mut hearings = upstream.stream_opened();
+    let mut renewals = upstream.transport.session_renewed();
+    let mut openings = upstream.transport.stream_opened();
     let mut session = None;
     let mut held = BTreeSet::new();
     loop {
@@ -53,7 +53,7 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
             tokio::select! {
                 _ = changes.changed() => {}
                 () = changed(renewals.as_mut()) => {}
-                () = changed(hearings.as_mut()) => publish_all(shared),
+                () = changed(openings.as_mut()) => publish_all(shared),
             }
             continue;
         }

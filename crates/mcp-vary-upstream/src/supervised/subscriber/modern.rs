@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::activate;
-use crate::connection::{Exchange, UpstreamConnection};
+use crate::connection::UpstreamConnection;
 use crate::error::{UpstreamError, is_rejection};
 use crate::handshake::modern_params;
 use crate::list_changes::{ACKNOWLEDGED, CANCELLED};
@@ -22,6 +22,7 @@ use crate::message::{Event, Message, Request, RequestKind};
 use crate::supervised::shared::Shared;
 use crate::supervised::subscriptions::SubscribeError;
 use crate::supervised::topic::Topic;
+use crate::transport::Exchange;
 
 pub(super) async fn maintain(
     topic: Topic,

@@ -18,7 +18,7 @@ use crate::supervised::topic::Topic;
 pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
     let subscriptions = shared.subscriptions(Topic::Tasks);
     let mut changes = subscriptions.changes();
-    let mut hearings = upstream.stream_opened();
+    let mut openings = upstream.transport.stream_opened();
     loop {
         let held = subscriptions.active().into_iter().collect();
         for id in subscriptions.wanted().difference(&held) {
@@ -27,7 +27,7 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
         changes.borrow_and_update();
         tokio::select! {
             _ = changes.changed() => {}
-            () = changed(hearings.as_mut()) => {
+            () = changed(openings.as_mut()) => {
                 for id in subscriptions.active() {
                     publish_state(upstream, shared, &id);
                 }
