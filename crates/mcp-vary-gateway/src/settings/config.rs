@@ -1,6 +1,7 @@
 //! The settings with which a gateway starts.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ use crate::settings::audit::AuditSettings;
 use crate::settings::authentication::Authentication;
 use crate::settings::experiments::ExperimentConfig;
 use crate::settings::limits::Limits;
-use crate::settings::listener::ListenerConfig;
+use crate::settings::listener::{ListenerConfig, OffLoopbackError};
 use crate::settings::model_ranking::ModelRankingConfig;
 use crate::settings::rates::RateLimits;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
@@ -276,20 +277,6 @@ impl Config {
         }
     }
 
-    /// Sets how the default variant of clients is selected.
-    #[must_use]
-    pub fn with_selection(mut self, selection: SelectionConfig) -> Self {
-        self.selection = selection;
-        self
-    }
-
-    /// Ranks variants by these weights.
-    #[must_use]
-    pub fn with_weights(mut self, weights: Weights) -> Self {
-        self.weights = weights;
-        self
-    }
-
     /// Advertises at most `most` variants; less than 2 is 2, more than 5 is 5 (SV-3).
     #[must_use]
     pub fn with_advertised(mut self, most: usize) -> Self {
@@ -309,6 +296,29 @@ impl Config {
     pub fn with_required(mut self, extension: ExtensionId) -> Self {
         self.required.push(extension);
         self
+    }
+
+    /// Checks that the gateway may listen on `address`: on a loopback address always, else only with authentication,
+    /// encryption and a name.
+    ///
+    /// # Errors
+    ///
+    /// See [`OffLoopbackError`].
+    pub fn check_listen_address(&self, address: SocketAddr) -> Result<(), OffLoopbackError> {
+        if address.ip().is_loopback() {
+            return Ok(());
+        }
+        let listener = &self.listener;
+        if self.authentication.is_none() {
+            return Err(OffLoopbackError::NoAuthentication(address));
+        }
+        if listener.tls.is_none() && listener.trusted_proxies.is_none() {
+            return Err(OffLoopbackError::NoEncryption(address));
+        }
+        if listener.hosts.is_empty() {
+            return Err(OffLoopbackError::NoName(address));
+        }
+        Ok(())
     }
 
     /// Whether rules for results, resources or prompts may shape what `server` returns under `variant`.
@@ -344,13 +354,6 @@ impl Config {
             .collect()
     }
 
-    /// Whether JSON is always sent both as text and as structured value.
-    #[must_use]
-    pub fn with_always_both(mut self, on: bool) -> Self {
-        self.always_both = on;
-        self
-    }
-
     /// Whether a tool that reads what was left out of results is listed.
     #[must_use]
     pub fn with_read_result(mut self, on: bool) -> Self {
@@ -365,24 +368,10 @@ impl Config {
         self
     }
 
-    /// Sessions end `lifetime` after `initialize`.
-    #[must_use]
-    pub fn with_session_lifetime(mut self, lifetime: Duration) -> Self {
-        self.session_lifetime = lifetime;
-        self
-    }
-
     /// Seals session ids and cursors with `key`.
     #[must_use]
     pub fn with_key(mut self, key: [u8; 32]) -> Self {
         self.key = SealingKey(key);
-        self
-    }
-
-    /// Opens what was sealed with `keys`, too, so that the key can be replaced without ending sessions.
-    #[must_use]
-    pub fn with_previous_keys(mut self, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
-        self.previous_keys.extend(keys.into_iter().map(SealingKey));
         self
     }
 

@@ -105,13 +105,6 @@ impl Limits {
         self
     }
 
-    /// Bounds what clients can make the gateway hold in total to `bytes`.
-    #[must_use]
-    pub fn with_memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
     /// Bounds the requests of one client in flight.
     #[must_use]
     pub fn with_in_flight(mut self, requests: usize) -> Self {
@@ -133,25 +126,10 @@ impl Limits {
         self
     }
 
-    /// Bounds how long a write to a client may make no progress.
-    #[must_use]
-    pub fn with_write_timeout(mut self, timeout: Duration) -> Self {
-        self.write_timeout = timeout;
-        self
-    }
-
     /// Opens a stream for responses that take longer than this.
     #[must_use]
     pub fn with_stream_after(mut self, time: Duration) -> Self {
         self.stream_after = time;
-        self
-    }
-
-    /// Bounds the events that are stored for clients that lost their connection, and for how long.
-    #[must_use]
-    pub fn with_replay_buffer(mut self, bytes: usize, time: Duration) -> Self {
-        self.replay_buffer = bytes;
-        self.replay_ttl = time;
         self
     }
 

@@ -10,8 +10,6 @@ use http::uri::Authority;
 use ipnet::IpNet;
 use mcp_vary_auth::address::{PublicUrl, Target};
 
-use crate::settings::config::Config;
-
 /// How clients reach the HTTP listener. By default only from this machine, by its loopback names and without TLS.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -161,31 +159,6 @@ impl ListenerConfig {
     pub(crate) fn has_origin(&self, origin: &[u8]) -> bool {
         let mut origins = self.origins.iter();
         origins.any(|known| known.0.as_bytes() == origin)
-    }
-}
-
-impl Config {
-    /// Checks that the gateway may listen on `address`: on a loopback address always, else only with authentication,
-    /// encryption and a name.
-    ///
-    /// # Errors
-    ///
-    /// See [`OffLoopbackError`].
-    pub fn check_listen_address(&self, address: SocketAddr) -> Result<(), OffLoopbackError> {
-        if address.ip().is_loopback() {
-            return Ok(());
-        }
-        let listener = &self.listener;
-        if self.authentication.is_none() {
-            return Err(OffLoopbackError::NoAuthentication(address));
-        }
-        if listener.tls.is_none() && listener.trusted_proxies.is_none() {
-            return Err(OffLoopbackError::NoEncryption(address));
-        }
-        if listener.hosts.is_empty() {
-            return Err(OffLoopbackError::NoName(address));
-        }
-        Ok(())
     }
 }
 

@@ -701,7 +701,8 @@ async fn a_listener_that_stops_leaves_the_servers_to_the_others() {
 /// Whoever stops reading gives up its connection; here it is the only one, so that others wait for it.
 #[tokio::test]
 async fn a_client_that_stops_reading_loses_its_connection() {
-    let mut one = limits().with_write_timeout(Duration::from_millis(50));
+    let mut one = limits();
+    one.write_timeout = Duration::from_millis(50);
     one.connections = 1;
     let harness = Harness::with(|config| config.with_limits(one)).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;

@@ -237,7 +237,8 @@ const NO_MEMORY: &str =
 /// Memory for two calls of 100 KiB, each with what is sent on of it.
 async fn house_with_little_memory() -> Harness {
     Harness::with(|config| {
-        let limits = limits().with_memory(500 << 10);
+        let mut limits = limits();
+        limits.memory = 500 << 10;
         config.with_limits(limits)
     })
     .await
@@ -355,7 +356,8 @@ async fn a_subscription_to_a_long_uri_is_refused() {
 async fn subscriptions_of_all_clients_are_bounded_and_given_back() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = Harness::changing_with(&stage, |config| {
-        let limits = limits().with_memory(4 * 3_500);
+        let mut limits = limits();
+        limits.memory = 4 * 3_500;
         config.with_limits(limits)
     })
     .await;

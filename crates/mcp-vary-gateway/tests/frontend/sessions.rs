@@ -152,7 +152,8 @@ async fn a_session_expires() {
             || NOW.load(Ordering::SeqCst),
             |bytes| getrandom::fill(bytes).unwrap(),
         );
-        config.with_session_lifetime(Duration::from_secs(60))
+        config.session_lifetime = Duration::from_secs(60);
+        config
     })
     .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;

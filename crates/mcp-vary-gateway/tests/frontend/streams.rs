@@ -410,7 +410,8 @@ async fn ids_that_are_none_of_ours_open_another_stream() {
 /// What nobody reads is bounded: the oldest events go first, the answer stays.
 #[tokio::test]
 async fn who_stopped_reading_comes_back_for_the_answer() {
-    let hasty = limits().with_write_timeout(Duration::from_millis(50));
+    let mut hasty = limits();
+    hasty.write_timeout = Duration::from_millis(50);
     let (harness, calls) = harness(|config| config.with_limits(hasty)).await;
     let mut client = calling(&harness, "2025-11-25").await;
     calls.step(0);

@@ -392,7 +392,8 @@ async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
 /// A stream that is lost can be come back to for as long as its session lasts, and so long a question waits.
 #[tokio::test]
 async fn nobody_waits_for_the_answer_of_a_session_that_has_expired() {
-    let config = asking().with_session_lifetime(Duration::from_secs(1));
+    let mut config = asking();
+    config.session_lifetime = Duration::from_secs(1);
     let (gateway, address) = before(config).await;
     let mut client = Client::open(address, &json!({"elicitation": {}})).await;
     let mut lost = client.asking_call("ask").await;

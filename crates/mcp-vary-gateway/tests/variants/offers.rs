@@ -73,9 +73,9 @@ async fn variants_are_offered_in_the_order_of_the_hints() {
 async fn the_weights_are_the_operators() {
     let asked = hints(json!({"contextSize": "compact", "accessLevel": "readonly"}));
     let harness = Harness::start().await;
-    let weighed = Harness::with(|config| {
-        let weights = mcp_vary::rank::Weights::default().with("accessLevel", 39, 10);
-        config.with_weights(weights).with_advertised(2)
+    let weighed = Harness::with(|mut config| {
+        config.weights = mcp_vary::rank::Weights::default().with("accessLevel", 39, 10);
+        config.with_advertised(2)
     })
     .await;
     for way in [

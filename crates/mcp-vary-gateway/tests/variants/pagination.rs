@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use mcp_vary_config::Source;
+use mcp_vary_gateway::settings::sealing_keys::SealingKey;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use mcp_vary_testkit::client::ClientKind;
 use mcp_vary_testkit::message::{tool, under};
@@ -209,7 +210,11 @@ async fn cursors_outlive_a_rotation_of_the_key() {
     let page = ask(&old, json!({})).await;
     let cursor = json!({"cursor": page["result"]["nextCursor"]});
     let same = start(|config| config.with_key([1; 32])).await;
-    let rotated = start(|config| config.with_key([2; 32]).with_previous_keys([[1; 32]])).await;
+    let rotated = start(|mut config| {
+        config.previous_keys = vec![SealingKey([1; 32])];
+        config.with_key([2; 32])
+    })
+    .await;
     for harness in [&same, &rotated] {
         let answer = ask(harness, cursor.clone()).await;
         assert_eq!(ids(&answer, "tools", "name"), ["t2", "t3"]);

@@ -1,6 +1,6 @@
 //! Which variant a client gets that selects none in `_meta`: the order of the rules.
 
-use mcp_vary_gateway::{ClientPattern, ClientRule, Config, SelectionConfig};
+use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
 use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{hints, initialize, modern, request, under};
 use serde_json::{Value, json};
@@ -10,17 +10,16 @@ use crate::support::Harness;
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
 /// `default`, and rules for clients called `bot*` and for those of a team.
-fn choosing(config: Config) -> Config {
+fn choosing(mut config: Config) -> Config {
     let rule = |variant: &str| ClientRule::new(variant.parse().unwrap());
     let pattern = |glob| ClientPattern::new(glob).unwrap();
-    let mut choosing = SelectionConfig::default();
-    choosing.rules = vec![
+    config.selection.rules = vec![
         rule("read-only").with_header("x-team".parse().unwrap(), pattern("audit*")),
         rule("compact")
             .with_name(pattern("bot*"))
             .with_version(pattern("{1,2}.*")),
     ];
-    config.with_selection(choosing)
+    config
 }
 
 /// How a client asks.

@@ -188,7 +188,10 @@ mod tests {
 
     fn streams(room: usize) -> ReplayStreams {
         let outside = Environment::new(|| 0, |bytes| bytes.fill(0));
-        let limits = Limits::default().with_replay_buffer(room, Duration::from_secs(120));
+        let limits = Limits {
+            replay_buffer: room,
+            ..Limits::default()
+        };
         ReplayStreams::new(&limits, outside)
     }
 
