@@ -126,7 +126,7 @@ fn endpoint(entry: &Value) -> Option<Endpoint> {
     };
     let mut command = match entry.get("command")? {
         Value::String(program) => vec![program.clone()],
-        line => texts(line)?,
+        command => texts(command)?,
     };
     command.extend(entry.get("args").and_then(texts).unwrap_or_default());
     let (program, args) = command.split_first()?;

@@ -104,28 +104,28 @@ pub(crate) fn stdio(target: &Target, args: &Connect, start: &Start) -> Result<En
              configuration",
         ));
     }
-    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+    let mut serve_args = vec!["serve".to_owned(), "--stdio".to_owned()];
     if let (Some(directory), Target::File(_) | Target::Command(_)) = (&start.directory, target) {
-        args.extend(["--directory".to_owned(), directory.clone()]);
+        serve_args.extend(["--directory".to_owned(), directory.clone()]);
     }
     let mut variant = args.variant.as_deref();
     match target {
         Target::Address(address) => {
-            args.push(with_variant(address, variant.take())?);
+            serve_args.push(with_variant(address, variant.take())?);
         }
-        Target::File(path) => args.push(start.file(path)?),
+        Target::File(path) => serve_args.push(start.file(path)?),
         Target::Command(_) => {}
     }
     if let Some(variant) = variant {
-        args.extend(["--variant".to_owned(), variant.to_owned()]);
+        serve_args.extend(["--variant".to_owned(), variant.to_owned()]);
     }
     if let Target::Command(command) = target {
-        args.push("--".to_owned());
-        args.extend(command.iter().cloned());
+        serve_args.push("--".to_owned());
+        serve_args.extend(command.iter().cloned());
     }
     Ok(Endpoint::Stdio {
         program: start.program.clone(),
-        args,
+        args: serve_args,
     })
 }
 

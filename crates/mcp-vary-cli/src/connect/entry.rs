@@ -136,7 +136,7 @@ pub(crate) fn command(
         let arguments = start.iter().chain(options);
         arguments.map(|word| (*word).to_owned()).collect::<Vec<_>>()
     };
-    let (mut arguments, remaining) = match (client, endpoint) {
+    let (mut arguments, last_arguments) = match (client, endpoint) {
         (ClientName::ClaudeCode, Endpoint::Http { url, headers }) => {
             let arguments = add("claude", &["--scope", scope, "--transport", "http"]);
             (arguments, with_headers(headers, name, url))
@@ -167,7 +167,7 @@ pub(crate) fn command(
         }
         _ => return None,
     };
-    arguments.extend(remaining);
+    arguments.extend(last_arguments);
     let arguments: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
     Some(arguments.join(" "))
 }

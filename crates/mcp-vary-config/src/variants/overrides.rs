@@ -125,7 +125,10 @@ pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 
 const OVERRIDES: &[KeySpec<Overrides>] = keys![
     /// tools by the names that `standard` has
-    "tools" => Other(|schema| schema.items("an override of a tool", TOOL), |reader, field, all| items(reader, field, TOOL, &mut all.tools)),
+    "tools" => Other(
+        |schema| schema.items("an override of a tool", TOOL),
+        |reader, field, all| items(reader, field, TOOL, &mut all.tools),
+    ),
     /// prompts by the names that `standard` has
     "prompts" => Other(
         |schema| schema.items("an override of a prompt", PROMPT),
@@ -226,7 +229,9 @@ const ARGUMENT: &[KeySpec<Argument>] = keys![
     /// its description
     "description" => Scalar(|argument| &mut argument.description),
     /// whether it is left out of the list and cannot be given
-    "hidden" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| reader.switch(field, &mut argument.hidden)),
+    "hidden" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| {
+        reader.switch(field, &mut argument.hidden)
+    }),
     /// its value in every call; it is not listed and cannot be given
     "fixed" => Other(SchemaBuilder::any, |reader, field, argument| argument.fixed = json_value::read(reader, field)),
     /// its value in calls that do not give it
@@ -234,7 +239,9 @@ const ARGUMENT: &[KeySpec<Argument>] = keys![
         argument.default = json_value::read(reader, field)
     }),
     /// whether every call must give it
-    "required" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| reader.switch(field, &mut argument.required)),
+    "required" = "off" => Other(SchemaBuilder::switch, |reader, field, argument| {
+        reader.switch(field, &mut argument.required)
+    }),
 ];
 
 fn media_type(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {

@@ -260,7 +260,7 @@ naming: sometimes
 listen: here
 variants: [compact]
 page-size: 0
-limits: {bodies: 1, in-flight: many}
+limits: {boddys: 1, in-flight: many}
 servers:
   my git!:
     comand: uvx
@@ -290,7 +290,7 @@ servers:
     vary.yaml:4:9: `listen` is not an address to listen on; write HOST:PORT, such as `127.0.0.1:8800`, or a port
     vary.yaml:5:11: `variants` is not a switch; write `on` or `off`
     vary.yaml:6:12: `page-size` is not a number that can be used here; write one from 1 to 1000000
-    vary.yaml:7:10: `limits.bodies` is not a known key; there are `body`, `memory`, `headers`, `connections`, `in-flight`, `sessions`, `classes`, `orphaned-requests`, `streams`, `subscriptions`, `read-timeout`, `write-timeout`, `drain`, `result-store`, `result-ttl`, `state-lifetime`, `suspended-calls`, `suspended-calls-per-principal`, `task-lifetime`, `max-rounds`, `dedicated-connections`, `pending-server-requests`, `ask-timeout`, `stream-after`, `replay-buffer`, `replay-ttl`
+    vary.yaml:7:10: `limits.boddys` is not a known key; did you mean `body`?
     vary.yaml:7:32: `limits.in-flight` is not a number that can be used here; write one from 1 to 1000000
     vary.yaml:9:3: `servers.my git!` is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`; call it `my-git`
     vary.yaml:10:5: `servers.my git!.comand` is not a known key; did you mean `command`?
