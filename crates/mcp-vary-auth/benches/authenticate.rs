@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use mcp_vary_access::{ClaimMapping, Claims};
-use mcp_vary_auth::address::{PublicUrl, Target};
+use mcp_vary_auth::address::{EndpointPath, PublicUrl};
 use mcp_vary_auth::authenticator::Authenticator;
 use mcp_vary_auth::credential::Credential;
 use mcp_vary_auth::discovery::Issuer;
@@ -61,7 +61,7 @@ fn authenticate(criterion: &mut Criterion) {
     let admit = |headers: &HeaderMap| {
         let credential = Credential::read(black_box(headers), None).unwrap();
         let keys = |_| Ok(Arc::clone(&published));
-        let admission = authenticator.authenticate(credential, &Target::Endpoint, NOW, keys);
+        let admission = authenticator.authenticate(credential, &EndpointPath::Base, NOW, keys);
         admission.unwrap()
     };
     for (name, token) in [

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
 
-use crate::address::Target;
+use crate::address::EndpointPath;
 use crate::cache::{TokenCache, TokenDigest};
 use crate::challenge::Refusal;
 use crate::credential::{BearerToken, Credential, CredentialError};
@@ -113,7 +113,7 @@ impl Authenticator {
     pub fn authenticate(
         &self,
         credential: Credential<'_>,
-        target: &Target,
+        target: &EndpointPath,
         now: u64,
         key_set: impl FnOnce(IssuerIndex) -> Result<Arc<KeySet>, KeysUnavailable>,
     ) -> Result<Admission, Denial> {
@@ -179,7 +179,7 @@ impl Authenticator {
     fn verify_token(
         &self,
         token: BearerToken<'_>,
-        target: &Target,
+        target: &EndpointPath,
         now: u64,
         key_set: impl FnOnce(IssuerIndex) -> Result<Arc<KeySet>, KeysUnavailable>,
     ) -> Result<Admission, Denial> {

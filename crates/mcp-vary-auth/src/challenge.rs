@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderValue, StatusCode};
 use mcp_vary_json::string;
 
-use crate::address::{PublicUrl, Target};
+use crate::address::{EndpointPath, PublicUrl};
 use crate::credential::CredentialError;
 use crate::scope::{self, Scope};
 use crate::token::InvalidToken;
@@ -93,22 +93,22 @@ impl Challenges {
     /// # Examples
     ///
     /// ```
-    /// use mcp_vary_auth::address::{PublicUrl, Target};
+    /// use mcp_vary_auth::address::{EndpointPath, PublicUrl};
     /// use mcp_vary_auth::challenge::{Challenges, Refusal};
     ///
     /// let challenges = Challenges::new(PublicUrl::parse("https://mcp.example")?, Vec::new());
-    /// let challenge = challenges.answer(&Refusal::NoCredential, &Target::Endpoint);
+    /// let challenge = challenges.answer(&Refusal::NoCredential, &EndpointPath::Base);
     /// assert_eq!(challenge.status, 401);
     /// let header = challenge.www_authenticate.unwrap();
     /// let metadata = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
     /// assert_eq!(header, format!(r#"Bearer resource_metadata="{metadata}""#));
     ///
     /// // While keys are missing it is not 401, at which clients throw their tokens away.
-    /// assert_eq!(challenges.answer(&Refusal::KeysUnavailable, &Target::Endpoint).status, 503);
+    /// assert_eq!(challenges.answer(&Refusal::KeysUnavailable, &EndpointPath::Base).status, 503);
     /// # Ok::<(), mcp_vary_auth::address::PublicUrlError>(())
     /// ```
     #[must_use]
-    pub fn answer(&self, refusal: &Refusal, target: &Target) -> Challenge {
+    pub fn answer(&self, refusal: &Refusal, target: &EndpointPath) -> Challenge {
         let texts = refusal.texts();
         let scopes = match refusal {
             Refusal::InsufficientScope(scopes) => scopes,
@@ -131,7 +131,7 @@ impl Challenges {
         }
     }
 
-    fn header(&self, texts: &Texts, scopes: &[Scope], target: &Target) -> String {
+    fn header(&self, texts: &Texts, scopes: &[Scope], target: &EndpointPath) -> String {
         let mut parameters = Vec::with_capacity(4);
         if let Some(error) = texts.error {
             parameters.push(format!(r#"error="{error}""#));
@@ -249,7 +249,7 @@ mod tests {
     #[track_caller]
     fn answers(refusal: &Refusal, expected: &str) {
         assert_eq!(
-            written(&challenges().answer(refusal, &Target::Endpoint)),
+            written(&challenges().answer(refusal, &EndpointPath::Base)),
             expected
         );
     }
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn names_of_variants_differ_by_their_name_only() {
         let of = |name: &str| {
-            let target = Target::parse(&format!("/mcp/v/{name}")).unwrap();
+            let target = EndpointPath::parse(&format!("/mcp/v/{name}")).unwrap();
             written(&challenges().answer(&Refusal::NoCredential, &target))
         };
         assert_eq!(
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn a_server_of_api_keys_has_no_metadata() {
         let challenge =
-            Challenges::without_metadata().answer(&Refusal::NoCredential, &Target::Endpoint);
+            Challenges::without_metadata().answer(&Refusal::NoCredential, &EndpointPath::Base);
         assert_eq!(challenge.www_authenticate.unwrap(), "Bearer");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::address::{PublicUrl, Target};
+use crate::address::{EndpointPath, PublicUrl};
 use crate::discovery::Issuer;
 use crate::scope::Scope;
 
@@ -97,13 +97,13 @@ impl Metadata {
     /// The document at `path`, in JSON; `None` if there is none.
     #[must_use]
     pub fn document(&self, path: &str) -> Option<String> {
-        let target = self.public.metadata_target(path)?;
+        let target = self.public.metadata_path(path)?;
         if self.issuers.is_empty() {
             return None;
         }
         let target = match self.form {
             ResourceForm::Endpoint => target,
-            ResourceForm::Base => Target::Endpoint,
+            ResourceForm::Base => EndpointPath::Base,
         };
         let document = Document {
             resource: self.public.resource(&target),

@@ -18,16 +18,13 @@ use serde::de::IgnoredAny;
 
 pub use self::error::{InvalidToken, TokenError};
 pub use self::unverified::{MAX_AUDIENCES, MAX_DEPTH, MAX_HEADER, MAX_PAYLOAD, UnverifiedToken};
-use self::verified::Audience;
-pub use self::verified::{Refused, VerifiedToken};
-use crate::address::{PublicUrl, Target};
+use self::verified::{Audience, is_expired};
+pub use self::verified::{IssuerIndex, LEEWAY, Refused, VerifiedToken};
+use crate::address::{EndpointPath, PublicUrl};
 use crate::discovery::Issuer;
 use crate::jwks::{KeySet, VerificationKey};
 use crate::provider::Provider;
 use crate::scope::Scope;
-
-/// How far the clocks of issuers may be from this one, in seconds.
-pub const LEEWAY: u64 = 60;
 
 /// The most issuers of a configuration.
 pub const MAX_ISSUERS: usize = 64;
@@ -45,10 +42,6 @@ pub struct TrustedIssuer {
     /// Which claims are read, and where they and the scopes are.
     pub claims: ClaimMapping,
 }
-
-/// The position of an issuer in the configuration.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct IssuerIndex(usize);
 
 /// Verifies tokens.
 #[derive(Clone, Debug)]
@@ -79,14 +72,6 @@ pub enum IssuersError {
         /// The position of the issuer, from 0.
         index: usize,
     },
-}
-
-impl IssuerIndex {
-    /// The position, from 0.
-    #[must_use]
-    pub const fn get(self) -> usize {
-        self.0
-    }
 }
 
 impl TokenVerifier {
@@ -129,7 +114,7 @@ impl TokenVerifier {
     /// The audience of a token for the server: its address, as clients type it.
     #[must_use]
     pub fn audience_of_server(&self) -> String {
-        self.public.resource(&Target::Endpoint)
+        self.public.resource(&EndpointPath::Base)
     }
 
     /// The issuer at `index`.
@@ -195,8 +180,8 @@ impl TokenVerifier {
         let mut variants = Vec::new();
         for audience in audiences {
             // First, so that an audience of the configuration cannot undo the pin of a variant's address.
-            match self.public.audience_target(audience) {
-                Some(Target::Endpoint) => return Ok(Audience::Server),
+            match self.public.audience_path(audience) {
+                Some(EndpointPath::Base) => return Ok(Audience::Server),
                 Some(target) => variants.extend(target.variant().cloned()),
                 None if trusted.audiences.contains(audience) => return Ok(Audience::Server),
                 None => {}
@@ -257,8 +242,4 @@ fn check_times(
         () if is_future(issued_at) => Err(TokenError::NotYetValid("iat")),
         () => Ok(()),
     }
-}
-
-const fn is_expired(expires_at: u64, now: u64) -> bool {
-    now >= expires_at.saturating_add(LEEWAY)
 }

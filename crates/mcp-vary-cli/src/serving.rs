@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_base::io_error;
 use mcp_vary_gateway::{Config, Gateway};
 use mcp_vary_upstream::ConnectionState;
@@ -98,7 +98,7 @@ fn endpoint_url(config: &Config, address: SocketAddr) -> String {
         None => "http",
     };
     match &config.listener.public_url {
-        Some(public) => public.resource(&Target::Endpoint),
+        Some(public) => public.resource(&EndpointPath::Base),
         None => format!("{scheme}://{address}/mcp"),
     }
 }

@@ -10,6 +10,7 @@
 pub mod client_id;
 pub mod client_name;
 pub mod counters;
+pub mod endpoint_path;
 pub mod envelope;
 pub mod era;
 pub mod handshake;

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use mcp_vary_access::ClaimMapping;
-use mcp_vary_auth::address::{PublicUrl, Target};
+use mcp_vary_auth::address::{EndpointPath, PublicUrl};
 use mcp_vary_auth::credential::BearerToken;
 use mcp_vary_auth::discovery::Issuer;
 use mcp_vary_auth::jwks::{KeySet, MAX_KEYS};
@@ -46,7 +46,7 @@ fn is_accepted(token: &str) -> bool {
         return false;
     };
     let verified = verifier.verify(&token, keys, 1_800_000_000);
-    verified.is_ok_and(|token| token.admit(&Target::Endpoint, 1_800_000_000).is_ok())
+    verified.is_ok_and(|token| token.admit(&EndpointPath::Base, 1_800_000_000).is_ok())
 }
 
 fn key_set() -> KeySet {
@@ -85,7 +85,11 @@ fn other_readers(data: &[u8], text: &str) {
     if let Ok(url) = issuer().check_metadata(data) {
         assert!(url.starts_with("https://idp.example"), "{url}");
     }
-    if let Some(target) = Target::parse(text) {
+    if let Some(path) = EndpointPath::of_request(text) {
+        assert_eq!(EndpointPath::parse(&path.to_string()), Some(path.clone()));
+    }
+    if let Some(target) = EndpointPath::parse(text) {
+        assert_eq!(EndpointPath::of_request(text).as_ref(), Some(&target));
         assert_eq!(target.to_string(), text);
         assert!(
             public()

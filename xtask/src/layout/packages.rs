@@ -119,7 +119,12 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         package: "mcp-vary-auth",
-        uses: &["mcp-vary", "mcp-vary-access", "mcp-vary-json"],
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-access",
+            "mcp-vary-json",
+            "mcp-vary-wire",
+        ],
         rmcp: false,
         banned: PURE,
     },

@@ -7,8 +7,10 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
 
 use super::error::TokenError;
-use super::{IssuerIndex, is_expired};
-use crate::address::Target;
+use crate::address::EndpointPath;
+
+/// How far the clocks of issuers may be from this one, in seconds.
+pub const LEEWAY: u64 = 60;
 
 /// A token that was verified: who presents it, and what it was issued for. `Debug` shows no claim.
 #[derive(Clone)]
@@ -50,7 +52,7 @@ impl VerifiedToken {
     /// # Errors
     ///
     /// See [`Refused`].
-    pub fn admit(&self, target: &Target, now: u64) -> Result<Option<&VariantId>, Refused> {
+    pub fn admit(&self, target: &EndpointPath, now: u64) -> Result<Option<&VariantId>, Refused> {
         if is_expired(self.expires_at, now) {
             return Err(Refused::Token(TokenError::Expired));
         }
@@ -97,4 +99,20 @@ impl fmt::Debug for VerifiedToken {
             .field("expires_at", &self.expires_at)
             .finish_non_exhaustive()
     }
+}
+
+/// The position of an issuer in the configuration.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct IssuerIndex(pub(super) usize);
+
+impl IssuerIndex {
+    /// The position, from 0.
+    #[must_use]
+    pub const fn get(self) -> usize {
+        self.0
+    }
+}
+
+pub(super) const fn is_expired(expires_at: u64, now: u64) -> bool {
+    now >= expires_at.saturating_add(LEEWAY)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::cache::{MAX_AGE, TokenCache, TokenDigest};
 use mcp_vary_auth::challenge::Refusal;
 use mcp_vary_auth::credential::{BearerToken, Credential};
@@ -78,7 +78,7 @@ fn a_remembered_token_is_still_checked_against_the_address_and_the_clock() {
     );
     let later = gateway.authenticate(
         Credential::Bearer(BearerToken::parse(token.as_bytes()).unwrap()),
-        &Target::parse("/mcp/v/a").unwrap(),
+        &EndpointPath::parse("/mcp/v/a").unwrap(),
         NOW + 160,
         |_| published(),
     );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use mcp_vary_access::{ClaimMapping, Claims};
-use mcp_vary_auth::address::{PublicUrl, Target};
+use mcp_vary_auth::address::{EndpointPath, PublicUrl};
 use mcp_vary_auth::authenticator::{Admission, Authenticator, Denial};
 use mcp_vary_auth::challenge::{Challenge, Challenges};
 use mcp_vary_auth::credential::Credential;
@@ -91,14 +91,17 @@ pub(crate) fn decide(
     for value in &request.authorization {
         headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
     }
-    let target = Target::parse(&request.path).unwrap();
+    let target = EndpointPath::parse(&request.path).unwrap();
     let credential = Credential::read(&headers, request.query.as_deref())?;
     gateway.authenticate(credential, &target, NOW, |_| keys)
 }
 
 /// The answer to `denial`.
 pub(crate) fn challenge(denial: &Denial, request: &Head) -> Challenge {
-    challenges().answer(&denial.refusal, &Target::parse(&request.path).unwrap())
+    challenges().answer(
+        &denial.refusal,
+        &EndpointPath::parse(&request.path).unwrap(),
+    )
 }
 
 /// The outcome in a line: `200 KIND PIN`, or status, error and description.

@@ -8,7 +8,7 @@ use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::token::UnverifiedToken;
 
 use mcp_vary_testkit::credentials::{ISSUER, NOW, OTHER_ISSUER, PUBLIC, keys, tokens};
@@ -30,7 +30,7 @@ fn a_second_verifier_accepts_the_same_tokens() {
     });
     let strategy = (tokens(), select(vec!["/mcp", "/mcp/v/a", "/mcp/v/b"]));
     let outcome = runner.run(&strategy, |(token, path)| {
-        let target = Target::parse(path).unwrap();
+        let target = EndpointPath::parse(path).unwrap();
         let ours = UnverifiedToken::parse(&token)
             .and_then(|token| verifier.verify(&token, &published, NOW))
             .is_ok_and(|verified| verified.admit(&target, NOW).is_ok());

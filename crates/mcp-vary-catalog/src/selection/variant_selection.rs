@@ -2,18 +2,12 @@
 
 use std::sync::Arc;
 
-use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use mcp_vary::variant::VariantId;
-use percent_encoding::percent_decode_str;
+use mcp_vary_wire::endpoint_path::EndpointPath;
 
 use crate::index::VariantIndex;
 use crate::selection::client_rule::ClientRule;
-
-/// The path of the MCP endpoint.
-pub const ENDPOINT: &str = "/mcp";
-
-const VARIANT_PATH: &str = "/mcp/v/";
 
 const HEADER: HeaderName = HeaderName::from_static("mcp-server-variant");
 
@@ -47,25 +41,21 @@ pub struct VariantRequest {
 }
 
 impl VariantRequest {
-    /// Reads the head of a request to the endpoint. Returns `None` for other paths.
-    pub fn read(head: &Parts, config: &SelectionConfig) -> Option<Self> {
-        let path = match head.uri.path() {
-            ENDPOINT => None,
-            path => Some(path_variant(path)?),
-        };
+    /// Reads the head of a request to the endpoint at `path`.
+    pub fn read(path: &EndpointPath, headers: &HeaderMap, config: &SelectionConfig) -> Self {
         // A repeated header is a list, which does not name a variant.
-        let header = head.headers.get_all(HEADER).iter();
+        let header = headers.get_all(HEADER).iter();
         let header: Vec<_> = header
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
-        let asks_headers = |rule: &ClientRule| !rule.headers.is_empty();
+        let reads_headers = |rule: &ClientRule| !rule.headers.is_empty();
         let rules = &config.rules;
-        Some(Self {
+        Self {
             pin: None,
-            path,
+            path: path.variant().map(|id| id.as_str().to_owned()),
             header: (!header.is_empty()).then(|| header.join(", ")),
-            headers: rules.iter().any(asks_headers).then(|| head.headers.clone()),
-        })
+            headers: rules.iter().any(reads_headers).then(|| headers.clone()),
+        }
     }
 
     /// Whether the path or a header names a variant.
@@ -84,33 +74,6 @@ impl VariantRequest {
             values.any(|value| pattern.matches(value))
         })
     }
-}
-
-/// The id in `/mcp/v/<id>` or `/mcp/v/<server>/<id>`, percent-decoded, or `None` for other paths.
-fn path_variant(path: &str) -> Option<String> {
-    let encoded = path.strip_prefix(VARIANT_PATH)?;
-    match encoded.split_once('/') {
-        None => decoded_segment(encoded),
-        Some((server, id)) => Some(format!(
-            "{}/{}",
-            decoded_segment(server)?,
-            decoded_segment(id)?
-        )),
-    }
-}
-
-/// A segment of a path, percent-decoded; `None` if it is empty or not valid.
-fn decoded_segment(encoded: &str) -> Option<String> {
-    // The decoder keeps an incomplete escape as it is. A path with one does not name a variant.
-    let is_escape = |after: &str| {
-        let digits = after.as_bytes().get(..2);
-        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    };
-    if encoded.contains('/') || !encoded.split('%').skip(1).all(is_escape) {
-        return None;
-    }
-    let id = percent_decode_str(encoded).decode_utf8().ok()?;
-    (!id.is_empty()).then(|| id.into_owned())
 }
 
 /// The variants that a client can use.
@@ -237,11 +200,6 @@ impl Offers {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn names(path: &str, expected: Option<&str>) {
-        assert_eq!(path_variant(path).as_deref(), expected, "{path}");
-    }
-
     /// SV-22: a session knows why it has its variant, on any replica.
     #[test]
     fn a_reason_opens_to_what_it_sealed() {
@@ -252,21 +210,5 @@ mod tests {
             }
         }
         assert_eq!(VariantReason::open("nix"), VariantReason::default());
-    }
-
-    #[test]
-    fn an_address_names_a_variant() {
-        names("/mcp/v/compact", Some("compact"));
-        names("/mcp/v/f%C3%BCr%20mich", Some("für mich"));
-        names("/mcp/v/", None);
-        names("/mcp/v/crm/agent", Some("crm/agent"));
-        names("/mcp/v/crm/a%2Fb", Some("crm/a/b"));
-        names("/mcp/v/a/b/c", None);
-        names("/mcp/v/a/", None);
-        names("/mcp/v//b", None);
-        names("/mcp/v/%", None);
-        names("/mcp/v/%zz", None);
-        names("/mcp/v/%ff", None);
-        names("/mcp/x", None);
     }
 }

@@ -1,7 +1,7 @@
 //! `auth`, `public-url` and `stdio-principal`.
 
 use mcp_vary_access::PrincipalKind;
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::credential::Credential;
 use mcp_vary_auth::key::ApiKey;
 use mcp_vary_gateway::settings::authentication::{Authentication, KeySource};
@@ -60,7 +60,7 @@ fn outcome(authentication: &Authentication, text: &str, now: u64) -> String {
     let credential = Credential::read(&headers, None).unwrap();
     let no_keys = |_| panic!("a key needs no key set");
     let authenticator = &authentication.authenticator;
-    match authenticator.authenticate(credential, &Target::Endpoint, now, no_keys) {
+    match authenticator.authenticate(credential, &EndpointPath::Base, now, no_keys) {
         Ok(admission) => {
             let principal = admission.principal;
             let groups: Vec<_> = principal.claims().get("groups").unwrap().texts().collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::request::Parts;
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::{Admission, Denial};
 use mcp_vary_auth::challenge::{Challenge, Refusal};
 use mcp_vary_auth::credential::Credential;
@@ -116,7 +116,7 @@ impl AuthenticationService {
     pub(crate) async fn authenticate(
         &self,
         head: &Parts,
-        target: &Target,
+        target: &EndpointPath,
     ) -> Result<Admission, CredentialRefusal> {
         let first = match self.decide(head, target) {
             Ok(admission) => return Ok(admission),
@@ -147,7 +147,7 @@ impl AuthenticationService {
         issuers.filter_map(|issuer| issuer.last_failure()).collect()
     }
 
-    fn decide(&self, head: &Parts, target: &Target) -> Result<Admission, Denial> {
+    fn decide(&self, head: &Parts, target: &EndpointPath) -> Result<Admission, Denial> {
         let credential = Credential::read(&head.headers, head.uri.query())?;
         let authenticator = &self.settings.authenticator;
         let certificate = head.extensions.get::<PeerCertificate>();
@@ -167,7 +167,7 @@ impl AuthenticationService {
     }
 
     /// The answer to a credential from an address that sent too many wrong ones, before it is verified.
-    pub(crate) fn too_many_failures(&self, retry_after: u64, target: &Target) -> Challenge {
+    pub(crate) fn too_many_failures(&self, retry_after: u64, target: &EndpointPath) -> Challenge {
         let refusal = Refusal::TooManyFailures(Duration::from_secs(retry_after));
         self.settings.challenges.answer(&refusal, target)
     }
@@ -176,7 +176,7 @@ impl AuthenticationService {
     pub(crate) fn scope_challenge(
         &self,
         scopes: &[String],
-        target: &Target,
+        target: &EndpointPath,
     ) -> Option<HeaderValue> {
         let scopes = scopes.iter().filter_map(|scope| Scope::parse(scope).ok());
         let refusal = Refusal::InsufficientScope(scopes.collect());

@@ -2,7 +2,7 @@
 
 use http::Request;
 use http::header::AUTHORIZATION;
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_base::environment::Environment;
 use tokio_util::task::TaskTracker;
@@ -28,7 +28,7 @@ pub async fn try_token(
     let service =
         AuthenticationService::new(settings.clone(), None, environment, TaskTracker::new());
     let (head, ()) = request.into_parts();
-    let decision = service.authenticate(&head, &Target::Endpoint).await;
+    let decision = service.authenticate(&head, &EndpointPath::Base).await;
     decision.map_err(|refusal| {
         let failures = service.key_failures().into_iter();
         let reasons: Vec<_> = std::iter::once(refusal.reason()).chain(failures).collect();

@@ -11,7 +11,7 @@ use http::header::{
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use mcp_vary_access::PrincipalId;
-use mcp_vary_auth::address::Target;
+use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_auth::challenge::Challenge;
 use mcp_vary_rates::{Caller, Counted, LimitExceeded, Operation};
@@ -40,22 +40,22 @@ pub(super) struct Authenticated {
 pub(super) async fn authenticate(
     snapshot: &ConfigSnapshot,
     head: &Parts,
+    path: &EndpointPath,
 ) -> Result<Option<Authenticated>, Response<Body>> {
     let Some(service) = &snapshot.authentication else {
         return Ok(None);
     };
-    let target = Target::parse(head.uri.path()).unwrap_or(Target::Endpoint);
     let failures = FailureLimit::of(&snapshot.config.rates, head);
     let blocked = |limit: LimitExceeded<'_>| {
         let limit_name = limit.limit();
         debug!(limit = limit_name, "credential refused by a rate limit");
-        refused(service.too_many_failures(limit.retry_after(), &target))
+        refused(service.too_many_failures(limit.retry_after(), path))
     };
     if let Some(limit) = failures.as_ref().and_then(FailureLimit::blocked) {
         return Err(blocked(limit));
     }
     let (audit, config) = (&snapshot.services.audit, snapshot.config.digest.as_ref());
-    let challenge = match service.authenticate(head, &target).await {
+    let challenge = match service.authenticate(head, path).await {
         Ok(admission) => {
             if let Some(audit) = audit {
                 let origin = request_origin::origin(snapshot, head, Some(&admission));
@@ -125,15 +125,14 @@ impl Authenticated {
 /// Adds the challenge to the response to a call that needs more scopes (RFC 6750, section 3.1).
 pub(super) fn challenge(
     service: Option<&Arc<AuthenticationService>>,
-    head: &Parts,
+    path: &EndpointPath,
     mut response: Response<Body>,
 ) -> Response<Body> {
     let needed = response.extensions_mut().remove::<NeededScopes>();
     let (Some(NeededScopes(scopes)), Some(service)) = (needed, service) else {
         return response;
     };
-    let target = Target::parse(head.uri.path()).unwrap_or(Target::Endpoint);
-    if let Some(header) = service.scope_challenge(&scopes, &target) {
+    if let Some(header) = service.scope_challenge(&scopes, path) {
         response.headers_mut().insert(WWW_AUTHENTICATE, header);
     }
     response

@@ -7,7 +7,8 @@ use http::header::{ALLOW, CONNECTION, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
-use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, VariantRequest};
+use mcp_vary_catalog::selection::variant_selection::VariantRequest;
+use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sse::{self, EventId};
@@ -48,18 +49,18 @@ pub(super) async fn respond(
     body: Incoming,
     scope: &ConnectionScope,
 ) -> Result<Response<Body>, Rejection> {
-    let requested = VariantRequest::read(head, &snapshot.config.selection);
-    let requested = requested.ok_or_else(|| Rejection {
+    let path = EndpointPath::of_request(head.uri.path()).ok_or_else(|| Rejection {
         status: StatusCode::NOT_FOUND,
         reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
     })?;
-    let authenticated = match authentication::authenticate(&snapshot, head).await {
+    let authenticated = match authentication::authenticate(&snapshot, head, &path).await {
         Ok(authenticated) => authenticated,
         Err(response) => {
             request_body::discard(&snapshot, head, body);
             return Ok(response);
         }
     };
+    let requested = VariantRequest::read(&path, &head.headers, &snapshot.config.selection);
     let mut caller = caller(&snapshot, head, authenticated.as_ref(), requested);
     let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
     let is_temporary = lifetime.is_some();
@@ -81,7 +82,7 @@ pub(super) async fn respond(
             )
             .await?;
             let service = service.as_ref();
-            Ok(authentication::challenge(service, head, response))
+            Ok(authentication::challenge(service, &path, response))
         }
         Method::GET => {
             let mut response = open_stream(&snapshot, head, &caller, stream_end()).await?;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use http::Uri;
 use http::uri::Authority;
 use ipnet::IpNet;
-use mcp_vary_auth::address::{PublicUrl, Target};
+use mcp_vary_auth::address::{EndpointPath, PublicUrl};
 
 /// How clients reach the HTTP listener. By default only from this machine, by its loopback names and without TLS.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -166,7 +166,7 @@ impl HostName {
     /// The host of the public URL.
     #[must_use]
     pub fn of_public_url(url: &PublicUrl) -> Option<Self> {
-        let url: Uri = url.resource(&Target::Endpoint).parse().ok()?;
+        let url: Uri = url.resource(&EndpointPath::Base).parse().ok()?;
         url.host()?.parse().ok()
     }
 
