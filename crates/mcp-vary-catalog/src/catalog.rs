@@ -73,13 +73,15 @@ impl Lists {
         });
         let nothing = MergedList::empty(kind, &parts);
         let mut views = Vec::with_capacity(layout.variants.configs().len());
-        for (at, face) in layout.variants.views() {
+        for (at, variant) in layout.variants.views() {
             let before = before.and_then(|lists| at.get(&lists.views));
-            let merged = match face.is_upstream() {
-                true => list_of(&upstream_variants, face.variant.id.as_str()).unwrap_or(&nothing),
+            let merged = match variant.is_upstream() {
+                true => {
+                    list_of(&upstream_variants, variant.variant.id.as_str()).unwrap_or(&nothing)
+                }
                 false => &all,
             };
-            let view = View::new(face, merged, layout, before, &views);
+            let view = View::new(variant, merged, layout, before, &views);
             views.push(view);
         }
         Arc::new(Self {
@@ -187,8 +189,9 @@ impl Catalog {
     /// Whether some server supports subscriptions to resources, or may do so once it is connected.
     pub fn supports_subscriptions(&self) -> bool {
         let offers = |snapshot: &Arc<ServerSnapshot>| {
-            let hello = snapshot.handshake.as_ref();
-            let declares = hello.map(|hello| hello.has_capability_flag("resources", "subscribe"));
+            let handshake = snapshot.handshake.as_ref();
+            let declares =
+                handshake.map(|handshake| handshake.has_capability_flag("resources", "subscribe"));
             declares.unwrap_or(snapshot.is_unknown())
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(SUBSCRIBE) == Some(true);
@@ -230,27 +233,30 @@ impl Catalog {
         view: ViewIndex,
         upstream_uri: &str,
     ) -> Option<ServerIndex> {
-        let place = self
+        let item_ref = self
             .view(ListKind::Resources, view)?
             .find_by_upstream_name(upstream_uri)?;
-        Some(place.server)
+        Some(item_ref.server)
     }
 
     /// Whether some view lists an item of `server`.
     pub fn shows_some_of(&self, server: ServerIndex) -> bool {
         let mut views = self.lists.values().flat_map(|lists| &lists.views);
-        views.any(|view| view.item_refs().any(|(_, place)| place.server == server))
+        views.any(|view| {
+            view.item_refs()
+                .any(|(_, item_ref)| item_ref.server == server)
+        })
     }
 
     /// The item of the merged list with this reference, or of the variant that its server offers itself, whether or not
     /// a view shows it.
-    pub fn merged_item(&self, kind: ListKind, place: &ItemRef) -> Option<&Arc<Item>> {
+    pub fn merged_item(&self, kind: ListKind, item_ref: &ItemRef) -> Option<&Arc<Item>> {
         let lists = self.lists.get(&kind)?;
         let of_variants = lists.upstream_variants.iter().map(|(_, list)| list);
         let mut items = std::iter::once(&lists.merged)
             .chain(of_variants)
             .flat_map(MergedList::items);
-        items.find(|item| item.item_ref == *place)
+        items.find(|item| item.item_ref == *item_ref)
     }
 
     /// The item of the merged list with this name in `standard`, whether or not a view shows it.

@@ -44,7 +44,7 @@ fn shown_servers<'a>(
     lists: &BTreeMap<ListKind, Arc<Lists>>,
 ) -> BTreeSet<&'a str> {
     let views = lists.values().flat_map(|lists| &lists.views);
-    let places = views.flat_map(|view| view.item_refs().map(|(_, place)| place.server));
+    let places = views.flat_map(|view| view.item_refs().map(|(_, item_ref)| item_ref.server));
     let places: BTreeSet<_> = places.collect();
     let shown = places.into_iter().filter_map(|at| at.get(servers).copied());
     shown.collect()

@@ -5,81 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::Members;
-use mcp_vary_wire::list_kind::Kind;
 
-/// The four lists of MCP.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum ListKind {
-    /// `tools/list`.
-    Tools,
-    /// `resources/list`.
-    Resources,
-    /// `resources/templates/list`.
-    Templates,
-    /// `prompts/list`.
-    Prompts,
-}
-
-impl ListKind {
-    /// All kinds, in the order in which they are read.
-    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
-
-    /// The lists that may have changed when a server notifies about `kind`.
-    pub const fn affected_by(kind: Kind) -> &'static [Self] {
-        match kind {
-            Kind::Tools => &[Self::Tools],
-            Kind::Resources => &[Self::Resources, Self::Templates],
-            Kind::Prompts => &[Self::Prompts],
-        }
-    }
-
-    /// The kind of change notification for the list.
-    pub const fn kind(self) -> Kind {
-        match self {
-            Self::Tools => Kind::Tools,
-            Self::Resources | Self::Templates => Kind::Resources,
-            Self::Prompts => Kind::Prompts,
-        }
-    }
-
-    /// The method that reads the list.
-    pub const fn method(self) -> &'static str {
-        match self {
-            Self::Tools => "tools/list",
-            Self::Resources => "resources/list",
-            Self::Templates => "resources/templates/list",
-            Self::Prompts => "prompts/list",
-        }
-    }
-
-    /// The member of the result that holds the items.
-    pub const fn items_key(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::Templates => "resourceTemplates",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// The capability without which a server has no such list.
-    pub const fn capability(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources | Self::Templates => "resources",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// The member that identifies an item.
-    pub const fn id_key(self) -> &'static str {
-        match self {
-            Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
-            Self::Templates => "uriTemplate",
-        }
-    }
-}
+pub use mcp_vary_wire::list_kind::ListKind;
 
 /// All items of one list, and the other members of its result.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -375,9 +375,9 @@ impl<'a> NamePrefixes<'a> {
     /// server `git_hub`. The prefix is reserved for the server with the longer name.
     fn is_shadowing(&self, server: &str, name: &str) -> bool {
         let begins_with = |other: &str| {
-            let rest = other.strip_prefix(server);
-            let rest = rest.and_then(|rest| rest.strip_prefix('_'));
-            let after = rest.and_then(|rest| name.strip_prefix(rest));
+            let after_server = other.strip_prefix(server);
+            let after_server = after_server.and_then(|after_server| after_server.strip_prefix('_'));
+            let after = after_server.and_then(|after_server| name.strip_prefix(after_server));
             after.is_some_and(|after| after.starts_with('_'))
         };
         self.servers.iter().any(|other| begins_with(other))

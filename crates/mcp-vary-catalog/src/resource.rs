@@ -67,8 +67,8 @@ impl Catalog {
             });
         }
         let listed = self.view(ListKind::Resources, view);
-        if let Some(place) = listed.and_then(|view| view.find_by_uri(uri)) {
-            return Some(ResourceTarget::listed_at(place, uri));
+        if let Some(item_ref) = listed.and_then(|view| view.find_by_uri(uri)) {
+            return Some(ResourceTarget::listed_at(item_ref, uri));
         }
         let uris = variant_set.uris(view);
         let server_uri = uris.to_upstream(uri)?;
@@ -123,7 +123,7 @@ impl Catalog {
     /// The server with a template that matches its URI `upstream_uri`.
     pub fn template_server(&self, view: ViewIndex, upstream_uri: &str) -> Option<ServerIndex> {
         self.template_for(view, upstream_uri)
-            .map(|(_, place)| place.server)
+            .map(|(_, item_ref)| item_ref.server)
     }
 
     fn template_for(
@@ -137,13 +137,13 @@ impl Catalog {
 }
 
 impl<'u> ResourceTarget<'u> {
-    fn listed_at(place: &ItemRef, uri: &'u str) -> Self {
+    fn listed_at(item_ref: &ItemRef, uri: &'u str) -> Self {
         Self {
-            upstream_uri: match *place.upstream_name == *uri {
+            upstream_uri: match *item_ref.upstream_name == *uri {
                 true => Cow::Borrowed(uri),
-                false => Cow::Owned(place.upstream_name.to_string()),
+                false => Cow::Owned(item_ref.upstream_name.to_string()),
             },
-            listed_by: Some(place.server),
+            listed_by: Some(item_ref.server),
             fault: None,
         }
     }

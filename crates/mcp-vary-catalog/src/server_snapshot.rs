@@ -65,17 +65,17 @@ impl ServerSnapshot {
 
     /// The names of the capabilities that the server declares.
     pub fn declared(&self) -> BTreeSet<String> {
-        let Some(hello) = &self.handshake else {
+        let Some(handshake) = &self.handshake else {
             return BTreeSet::new();
         };
-        let capabilities = Members::parse(&hello.capabilities).unwrap_or_default();
+        let capabilities = Members::parse(&handshake.capabilities).unwrap_or_default();
         let objects = capabilities
             .iter()
             .filter(|(_, value)| value.starts_with('{'));
         let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
         // The capability was added in 2025-03-26. Before, any server with prompts or resources could offer completions.
         let completes = names.contains("prompts") || names.contains("resources");
-        if hello.revision == Revision::V2024_11_05 && completes {
+        if handshake.revision == Revision::V2024_11_05 && completes {
             names.insert("completions".to_owned());
         }
         names
@@ -84,9 +84,9 @@ impl ServerSnapshot {
     /// The traits of the server that affect how its items are shown.
     pub fn traits(&self) -> ServerTraits {
         match &self.handshake {
-            Some(hello) => ServerTraits {
-                era: hello.era(),
-                supports_core_tasks: task_dialect::translates_to_core(hello),
+            Some(handshake) => ServerTraits {
+                era: handshake.era(),
+                supports_core_tasks: task_dialect::translates_to_core(handshake),
             },
             None => Era::Legacy.into(),
         }

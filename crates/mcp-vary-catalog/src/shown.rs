@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
+use mcp_vary_results::name_rewriter::NameRewriter;
 use mcp_vary_results::{OutputValidator, ResultRule, ToolResultRules};
 use mcp_vary_view::{PreparedPrompt, PreparedTool, UriTemplate, ViewDiagnostic};
 use mcp_vary_wire::headers::ParamHeader;
@@ -12,7 +13,6 @@ use mcp_vary_wire::revision::Era;
 
 use super::item::{Item, ItemRef, headers_of};
 use super::listing::ListKind;
-use crate::name_rewriter::NameRewriter;
 use crate::variant_config::{NameScope, Prepared, VariantConfig, candidate};
 
 /// How a variant shows an item. Built once and reused for as long as the item stays the same.
@@ -92,7 +92,7 @@ pub struct Prompt {
 impl ViewItem {
     /// Applies the variant `face` to `item` of the server named `server`.
     pub fn new(
-        face: &VariantConfig,
+        config: &VariantConfig,
         names: &NameScope,
         kind: ListKind,
         item: &Arc<Item>,
@@ -101,13 +101,13 @@ impl ViewItem {
     ) -> Self {
         let mut diagnostics = Vec::new();
         let rules = (kind == ListKind::Tools)
-            .then(|| ToolResultRules::new(results, candidate(item, server), &face.variant.id))
+            .then(|| ToolResultRules::new(results, candidate(item, server), &config.variant.id))
             .flatten();
         // What the operator declares replaces the server's own `outputSchema` before the variant's style applies.
         let declared = rules.as_ref().and_then(|rules| rules.output());
         let declared = declared.map(|output| item.with_output_schema(output.schema()));
         let listed = declared.as_ref().unwrap_or(item);
-        let shown = face.show(names, kind, listed, server, &mut diagnostics);
+        let shown = config.show(names, kind, listed, server, &mut diagnostics);
         let visible = shown.map(|shown| {
             let json = match shown.json {
                 Cow::Borrowed(_) => Arc::clone(&listed.json),
@@ -193,13 +193,13 @@ fn name_rewriter<'a>(
     renamed: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Option<Arc<NameRewriter>> {
     let is_renamed = *id != item.id;
-    let words = NameRewriter {
+    let rewriter = NameRewriter {
         item: is_renamed.then(|| (Arc::clone(&item.item_ref.upstream_name), Arc::clone(id))),
         arguments: renamed
             .map(|(upstream_name, shown)| (upstream_name.to_owned(), shown.to_owned()))
             .collect(),
     };
-    (!words.is_empty()).then(|| Arc::new(words))
+    (!rewriter.is_empty()).then(|| Arc::new(rewriter))
 }
 
 impl Tool {

@@ -1,6 +1,6 @@
 //! The search over the tools that a view lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary::json::{Members, string, to_value};
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 pub use mcp_vary_search::Query;
 
+use super::merge::server_name;
 use super::shown::ViewItem;
-use super::view::View;
 
 /// An index over the tools of a view. Positions keep their tools when the view changes.
 #[derive(Clone, Debug, Default)]
@@ -24,18 +24,19 @@ pub(super) struct ToolSearch {
 }
 
 impl ToolSearch {
-    /// The index over the tools of `view`. Only the tools that are not in `before` are read.
-    pub(super) fn new(view: &View, before: Option<&Self>) -> Self {
+    /// The index over the listed `items` of `servers`. Only the tools that are not in `before` are read.
+    pub(super) fn new(
+        items: &[Arc<ViewItem>],
+        servers: &[Arc<str>],
+        before: Option<&Self>,
+    ) -> Self {
         let mut search = before.cloned().unwrap_or_default();
-        let listed: BTreeMap<*const ViewItem, &Arc<ViewItem>> = view
-            .shown_items()
-            .map(|item| (Arc::as_ptr(item), item))
-            .collect();
+        let listed: BTreeSet<*const ViewItem> = items.iter().map(Arc::as_ptr).collect();
         let mut known = BTreeMap::new();
         let mut gaps = Vec::new();
         for (position, slot) in search.tools.iter_mut().enumerate() {
             let address = slot.as_ref().map(Arc::as_ptr);
-            match address.filter(|address| listed.contains_key(address)) {
+            match address.filter(|address| listed.contains(address)) {
                 Some(address) => drop(known.insert(address, position)),
                 None => {
                     *slot = None;
@@ -47,16 +48,17 @@ impl ToolSearch {
             // Every gap is a position of the index.
             let _ = search.index.remove(*position);
         }
-        for item in view.shown_items() {
+        for item in items {
             if !known.contains_key(&Arc::as_ptr(item)) {
-                search.insert(view, item, gaps.pop());
+                let server = server_name(servers, &item.item.item_ref);
+                search.insert(item, server, gaps.pop());
             }
         }
         search
     }
 
     /// Indexes `item` at `gap`, or at the end. Nothing is indexed beyond the limit of the index.
-    fn insert(&mut self, view: &View, item: &Arc<ViewItem>, gap: Option<usize>) {
+    fn insert(&mut self, item: &Arc<ViewItem>, server: &str, gap: Option<usize>) {
         let described = describe(item);
         let text = |value: &Value, key: &str| {
             let text = value.get(key).and_then(Value::as_str);
@@ -70,7 +72,7 @@ impl ToolSearch {
         let summary = first_sentence(&description);
         let no_schema = Value::Null;
         let schema = described.get("inputSchema").unwrap_or(&no_schema);
-        let tool = Tool::new(&name, view.server_of(item))
+        let tool = Tool::new(&name, server)
             .title(&title)
             .summary(&summary)
             .description(&description)
@@ -88,7 +90,7 @@ impl ToolSearch {
     }
 
     /// The best tools for `query`, as JSON with the name and the first sentence.
-    fn find(&self, query: &Query, limit: usize) -> Vec<String> {
+    pub(super) fn find(&self, query: &Query, limit: usize) -> Vec<String> {
         let found = self.index.search(query, limit).into_iter();
         let found = found.filter_map(|found| self.tools.get(found.position)?.as_ref());
         let shown = found.filter_map(|item| {
@@ -117,14 +119,6 @@ fn describe(item: &ViewItem) -> Value {
     to_value(text).unwrap_or_default()
 }
 
-impl View {
-    /// The tools that match `query`, best first, at most `limit`: JSON objects with `name` and `description`, the first
-    /// sentence. The index is built with the first search, and follows the changes of the list.
-    pub fn search_tools(&self, query: &Query, limit: usize) -> Vec<String> {
-        self.tool_search().find(query, limit)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use mcp_vary_wire::era::Caching;
@@ -136,6 +130,7 @@ mod tests {
     use crate::listing::{ListKind, ListedItem};
     use crate::merge::{MergedList, Naming};
     use crate::variant_set::VariantSet;
+    use crate::view::View;
 
     fn item(name: &str, description: &str) -> Arc<Item> {
         let json =

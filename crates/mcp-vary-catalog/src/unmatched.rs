@@ -36,10 +36,10 @@ impl Catalog {
         let mut slips = Vec::new();
         for (key, kinds) in SECTIONS {
             let items = self.all_items(kinds);
-            for (at, face) in variant_set.views() {
+            for (at, variant) in variant_set.views() {
                 let missing = items
                     .iter()
-                    .flat_map(|items| unmatched(key, kinds, face, items));
+                    .flat_map(|items| unmatched(key, kinds, variant, items));
                 let shown = kinds.iter().filter_map(|kind| self.view(*kind, at));
                 let shown = shown.flat_map(|view| view.diagnostics.iter().cloned());
                 slips.extend(missing.chain(shown).map(|diagnostic| (at, diagnostic)));
@@ -87,7 +87,7 @@ fn is_complete(part: &ServerListing) -> bool {
 fn unmatched(
     key: &str,
     kinds: &[ListKind],
-    face: &VariantConfig,
+    variant: &VariantConfig,
     items: &[(&Arc<Item>, &str)],
 ) -> Vec<ViewDiagnostic> {
     let Some(kind) = kinds.first() else {
@@ -97,10 +97,10 @@ fn unmatched(
     let names: Vec<_> = ids
         .chain(items.iter().map(|(item, _)| &*item.item_ref.upstream_name))
         .collect();
-    let mut diagnostics = mcp_vary_view::unknown_items(key, face.overridden(*kind), &names);
+    let mut diagnostics = mcp_vary_view::unknown_items(key, variant.overridden(*kind), &names);
     let candidates = items.iter().map(|(item, server)| candidate(item, server));
     let candidates: Vec<_> = candidates.collect();
-    let selection = face.selection(*kind);
+    let selection = variant.selection(*kind);
     let mut idle = selection.diagnostics(key, &candidates);
     if kinds.contains(&ListKind::Templates) {
         let rules = || selection.include.iter().chain(&selection.exclude);
@@ -116,7 +116,7 @@ fn unmatched(
     }
     if *kind == ListKind::Tools {
         let keeping = Selection {
-            include: face.keep_schemas.clone(),
+            include: variant.keep_schemas.clone(),
             exclude: Vec::new(),
         };
         idle.extend(keeping.diagnostics("keep-schemas", &candidates));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_results::uri_rewriter;
 use mcp_vary_view::{
     ArgumentOverride, Candidate, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride,
     Rule, SchemaStyle, Selection, Style, ToolOverride, UriMap, ViewDiagnostic, derive,
@@ -15,7 +16,6 @@ use super::access::AccessView;
 use super::item::Item;
 use super::listing::ListKind;
 use super::merge::MergedList;
-use crate::uri_rewriter;
 
 /// The configuration of a variant: whom it is for, which items it shows, and how.
 ///

@@ -28,7 +28,7 @@ pub struct VariantSet {
 }
 
 fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
-    all.iter().map(|face| Arc::new(face.uris())).collect()
+    all.iter().map(|config| Arc::new(config.uris())).collect()
 }
 
 impl VariantSet {
@@ -38,7 +38,7 @@ impl VariantSet {
     ///
     /// All errors in the declarations of the variants.
     pub fn new(all: Vec<VariantConfig>) -> Result<Self, VariantDiagnostics> {
-        let declared = all.iter().map(|face| face.variant.clone()).collect();
+        let declared = all.iter().map(|config| config.variant.clone()).collect();
         // With the first day of 1970, no date is past.
         let (variants, _) = Variants::new(declared, Date::from_unix(0))?;
         Ok(Self {
@@ -111,9 +111,9 @@ impl VariantSet {
                     other.variant.id == config.variant.id && other.style == style
                 };
                 let at = known.find(is_it).unwrap_or_else(|| {
-                    let mut face = config.clone();
-                    face.style = style;
-                    all.push(face);
+                    let mut config = config.clone();
+                    config.style = style;
+                    all.push(config);
                     all.len() - 1
                 });
                 ViewIndex::at(at)

@@ -14,7 +14,7 @@ use super::listing::ListKind;
 use super::merge::{MergedList, server_name};
 use super::page::{Contents, Page, Pages};
 use super::shown::{ItemKind, Prompt, Tool, ViewItem};
-use super::tool_search::ToolSearch;
+use super::tool_search::{Query, ToolSearch};
 use crate::layout::Layout;
 use crate::list_cursor::CursorIndex;
 use crate::variant_config::{NameScope, VariantConfig};
@@ -52,19 +52,19 @@ impl View {
     /// has changed; `before` must be from the same `face` and layout. Pages that one of the `others` also has share
     /// their bytes.
     pub fn new(
-        face: &VariantConfig,
+        variant: &VariantConfig,
         merged: &MergedList,
         layout: &Layout,
         before: Option<&Arc<Self>>,
         others: &[Arc<Self>],
     ) -> Arc<Self> {
         let before = before.filter(|view| view.servers == merged.servers);
-        let names = face.names(merged);
+        let names = variant.names(merged);
         let same = before.filter(|view| view.names.visible_overrides == names.visible_overrides);
-        let showings = view_items((face, &names), merged, layout, same.map(AsRef::as_ref));
+        let showings = view_items((variant, &names), merged, layout, same.map(AsRef::as_ref));
         let mut rules = layout.results.iter();
-        let has_output = rules.any(|rule| rule.declares_output_in(&face.variant.id));
-        let is_whole = face.is_plain() && !has_output && layout.page_size.is_none();
+        let has_output = rules.any(|rule| rule.declares_output_in(&variant.variant.id));
+        let is_whole = variant.is_plain() && !has_output && layout.page_size.is_none();
         let whole = merged.passthrough.as_ref().filter(|_| is_whole);
         if let Some(view) = before.filter(|view| view.is_current(&showings, merged, whole)) {
             return Arc::clone(view);
@@ -79,7 +79,7 @@ impl View {
             passthrough: whole.cloned(),
             items: visible_items(merged.kind, &showings, &mut diagnostics),
         };
-        log_new_collisions(face, &diagnostics, before.map(AsRef::as_ref));
+        log_new_collisions(variant, &diagnostics, before.map(AsRef::as_ref));
         let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
             Ok(_) => {
@@ -89,7 +89,7 @@ impl View {
             }
             Err(failure) => Err(failure.clone()),
         };
-        let checks_uris = face.selects_resources() || !names.uris.is_empty();
+        let checks_uris = variant.selects_resources() || !names.uris.is_empty();
         let mut view = Self {
             items: showings,
             names,
@@ -145,8 +145,8 @@ impl View {
                 }
                 ItemKind::Resource | ItemKind::Template(_) => {}
             }
-            let place = self.item_refs.entry(Arc::clone(id));
-            place.or_insert_with(|| item.item.item_ref.clone());
+            let item_ref = self.item_refs.entry(Arc::clone(id));
+            item_ref.or_insert_with(|| item.item.item_ref.clone());
         }
     }
 
@@ -156,8 +156,8 @@ impl View {
     }
 
     /// The tool with this reference, under any name.
-    pub fn tool_for(&self, place: &ItemRef) -> Option<&Arc<Tool>> {
-        self.tools.values().find(|tool| tool.item_ref == *place)
+    pub fn tool_for(&self, item_ref: &ItemRef) -> Option<&Arc<Tool>> {
+        self.tools.values().find(|tool| tool.item_ref == *item_ref)
     }
 
     /// All listed tools: the name in the view, the tool, and its definition.
@@ -177,25 +177,19 @@ impl View {
         })
     }
 
-    /// The search over the listed tools. Built when first needed.
-    pub(super) fn tool_search(&self) -> &ToolSearch {
-        let previous = self.previous_search.as_deref();
-        let built = || Arc::new(ToolSearch::new(self, previous));
-        self.tool_search.get_or_init(built)
+    /// The tools that match `query`, best first, at most `limit`: JSON objects with `name` and `description`, the first
+    /// sentence. The index is built with the first search, and follows the changes of the list.
+    pub fn search_tools(&self, query: &Query, limit: usize) -> Vec<String> {
+        let search = self.tool_search.get_or_init(|| {
+            let previous = self.previous_search.as_deref();
+            let items = &self.contents.items;
+            Arc::new(ToolSearch::new(items, &self.servers, previous))
+        });
+        search.find(query, limit)
     }
 
     fn known_search(&self) -> Option<&Arc<ToolSearch>> {
         self.tool_search.get().or(self.previous_search.as_ref())
-    }
-
-    /// The listed items.
-    pub(super) fn shown_items(&self) -> impl Iterator<Item = &Arc<ViewItem>> {
-        self.contents.items.iter()
-    }
-
-    /// The name of the server of an item.
-    pub(super) fn server_of(&self, item: &ViewItem) -> &str {
-        server_name(&self.servers, &item.item.item_ref)
     }
 
     /// The number of listed tools.
@@ -243,15 +237,17 @@ impl View {
     }
 
     /// Whether the view lists the item with this reference, under any name.
-    pub fn contains(&self, place: &ItemRef) -> bool {
+    pub fn contains(&self, item_ref: &ItemRef) -> bool {
         let items = self.contents.items.iter();
-        items.map(|item| &item.item.item_ref).any(|it| it == place)
+        items
+            .map(|item| &item.item.item_ref)
+            .any(|it| it == item_ref)
     }
 
     /// Finds a listed resource or template by the view's URI, in any spelling.
     pub fn find_by_uri(&self, uri: &str) -> Option<&ItemRef> {
-        if let Some(place) = self.item_ref(uri) {
-            return Some(place);
+        if let Some(item_ref) = self.item_ref(uri) {
+            return Some(item_ref);
         }
         let identity = uri_identity(uri);
         let same = || self.item_ref(&identity).filter(|_| identity != uri);
@@ -335,7 +331,7 @@ impl View {
 
 /// Applies `face` to all items. Items that are unchanged since `before` are reused.
 fn view_items(
-    (face, names): (&VariantConfig, &NameScope),
+    (variant, names): (&VariantConfig, &NameScope),
     merged: &MergedList,
     layout: &Layout,
     before: Option<&View>,
@@ -350,7 +346,7 @@ fn view_items(
             let server = merged.server_name(&item.item_ref);
             let results = &layout.results;
             Arc::new(ViewItem::new(
-                face,
+                variant,
                 names,
                 merged.kind,
                 item,
@@ -401,14 +397,18 @@ fn visible_items(
 }
 
 /// Logs items that are newly hidden by another item with the same name.
-fn log_new_collisions(face: &VariantConfig, diagnostics: &[ViewDiagnostic], before: Option<&View>) {
+fn log_new_collisions(
+    variant: &VariantConfig,
+    diagnostics: &[ViewDiagnostic],
+    before: Option<&View>,
+) {
     const FEW: usize = 20;
     let known = before.map_or(&[][..], |view| &view.diagnostics);
     let new = diagnostics.iter().filter(|diagnostic| {
         matches!(diagnostic, ViewDiagnostic::Collision { .. }) && !known.contains(diagnostic)
     });
     for collision in new.take(FEW) {
-        let variant = face.variant.id.as_str();
+        let variant = variant.variant.id.as_str();
         warn!(variant, %collision, "only one of two can be reached; what the variant renames goes first");
     }
 }
@@ -498,9 +498,9 @@ mod tests {
         let schema = r#""inputSchema":{"type":"object","properties":{"q":{},"q":{}}}"#;
         let text = format!(r#"{{"name":"x",{schema}}}"#);
         let (merged, layout) = (merged(&[&text]), layout());
-        let mut face = layout.variants.configs()[0].clone();
-        let shown = |face: &VariantConfig| {
-            let view = View::new(face, &merged, &layout, None, &[]);
+        let mut variant = layout.variants.configs()[0].clone();
+        let shown = |variant: &VariantConfig| {
+            let view = View::new(variant, &merged, &layout, None, &[]);
             view.tool("x").is_some()
         };
         for (said, expected) in [
@@ -515,8 +515,8 @@ mod tests {
         ] {
             let mut change = ToolOverride::default();
             change.arguments.insert("q".into(), said);
-            face.tool_overrides.insert("x".into(), change);
-            assert_eq!(shown(&face), expected);
+            variant.tool_overrides.insert("x".into(), change);
+            assert_eq!(shown(&variant), expected);
         }
     }
 
@@ -536,17 +536,17 @@ mod tests {
             ))
         };
         let layout = layout();
-        let mut face = layout.variants.configs()[0].clone();
+        let mut variant = layout.variants.configs()[0].clone();
         let change = ToolOverride {
             title: Some("ours".into()),
             ..ToolOverride::default()
         };
-        face.tool_overrides.insert("search".into(), change);
+        variant.tool_overrides.insert("search".into(), change);
         let shown = |items: &[Arc<Item>], before| {
             let mut merged = merged(&[]);
             merged.servers = vec!["a".into(), "b".into()];
             merged.items = Ok(items.to_vec());
-            let view = View::new(&face, &merged, &layout, before, &[]);
+            let view = View::new(&variant, &merged, &layout, before, &[]);
             let items = view.contents.items.iter().map(|it| {
                 let listed = it.visible.as_ref().unwrap();
                 let is_ours = listed.text(Era::Legacy).contains("ours");
@@ -582,16 +582,16 @@ mod tests {
             ))
         };
         let layout = layout();
-        let mut face = layout.variants.configs()[0].clone();
+        let mut variant = layout.variants.configs()[0].clone();
         let change = ToolOverride {
             name: Some("find".into()),
             ..ToolOverride::default()
         };
-        face.tool_overrides.insert("search".into(), change);
+        variant.tool_overrides.insert("search".into(), change);
         for order in [["search", "find"], ["find", "search"]] {
             let mut merged = merged(&[]);
             merged.items = Ok(order.iter().map(|id| item(id, 0)).collect());
-            let view = View::new(&face, &merged, &layout, None, &[]);
+            let view = View::new(&variant, &merged, &layout, None, &[]);
             assert_eq!(&*view.item_ref("find").unwrap().upstream_name, "search");
             assert_eq!(view.contents.items.len(), 1);
             let is_collision = |it: &ViewDiagnostic| matches!(it, ViewDiagnostic::Collision { .. });
@@ -608,13 +608,13 @@ mod tests {
             name: Some("find".into()),
             ..ToolOverride::default()
         };
-        face.tool_overrides.insert("look".into(), both);
+        variant.tool_overrides.insert("look".into(), both);
         let mut merged = merged(&[]);
         merged.items = Ok(["find", "look", "search"]
             .iter()
             .map(|id| item(id, 0))
             .collect());
-        let view = View::new(&face, &merged, &layout, None, &[]);
+        let view = View::new(&variant, &merged, &layout, None, &[]);
         assert_eq!(&*view.item_ref("find").unwrap().upstream_name, "look");
     }
 }

@@ -118,11 +118,11 @@ fn only_text(blocks: &[String]) -> Option<String> {
 /// > For backwards compatibility, a tool that returns structured content **SHOULD** also return the serialized JSON in
 /// > a TextContent block. (MCP 2025-11-25, server/tools, "Structured Content")
 fn with_text(blocks: &[String], value: &str) -> String {
-    let place = blocks.iter().position(|block| is_text(block));
-    let place = place.unwrap_or(blocks.len());
+    let position = blocks.iter().position(|block| is_text(block));
+    let position = position.unwrap_or(blocks.len());
     let text = text_block(value);
-    let before = blocks.iter().take(place);
-    let after = blocks.iter().skip(place).filter(|block| !is_text(block));
+    let before = blocks.iter().take(position);
+    let after = blocks.iter().skip(position).filter(|block| !is_text(block));
     let all = before.chain([&text]).chain(after);
     let all: Vec<_> = all.map(String::as_str).collect();
     format!("[{}]", all.join(","))

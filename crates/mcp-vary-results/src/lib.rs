@@ -7,21 +7,27 @@
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
 
+mod call_context;
 mod declared_output;
 mod failures;
 mod limits;
+pub mod link_index;
+pub mod name_rewriter;
 pub mod negotiation_log;
 mod output;
 mod projection;
 mod prompt;
 mod resource;
+pub mod result_rewriter;
 pub mod result_store;
 mod rule;
 pub mod rules;
 pub mod shaper;
 mod template;
+pub mod uri_rewriter;
 mod variant_scope;
 
+pub use self::call_context::CallContext;
 pub use self::declared_output::DeclaredOutput;
 pub use self::failures::RuleFailures;
 pub use self::limits::LARGEST;
@@ -32,8 +38,6 @@ pub use self::resource::{
     ResourceFormat, ResourceRule, any_rule_matches, any_rule_matches_contents,
     apply_resource_rules, has_json_contents,
 };
-pub use self::rule::{
-    CallContext, ResultRule, ResultTransform, ToolResultRules, TransformedResult,
-};
+pub use self::rule::{ResultRule, ResultTransform, ToolResultRules, TransformedResult};
 pub use self::template::{Scope, Template};
 pub use self::variant_scope::VariantScope;

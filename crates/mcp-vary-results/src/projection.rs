@@ -5,17 +5,16 @@
 
 mod library;
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::time::Duration;
 
-use jaq_core::data::HasLut;
 use jaq_core::load::{Arena, File, Loader, lex, parse};
-use jaq_core::{Compiler, Ctx, DataT, Filter, Lut, Vars, compile, load, unwrap_valr};
-use jaq_json::{Val, read};
+use jaq_core::{Compiler, Ctx, Filter, Vars, compile, load, unwrap_valr};
+use jaq_json::read;
 use mcp_vary::json::Json;
 use mcp_vary_base::blocking_work::run_blocking;
 
-use self::library::{Effort, NAME};
+use self::library::{Effort, Kind, NAME, Run, text_of};
 use crate::limits::LARGEST;
 
 /// A jq filter that turns one value into one value.
@@ -30,27 +29,6 @@ pub struct Projection {
 impl fmt::Debug for Projection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Projection").field(&self.source).finish()
-    }
-}
-
-/// The types that filters work with.
-struct Kind;
-
-impl DataT for Kind {
-    type V<'a> = Val;
-    type Data<'a> = Run<'a>;
-}
-
-/// One run of a filter.
-#[derive(Clone)]
-struct Run<'a> {
-    lut: &'a Lut<Kind>,
-    effort: &'a Effort,
-}
-
-impl<'a> HasLut<'a, Kind> for Run<'a> {
-    fn lut(&self) -> &'a Lut<Kind> {
-        self.lut
     }
 }
 
@@ -110,28 +88,6 @@ impl Projection {
         // Some values of jq are not JSON: `nan`, bytes, keys that are not strings.
         Json::parse(&text).map_err(|error| format!("it makes no JSON: {error}"))?;
         Ok(text)
-    }
-}
-
-/// The value as JSON, or `None` if that is too long. A value can contain another value many times without using more
-/// memory, so the text may be much larger.
-fn text_of(value: &Val) -> Option<String> {
-    let mut text = Text::default();
-    write!(text, "{value}").ok()?;
-    Some(text.0)
-}
-
-/// A text with a maximum length.
-#[derive(Default)]
-struct Text(String);
-
-impl Write for Text {
-    fn write_str(&mut self, more: &str) -> fmt::Result {
-        if self.0.len() + more.len() > LARGEST {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(more);
-        Ok(())
     }
 }
 

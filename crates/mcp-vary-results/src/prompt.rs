@@ -7,7 +7,7 @@ use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result, re
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
-use super::rule::CallContext;
+use super::CallContext;
 use super::{RuleFailures, Scope, Template, VariantScope};
 
 /// A rule of the operator for prompts.
@@ -71,13 +71,13 @@ impl PromptRule {
         let text = texts(result);
         let named = [("prompt", &*called.name), ("server", &*called.server)];
         let scope = Scope::new(&Json::Null, &text, &called.arguments, &named);
-        let words = self.text.render(&scope);
+        let rendered = self.text.render(&scope);
         let failed = |why: &String| {
             self.failures
                 .record(&called.server, &called.name, "text", why)
         };
-        let words = words.inspect_err(failed).ok()?;
-        let alternative = PromptAlternative::new(self.role, &words);
+        let rendered = rendered.inspect_err(failed).ok()?;
+        let alternative = PromptAlternative::new(self.role, &rendered);
         Some(match &self.description {
             Some(description) => alternative.with_description(description),
             None => alternative,

@@ -175,12 +175,12 @@ impl ResourceRule {
             ResourceFormat::Template(template, media_type) => {
                 let value = Json::parse(text).unwrap_or(Json::Null);
                 let scope = Scope::new(&value, text, "{}", &[("uri", uri), ("server", server)]);
-                let words = template.render(&scope);
-                let words =
-                    words.inspect_err(|why| self.failures.record(server, uri, "template", why));
+                let rendered = template.render(&scope);
+                let rendered =
+                    rendered.inspect_err(|why| self.failures.record(server, uri, "template", why));
                 Some(Representation::Text {
                     media_type: media_type.clone(),
-                    text: words.ok()?,
+                    text: rendered.ok()?,
                 })
             }
         }

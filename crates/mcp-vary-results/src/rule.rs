@@ -9,7 +9,7 @@ use mcp_vary::shape::{Alternative, Bounds, ReadableResult, ToolOutput};
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
-use super::{DeclaredOutput, Projection, RuleFailures, Scope, Template, VariantScope};
+use super::{CallContext, DeclaredOutput, Projection, RuleFailures, Scope, Template, VariantScope};
 
 /// A rule of the operator for results.
 #[derive(Debug)]
@@ -55,17 +55,6 @@ pub struct ResultTransform {
     pub verbosity: Option<Verbosity>,
     /// How often the rule failed.
     pub failures: RuleFailures,
-}
-
-/// The call that a result belongs to.
-#[derive(Clone, Debug)]
-pub struct CallContext {
-    /// The server's own name of the tool or prompt.
-    pub name: Arc<str>,
-    /// The name of the server.
-    pub server: Arc<str>,
-    /// The arguments that the server received, as JSON.
-    pub arguments: String,
 }
 
 /// A result after a transformation.
@@ -165,7 +154,7 @@ impl ResultTransform {
             alternative = alternative.with_value(projected.as_str());
             value = Some(projected);
         }
-        let mut words = None;
+        let mut rendered_text = None;
         let hints: &[Template] = if features.sampling() {
             &self.hints
         } else {
@@ -178,12 +167,12 @@ impl ResultTransform {
             let scope = scope(&value, &output.text, called);
             if let Some(template) = markdown {
                 let rendered = template.render(&scope).map_err(|why| ("markdown", why))?;
-                words = Some(rendered.clone());
+                rendered_text = Some(rendered.clone());
                 alternative = alternative.with_markdown(rendered);
             }
             if let Some(template) = text {
                 let rendered = template.render(&scope).map_err(|why| ("text", why))?;
-                words = Some(rendered.clone());
+                rendered_text = Some(rendered.clone());
                 alternative = alternative.with_text(rendered);
             }
             for template in hints {
@@ -203,7 +192,7 @@ impl ResultTransform {
         Ok(TransformedResult {
             alternative,
             value,
-            rendered_text: words,
+            rendered_text: rendered_text,
             original_text: output.text.clone(),
         })
     }

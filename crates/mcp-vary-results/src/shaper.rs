@@ -333,7 +333,7 @@ impl ResultShaper {
             } = self.matched_rule.as_ref()?;
             recipe.render_value(value, transformed?, called, features)
         };
-        let words = transformed.and_then(|transformed| {
+        let rendered = transformed.and_then(|transformed| {
             Some(CustomText {
                 value: transformed.value.as_deref()?,
                 text: transformed.rendered_text.as_deref(),
@@ -348,7 +348,7 @@ impl ResultShaper {
                 is_linked: self.is_linked,
             }),
             reader: self.spillover.reader_tool.as_deref(),
-            custom_text: words,
+            custom_text: rendered,
             ..Compaction::default()
         };
         let compacted = match first {
@@ -363,13 +363,15 @@ impl ResultShaper {
 
     fn spill(&self, uri: &str, whole: Option<String>, texts: Option<String>) {
         let Spillover {
-            store: kept, owner, ..
+            store: remaining,
+            owner,
+            ..
         } = &self.spillover;
         if let Some(whole) = whole {
-            kept.insert(uri, whole, owner.clone());
+            remaining.insert(uri, whole, owner.clone());
         }
         if let Some(texts) = texts {
-            kept.insert(&format!("{uri}{TEXTS_PATH}"), texts, owner.clone());
+            remaining.insert(&format!("{uri}{TEXTS_PATH}"), texts, owner.clone());
         }
     }
 }
@@ -383,8 +385,8 @@ fn structured_only(result: &str) -> Cow<'_, str> {
     let (true, false, Some(blocks)) = (has_structure, is_error, blocks) else {
         return Cow::Borrowed(result);
     };
-    let kept: Vec<_> = blocks.into_iter().filter(|block| !is_text(block)).collect();
-    edit::set(result, "content", &format!("[{}]", kept.join(",")))
+    let remaining: Vec<_> = blocks.into_iter().filter(|block| !is_text(block)).collect();
+    edit::set(result, "content", &format!("[{}]", remaining.join(",")))
 }
 
 #[cfg(test)]
@@ -407,11 +409,11 @@ mod tests {
             drop_structured_content(bare),
             r#"{"content":[{"type":"image"},{"type":"text","text":"{\"a\":1.0}"}]}"#
         );
-        for kept in [
+        for unchanged in [
             r#"{"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1},"isError":true}"#,
             r#"{"content":[{"type":"text","text":"8"}]}"#,
         ] {
-            assert_eq!(structured_only(kept), kept);
+            assert_eq!(structured_only(unchanged), unchanged);
         }
     }
 }

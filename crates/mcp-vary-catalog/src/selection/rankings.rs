@@ -169,12 +169,12 @@ impl Rankings {
             ranked: Arc::new(self.compute(hints, visible)),
             until: now.saturating_add(TTL_SECONDS),
         };
-        let is_fresh = |kept: &CachedRanking| now < kept.until;
-        let kept = match visible {
+        let is_fresh = |cached: &CachedRanking| now < cached.until;
+        let cached = match visible {
             None => self.cache.get_if(&digest.0, is_fresh, make),
             Some(visible) => self.cache.get_if(&key(digest, visible), is_fresh, make),
         };
-        Arc::clone(&kept.ranked)
+        Arc::clone(&cached.ranked)
     }
 
     /// The ranking for such a client in the order of a model (SV-6); `None` if `order` is not a permutation of the

@@ -166,7 +166,9 @@ impl ClientRules {
     fn matching(&self, info: &str) -> Vec<usize> {
         let info = Members::parse(info).unwrap_or_default();
         let says = |key: &str, pattern: &Option<ClientPattern>| match pattern {
-            Some(pattern) => info.get_str(key).is_some_and(|said| pattern.matches(&said)),
+            Some(pattern) => info
+                .get_str(key)
+                .is_some_and(|value| pattern.matches(&value)),
             None => true,
         };
         let meets = |rule: &ClientRule| says("name", &rule.name) && says("version", &rule.version);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
-use mcp_vary_catalog::link_index::LinkIndex;
+use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_upstream::chain::UpstreamGateways;

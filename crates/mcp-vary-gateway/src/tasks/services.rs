@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary_catalog::link_index::LinkIndex;
+use mcp_vary_results::link_index::LinkIndex;
 
 use super::context::TaskContext;
 use super::core_over_ext::CoreOverExt;

@@ -5,19 +5,42 @@
 //! create a large value in one step, so they check the size of their output first.
 
 use std::cell::Cell;
+use std::fmt::{self, Write as _};
 use std::ptr;
 use std::time::{Duration, Instant};
 
+use jaq_core::data::HasLut;
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::native::{Fun, bome, v};
 use jaq_core::ops::Math;
 use jaq_core::path::{Part, Path};
-use jaq_core::{Cv, Error, Native, ValR, ValXs};
+use jaq_core::{Cv, DataT, Error, Lut, Native, ValR, ValXs};
 use jaq_json::{Val, read};
 use jaq_std::ValT as _;
 
-use super::{Kind, LARGEST, text_of};
+use crate::limits::LARGEST;
+
+/// The types that filters work with.
+pub(super) struct Kind;
+
+impl DataT for Kind {
+    type V<'a> = Val;
+    type Data<'a> = Run<'a>;
+}
+
+/// One run of a filter.
+#[derive(Clone)]
+pub(super) struct Run<'a> {
+    pub(super) lut: &'a Lut<Kind>,
+    pub(super) effort: &'a Effort,
+}
+
+impl<'a> HasLut<'a, Kind> for Run<'a> {
+    fn lut(&self) -> &'a Lut<Kind> {
+        self.lut
+    }
+}
 
 /// The name of the definition for the operator's filter.
 pub(super) const NAME: &str = "vary_projection";
@@ -316,4 +339,26 @@ fn along(Path(parts): Path<Term<&str>>) -> Path<Term<&str>> {
         (part, optional)
     });
     Path(parts.collect())
+}
+
+/// The value as JSON, or `None` if that is too long. A value can contain another value many times without using more
+/// memory, so the text may be much larger.
+pub(super) fn text_of(value: &Val) -> Option<String> {
+    let mut text = Text::default();
+    write!(text, "{value}").ok()?;
+    Some(text.0)
+}
+
+/// A text with a maximum length.
+#[derive(Default)]
+struct Text(String);
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > LARGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
+    }
 }

@@ -7,7 +7,7 @@ use mcp_vary::error_code::{
     UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
 use mcp_vary::json::{edit, to_map};
-use mcp_vary_catalog::uri_rewriter;
+use mcp_vary_results::uri_rewriter;
 use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use serde_json::Map;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
-use mcp_vary_catalog::link_index::LinkSource;
-use mcp_vary_catalog::name_rewriter::NameRewriter;
-use mcp_vary_catalog::result_rewriter::{ResultRewriter, RewriteRules, rewrite_result};
+use mcp_vary_results::link_index::LinkSource;
+use mcp_vary_results::name_rewriter::NameRewriter;
+use mcp_vary_results::result_rewriter::{ResultRewriter, RewriteRules, rewrite_result};
 use mcp_vary_results::shaper::Shaper;
 use mcp_vary_results::{ResourceRule, any_rule_matches_contents, has_json_contents};
 use mcp_vary_view::UriMap;

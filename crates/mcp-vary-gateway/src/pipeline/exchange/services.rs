@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_base::environment::Environment;
-use mcp_vary_catalog::link_index::LinkIndex;
+use mcp_vary_results::link_index::LinkIndex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -9,8 +9,8 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::shown::Prompt;
+use mcp_vary_results::name_rewriter::NameRewriter;
 use mcp_vary_view::{ArgumentError, PreparedPrompt};
 use mcp_vary_wire::response::RpcError;
 

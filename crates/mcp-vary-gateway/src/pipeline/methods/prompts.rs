@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ViewIndex;
-use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Prompt;
+use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_wire::response::RpcError;
 
 use super::RequestContext;
@@ -42,7 +42,7 @@ impl RequestContext<'_> {
             name: Some(place.upstream_name.to_string()),
             binding: subject,
             plan: ResponsePlan {
-                origin: Some(LinkSource::of_item(place, ListKind::Prompts)),
+                origin: Some(LinkSource::new(ListKind::Prompts, &place.upstream_name)),
                 names: prompt.name_rewriter.clone(),
                 shape: self.prompt_result_shape(view, &prompt),
                 ..ResponsePlan::default()

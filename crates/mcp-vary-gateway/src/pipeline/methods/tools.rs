@@ -7,9 +7,9 @@ use mcp_vary::error::Identifier;
 use mcp_vary_catalog::apps::AppToolMatch;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
-use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
+use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_upstream::RetryPolicy;
 use mcp_vary_view::{ArgumentCheck, ArgumentError, refused_call};
 use mcp_vary_wire::headers;
@@ -76,7 +76,10 @@ impl RequestContext<'_> {
                 && !by_task,
             implicit_task: by_task,
             plan: ResponsePlan {
-                origin: Some(LinkSource::of_item(&tool.item_ref, ListKind::Tools)),
+                origin: Some(LinkSource::new(
+                    ListKind::Tools,
+                    &tool.item_ref.upstream_name,
+                )),
                 names: tool.name_rewriter.clone(),
                 shape: self.tool_result_shape(view, &tool),
                 task,

@@ -14,9 +14,9 @@ use mcp_vary::json::edit;
 use mcp_vary::task::Task;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
-use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
+use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -31,7 +31,7 @@ use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::tasks::proxy::EXT_OVER_CORE;
 use crate::tasks::task_text::string;
 use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, split_prefix, upstream_id};
-use mcp_vary_catalog::result_rewriter::ResultRewriter;
+use mcp_vary_results::result_rewriter::ResultRewriter;
 
 /// The task that a client's request names.
 pub(super) struct FoundTask {
@@ -334,7 +334,7 @@ impl RequestContext<'_> {
     pub(super) fn plan_of(&self, found: &FoundTask) -> ResponsePlan {
         let tool = found.tool.as_ref();
         ResponsePlan {
-            origin: tool.map(|_| LinkSource::of_item(&found.place, ListKind::Tools)),
+            origin: tool.map(|_| LinkSource::new(ListKind::Tools, &found.place.upstream_name)),
             names: tool.and_then(|tool| tool.name_rewriter.clone()),
             shape: tool.and_then(|tool| self.tool_result_shape(found.view, tool)),
             task: None,

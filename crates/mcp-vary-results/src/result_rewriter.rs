@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::json::edit;
-use mcp_vary_results::shaper::Shaper;
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, ProgressTokens};
 
 use crate::link_index::LinkSource;
 use crate::name_rewriter::NameRewriter;
+use crate::shaper::Shaper;
 use crate::uri_rewriter;
 
 /// Rewrites the results of one call for its client, also after the request has ended.

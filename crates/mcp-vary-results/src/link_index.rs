@@ -7,9 +7,7 @@ use std::sync::Arc;
 use mcp_vary::json::{edit, elements, may_contain};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_view::uri_identity;
-
-use crate::item::ItemRef;
-use crate::listing::ListKind;
+use mcp_vary_wire::list_kind::ListKind;
 
 /// The source of a link to a resource: a tool, a prompt or another resource.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -21,12 +19,11 @@ pub struct LinkSource {
 }
 
 impl LinkSource {
-    /// The source for the item `place` of the list of `kind`.
-    pub fn of_item(place: &ItemRef, kind: ListKind) -> Self {
-        let upstream_name = Arc::clone(&place.upstream_name);
+    /// The item of the list of `kind` that its server calls `upstream_name`.
+    pub fn new(kind: ListKind, upstream_name: &Arc<str>) -> Self {
         Self {
             kind,
-            upstream_name,
+            upstream_name: Arc::clone(upstream_name),
         }
     }
 }

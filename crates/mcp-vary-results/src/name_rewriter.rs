@@ -32,12 +32,13 @@ impl NameRewriter {
     pub fn rewrite<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
-        for (at, place) in name_starts(text) {
-            let rest = &text[at..];
-            let pairs = self.pairs(place);
+        for (at, context) in name_starts(text) {
+            let after = &text[at..];
+            let pairs = self.pairs(context);
             let found = pairs.filter(|(upstream_name, _)| {
-                rest.strip_prefix(upstream_name)
-                    .is_some_and(|rest| is_name_end(place, rest.chars().next()))
+                after
+                    .strip_prefix(upstream_name)
+                    .is_some_and(|after| is_name_end(context, after.chars().next()))
             });
             // One name may be a prefix of another, so the longest match wins.
             if let (Some((upstream_name, shown)), true) = (
@@ -82,14 +83,14 @@ impl NameRewriter {
         }
     }
 
-    fn pairs(&self, place: NameContext) -> impl Iterator<Item = (&str, &str)> {
+    fn pairs(&self, context: NameContext) -> impl Iterator<Item = (&str, &str)> {
         let item = self
             .item
             .iter()
             .map(|(upstream_name, shown)| (&**upstream_name, &**shown));
         let arguments = self.arguments.iter();
         let arguments = arguments
-            .filter(move |_| place != NameContext::KindWord)
+            .filter(move |_| context != NameContext::KindWord)
             .map(|(upstream_name, shown)| (upstream_name.as_str(), shown.as_str()));
         item.chain(arguments)
             .filter(|(upstream_name, _)| !upstream_name.is_empty())
@@ -109,13 +110,13 @@ enum NameContext {
 fn name_starts(text: &str) -> impl Iterator<Item = (usize, NameContext)> {
     let first = std::iter::once((0, NameContext::Line));
     let others = text.char_indices().filter_map(|(at, c)| {
-        let place = match c {
+        let context = match c {
             '"' | '\'' | '`' => NameContext::Quote(c),
             '\n' => NameContext::Line,
             ' ' if ends_with_kind_word(&text[..at]) => NameContext::KindWord,
             _ => return None,
         };
-        Some((at + c.len_utf8(), place))
+        Some((at + c.len_utf8(), context))
     });
     first.chain(others)
 }
@@ -128,8 +129,8 @@ fn ends_with_kind_word(before: &str) -> bool {
     })
 }
 
-fn is_name_end(place: NameContext, next: Option<char>) -> bool {
-    match (place, next) {
+fn is_name_end(context: NameContext, next: Option<char>) -> bool {
+    match (context, next) {
         (NameContext::Quote(quote), next) => next == Some(quote),
         (NameContext::Line, next) => next.is_none_or(|c| matches!(c, '\n' | '\r')),
         (NameContext::KindWord, next) => {
@@ -145,11 +146,11 @@ mod tests {
     #[track_caller]
     fn says(server: &str, view: &str) {
         let pairs = [("query", "q"), ("a", "b"), ("b", "a"), ("queries", "qs")];
-        let words = NameRewriter {
+        let rewriter = NameRewriter {
             item: Some(("search_issues".into(), "find".into())),
             arguments: pairs.map(|(own, shown)| (own.into(), shown.into())).into(),
         };
-        assert_eq!(words.rewrite(server), view);
+        assert_eq!(rewriter.rewrite(server), view);
     }
 
     #[test]
