@@ -1,6 +1,7 @@
 //! The expressions of rules, in CEL.
 
 mod cost;
+mod error;
 mod structure;
 mod values;
 
@@ -11,18 +12,11 @@ use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, ExecutionError, IdedExpr, Value};
 
+pub use self::error::{
+    ExpressionError, MAX_EXPRESSION, MAX_EXPRESSION_BRACKETS, MAX_EXPRESSION_DEPTH,
+};
 use self::structure::Structure;
 pub(crate) use self::values::CallContext;
-
-/// The maximum length of an expression, in bytes.
-pub const MAX_EXPRESSION: usize = 4 << 10;
-
-/// The maximum nesting of the operations of an expression.
-pub const MAX_EXPRESSION_DEPTH: usize = 32;
-
-/// The maximum nesting of brackets in the text of an expression. The generated parser takes up to 200 KiB of stack for
-/// each in a build without optimisation, and a thread has 2 MiB.
-pub const MAX_EXPRESSION_BRACKETS: usize = 8;
 
 /// The maximum size of the arguments that an expression reads, in bytes of JSON.
 pub const MAX_ARGUMENTS: usize = 64 << 10;
@@ -74,46 +68,6 @@ pub struct Expression {
     source: Box<str>,
     tree: Arc<IdedExpr>,
     structure: Structure,
-}
-
-/// Why a text is not an [`Expression`].
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExpressionError {
-    /// The text is longer than [`MAX_EXPRESSION`].
-    #[error("`if` has more than {MAX_EXPRESSION} bytes")]
-    TooLong,
-    /// The expression nests deeper than [`MAX_EXPRESSION_DEPTH`].
-    #[error("`if` nests deeper than {MAX_EXPRESSION_DEPTH} operations, or 4 macros")]
-    TooDeep,
-    /// The brackets nest deeper than [`MAX_EXPRESSION_BRACKETS`].
-    #[error("`if` nests deeper than {MAX_EXPRESSION_BRACKETS} brackets")]
-    TooManyBrackets,
-    /// The text is not CEL.
-    #[error("`if` is not an expression in CEL: {0}")]
-    Syntax(String),
-    /// A variable does not exist.
-    #[error(
-        "`if` uses `{0}`, which does not exist; there are args, claims, kind, name, principal, server, tool, variant"
-    )]
-    UnknownVariable(String),
-    /// A function does not exist here.
-    #[error(
-        "`if` calls `{0}`, which does not exist here; see the documentation of rules for the functions"
-    )]
-    UnknownFunction(String),
-    /// A macro whose results could grow without bounds.
-    #[error("`if` uses `map` or `filter`; use `exists`, `exists_one` or `all`")]
-    UnboundedMacro,
-    /// `claims` is used other than with a name.
-    #[error("`if` uses `claims` without a name; write `claims.NAME` or `claims[\"NAME\"]`")]
-    AllClaims,
-    /// `principal` has no such member.
-    #[error("`if` uses `principal.{0}`; there are principal.kind, .id, .key and .client")]
-    UnknownMember(String),
-    /// The result cannot be a boolean.
-    #[error("`if` is not a condition: its result is not true or false")]
-    NotBoolean,
 }
 
 /// Why an expression could not be evaluated. It contains no values.

@@ -1,18 +1,9 @@
-//! Parses a value in one pass.
+//! Reads a JSON text in one pass.
 
 use std::borrow::Cow;
 
 use super::strings::{next_special, string_end};
-use super::tree::Json;
 use super::{JsonError, MAX_DEPTH, duplicate_key, unquoted};
-
-/// Parses a value.
-pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
-    let mut reader = Reader { text, at: 0 };
-    let value = reader.value(0)?;
-    reader.end()?;
-    Ok(value)
-}
 
 /// The kind of a value by its first byte.
 pub(super) enum Start {
@@ -29,41 +20,6 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
-        match self.start(depth)? {
-            Start::Object => self.object(depth),
-            Start::Array => self.array(depth),
-            Start::String => self.string().map(Json::String),
-            Start::Number => Ok(Json::Number(Cow::Borrowed(self.number()?))),
-            Start::Word(word) => Ok(match self.word(word)? {
-                "null" => Json::Null,
-                word => Json::Bool(word == "true"),
-            }),
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
-        let mut members = Vec::new();
-        let mut is_open = self.opens(b'}');
-        while is_open {
-            let key = self.key()?;
-            members.push((key, self.value(depth + 1)?));
-            is_open = self.goes_on(b'}')?;
-        }
-        self.unique(&members)?;
-        Ok(Json::Object(members))
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
-        let mut elements = Vec::new();
-        let mut is_open = self.opens(b']');
-        while is_open {
-            elements.push(self.value(depth + 1)?);
-            is_open = self.goes_on(b']')?;
-        }
-        Ok(Json::Array(elements))
-    }
-
     /// The kind of the next value, in `depth` containers.
     pub(super) fn start(&mut self, depth: usize) -> Result<Start, JsonError> {
         self.space();

@@ -7,11 +7,10 @@ use std::borrow::Cow;
 use std::str::Utf8Error;
 
 use bytes::Bytes;
-use mcp_vary::json::{self, Members, fault};
+use mcp_vary::json::{self, fault};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::params::Params;
 use crate::raw_envelope::RawEnvelope;
 
 /// One JSON-RPC message: a request, a notification or a response.
@@ -88,35 +87,8 @@ impl<'a> Message<'a> {
         Self::checked(&envelope).map_err(|error| error.with_id_of(text))
     }
 
-    /// Reads one message, and its params in the same pass; `None` for params that only [`Params::read`] can read or
-    /// explain.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read).
-    pub fn read_with_params(bytes: &'a [u8]) -> Result<(Self, Option<Params<'a>>), WireError> {
-        let text = utf8(bytes)?;
-        let mut params = None;
-        let envelope = RawEnvelope::read_plain_with(text, |reader| {
-            let Some((text, members, meta)) = Members::read_nested(reader, "_meta") else {
-                return reader.value().ok();
-            };
-            params = Some(Params { members, meta });
-            Some(text)
-        });
-        let envelope = match envelope {
-            Some(envelope) => envelope,
-            None => {
-                params = None;
-                read_unusual(text)?
-            }
-        };
-        let message = Self::checked(&envelope).map_err(|error| error.with_id_of(text))?;
-        Ok((message, params))
-    }
-
     #[inline]
-    fn checked(envelope: &RawEnvelope<'a>) -> Result<Self, WireError> {
+    pub(crate) fn checked(envelope: &RawEnvelope<'a>) -> Result<Self, WireError> {
         let method = envelope.method();
         if envelope.method.is_some() && method.is_none() {
             return Err(WireError::invalid("`method` must be a string"));
@@ -164,7 +136,7 @@ impl<'a> Message<'a> {
     }
 }
 
-fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
     std::str::from_utf8(bytes).map_err(|error| not_utf8("the message", error))
 }
 
@@ -194,7 +166,7 @@ impl Message<'_> {
 }
 
 /// Reads a message that is unusual or not valid.
-fn read_unusual(text: &str) -> Result<RawEnvelope<'_>, WireError> {
+pub(crate) fn read_unusual(text: &str) -> Result<RawEnvelope<'_>, WireError> {
     if depth_exceeds(text.as_bytes(), json::MAX_DEPTH) {
         let reason = format!("the message nests deeper than {} levels", json::MAX_DEPTH);
         return Err(WireError::parse(reason));
@@ -227,7 +199,7 @@ impl WireError {
     }
 
     /// Searches leniently for an id for the response.
-    fn with_id_of(mut self, text: &str) -> Self {
+    pub(crate) fn with_id_of(mut self, text: &str) -> Self {
         self.id = serde_json::from_str::<IdOnly<'_>>(text)
             .ok()
             .and_then(|message| message.id)
@@ -316,6 +288,8 @@ fn read_batch(bytes: &[u8]) -> Result<Vec<&str>, WireError> {
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary::json::Members;
+
     use super::*;
 
     #[track_caller]

@@ -2,8 +2,9 @@
 
 use mcp_vary::json::Members;
 
-use crate::envelope::Message;
+use crate::envelope::{Message, WireError, read_unusual, utf8};
 use crate::meta::PROTOCOL_VERSION;
+use crate::raw_envelope::RawEnvelope;
 use crate::refusal::ParamsError;
 use crate::response::RpcError;
 
@@ -66,5 +67,34 @@ impl<'a> Params<'a> {
             .get(key)
             .filter(|value| value.starts_with('{'))
             .ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be an object")))
+    }
+}
+
+impl<'a> Message<'a> {
+    /// Reads one message, and its params in the same pass; `None` for params that only [`Params::read`] can read or
+    /// explain.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_with_params(bytes: &'a [u8]) -> Result<(Self, Option<Params<'a>>), WireError> {
+        let text = utf8(bytes)?;
+        let mut params = None;
+        let envelope = RawEnvelope::read_plain_with(text, |reader| {
+            let Some((text, members, meta)) = Members::read_nested(reader, "_meta") else {
+                return reader.value().ok();
+            };
+            params = Some(Params { members, meta });
+            Some(text)
+        });
+        let envelope = match envelope {
+            Some(envelope) => envelope,
+            None => {
+                params = None;
+                read_unusual(text)?
+            }
+        };
+        let message = Self::checked(&envelope).map_err(|error| error.with_id_of(text))?;
+        Ok((message, params))
     }
 }

@@ -8,7 +8,7 @@ use cel::common::ast::{
 };
 use mcp_vary::ignored::for_display;
 
-use super::{ExpressionError, MAX_EXPRESSION_DEPTH};
+use super::error::{ExpressionError, MAX_EXPRESSION_DEPTH};
 
 /// The variables of an expression.
 pub(super) const VARIABLES: [&str; 8] = [
