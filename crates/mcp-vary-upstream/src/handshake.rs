@@ -122,12 +122,12 @@ pub(super) enum Initialized {
 /// revision.
 pub(super) fn read_initialize(
     server: &Arc<str>,
-    asked: Revision,
+    requested: Revision,
     answer: &Answer,
 ) -> Result<Initialized, ConnectError> {
     let result = match answer.outcome() {
         Ok(result) => result,
-        Err(error) => return read_initialize_error(server, asked, error),
+        Err(error) => return read_initialize_error(server, requested, error),
     };
     let members = Members::parse(result).map_err(|error| {
         handshake_error(
@@ -156,7 +156,7 @@ pub(super) fn read_initialize(
 
 fn read_initialize_error(
     server: &Arc<str>,
-    asked: Revision,
+    requested: Revision,
     error: &str,
 ) -> Result<Initialized, ConnectError> {
     let members = Members::parse(error).unwrap_or_default();
@@ -165,7 +165,7 @@ fn read_initialize_error(
         return Err(rejection(server, "`initialize`", error));
     };
     let revision = newest_common_revision(server, supported)?;
-    if revision == asked || revision.era() == Era::Modern {
+    if revision == requested || revision.era() == Era::Modern {
         return Err(rejection(server, "`initialize`", error));
     }
     Ok(Initialized::Retry(revision))
@@ -231,12 +231,12 @@ fn read_handshake(
     })
 }
 
-fn handshake_error(server: &Arc<str>, what: &str, said: &str) -> ConnectError {
-    let said = excerpt(said.as_bytes(), 200);
+fn handshake_error(server: &Arc<str>, what: &str, text: &str) -> ConnectError {
+    let text = excerpt(text.as_bytes(), 200);
     ConnectError::Handshake {
         server: Arc::clone(server),
         what: format!(
-            "{what} in its answer to the handshake; it sent `{said}`; \
+            "{what} in its answer to the handshake; it sent `{text}`; \
              check that the address or command is that of an MCP server"
         ),
     }

@@ -30,20 +30,20 @@ impl SupervisedConnection {
     pub async fn set_log_level(&self, level: u8) -> Result<(), RpcError> {
         let upstream = self.ready().await?;
         let state = upstream.log_level();
-        let asked = || state.confirmed.load(Ordering::Acquire) <= level;
-        if asked() {
+        let is_confirmed = || state.confirmed.load(Ordering::Acquire) <= level;
+        if is_confirmed() {
             return Ok(());
         }
-        let hello = upstream.handshake();
+        let handshake = upstream.handshake();
         let may_log = || {
-            hello.has_capability("logging")
+            handshake.has_capability("logging")
                 || self.server_facts().undeclared_methods().has(SET_LEVEL) == Some(true)
         };
-        if hello.era() == Era::Modern || !may_log() {
+        if handshake.era() == Era::Modern || !may_log() {
             return Ok(());
         }
         let mut failed = state.pending.lock().await;
-        if asked() {
+        if is_confirmed() {
             return Ok(());
         }
         let limited = tokio::time::timeout(LIMIT, set_level(&upstream, level)).await;
@@ -65,10 +65,10 @@ impl SupervisedConnection {
         let Some(upstream) = self.current() else {
             return;
         };
-        let hello = upstream.handshake();
+        let handshake = upstream.handshake();
         let learned = self.server_facts();
         let is_unasked = || learned.undeclared_methods().has(SET_LEVEL).is_none();
-        if hello.era() == Era::Modern || hello.has_capability("logging") || !is_unasked() {
+        if handshake.era() == Era::Modern || handshake.has_capability("logging") || !is_unasked() {
             return;
         }
         let _asking = upstream.log_level().pending.lock().await;

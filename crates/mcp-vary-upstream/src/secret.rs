@@ -18,8 +18,8 @@ pub fn holds_secret(text: &str) -> bool {
     if text.contains("${") {
         return false;
     }
-    let has_user = text.split_once("://").is_some_and(|(_, rest)| {
-        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let has_user = text.split_once("://").is_some_and(|(_, after)| {
+        let authority = after.split(['/', '?']).next().unwrap_or_default();
         authority
             .split_once('@')
             .is_some_and(|(user, _)| user.contains(':'))

@@ -138,18 +138,18 @@ fn basic(user: &str) -> String {
 /// `text` without percent-encoding; unchanged if the result is not text.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
+    let mut remaining = text.as_bytes();
+    while let [first, after @ ..] = remaining {
         let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
         let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
         match (first, byte) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);
-                rest = &after[2..];
+                remaining = &after[2..];
             }
             _ => {
                 bytes.push(*first);
-                rest = after;
+                remaining = after;
             }
         }
     }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_shown_in_no_spelling() {
-        for (said, shown) in [
+        for (excerpt, shown) in [
             ("Bearer TOPSECRETTOKEN", "***"),
             (r#"{"echo":"TOPSECRETTOKEN"}"#, r#"{"echo":"***"}"#),
             ("?key=QUERY%2FSECRET, QUERY/SECRET", "?key=***, ***"),
@@ -183,7 +183,7 @@ mod tests {
             ("dXNlcjpwYXNzQHdvcmQ=", "***"),
             ("nothing", "nothing"),
         ] {
-            assert_eq!(secrets().excerpt(said.as_bytes(), 200), shown);
+            assert_eq!(secrets().excerpt(excerpt.as_bytes(), 200), shown);
         }
         assert_eq!(format!("{:?}", Secrets::default()), "Secrets(0)");
     }
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn nor_is_a_part_of_one() {
         for before in 0..400 {
-            let said = format!("{}TOPSECRETTOKEN", "-".repeat(before)).repeat(90);
-            let shown = secrets().excerpt(said.as_bytes(), 200);
+            let excerpt = format!("{}TOPSECRETTOKEN", "-".repeat(before)).repeat(90);
+            let shown = secrets().excerpt(excerpt.as_bytes(), 200);
             assert!(!shown.contains("TOP"), "{before}: {shown}");
         }
     }
@@ -203,10 +203,10 @@ mod tests {
         let (plain, headers) = without_user(&url, &HeaderMap::new());
         assert_eq!(plain, "http://[::1]:80/mcp?a=b");
         assert_eq!(headers[AUTHORIZATION], "Basic dXNlcjpwYXNzQHdvcmQ=");
-        let (_, kept) = without_user(
+        let (_, headers) = without_user(
             &url,
             &HeaderMap::from_iter([(AUTHORIZATION, "x".parse().unwrap())]),
         );
-        assert_eq!(kept[AUTHORIZATION], "x");
+        assert_eq!(headers[AUTHORIZATION], "x");
     }
 }

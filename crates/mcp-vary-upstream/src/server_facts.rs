@@ -82,24 +82,26 @@ impl ServerFacts {
     }
 
     /// Records the result of a handshake that began with `opening`.
-    pub fn record(&self, hello: &Handshake, opening: Opening) {
+    pub fn record(&self, handshake: &Handshake, opening: Opening) {
         let mut facts = self.lock();
-        let identity = Some(identity(hello));
-        let known = &facts.era(hello.era()).identity;
+        let identity = Some(identity(handshake));
+        let known = &facts.era(handshake.era()).identity;
         if known.is_some() && *known != identity {
             *facts = Eras::default();
             self.undeclared.clear();
         }
-        let knows_sessions = hello.supports_sessions();
-        let side = facts.era(hello.era());
-        side.support = Support::Supported(hello.revision);
+        let knows_sessions = handshake.supports_sessions();
+        let side = facts.era(handshake.era());
+        side.support = Support::Supported(handshake.revision);
         side.identity = identity;
-        match hello.era() {
+        match handshake.era() {
             Era::Legacy if opening == Opening::Discover => {
                 facts.modern.support = Support::Unsupported
             }
             Era::Legacy => {}
-            Era::Modern if hello.refused_initialize => facts.legacy.support = Support::Unsupported,
+            Era::Modern if handshake.refused_initialize => {
+                facts.legacy.support = Support::Unsupported
+            }
             Era::Modern if knows_sessions && facts.legacy.support == Support::Unknown => {
                 facts.legacy.support = Support::Supported(Revision::LATEST_LEGACY);
             }
@@ -201,8 +203,8 @@ impl Eras {
     }
 }
 
-fn identity(hello: &Handshake) -> [Option<String>; 2] {
-    let info = hello.server_info.as_deref().unwrap_or("{}");
+fn identity(handshake: &Handshake) -> [Option<String>; 2] {
+    let info = handshake.server_info.as_deref().unwrap_or("{}");
     let info = Members::parse(info).unwrap_or_default();
     ["name", "version"].map(|key| info.get_str(key))
 }
@@ -211,7 +213,7 @@ fn identity(hello: &Handshake) -> [Option<String>; 2] {
 mod tests {
     use super::*;
 
-    fn hello(revision: Revision, version: &str) -> Handshake {
+    fn handshake(revision: Revision, version: &str) -> Handshake {
         Handshake {
             revision,
             result: r#"{"supportedVersions":["2026-07-28"]}"#.to_owned(),
@@ -231,14 +233,14 @@ mod tests {
         let learned = ServerFacts::default();
         assert_eq!(learned.opening(Some(Era::Legacy), false), Opening::Discover);
         assert!(learned.is_unknown());
-        learned.record(&hello(MODERN, "1"), Opening::Discover);
+        learned.record(&handshake(MODERN, "1"), Opening::Discover);
         assert_eq!(learned.opening(None, false), Opening::Discover);
         assert_eq!(learned.opening(Some(Era::Modern), false), Opening::Discover);
         assert_eq!(
             learned.opening(Some(Era::Legacy), false),
             Opening::InitializeOrDiscover
         );
-        learned.record(&hello(LEGACY, "1"), Opening::InitializeOrDiscover);
+        learned.record(&handshake(LEGACY, "1"), Opening::InitializeOrDiscover);
         assert_eq!(
             learned.known_revisions(),
             [LEGACY.as_str(), MODERN.as_str()]
@@ -250,7 +252,7 @@ mod tests {
     #[test]
     fn a_server_of_one_era_is_not_asked_for_the_other_again() {
         let learned = ServerFacts::default();
-        learned.record(&hello(LEGACY, "1"), Opening::Discover);
+        learned.record(&handshake(LEGACY, "1"), Opening::Discover);
         assert_eq!(
             learned.opening(Some(Era::Modern), false),
             Opening::Initialize
@@ -259,7 +261,7 @@ mod tests {
         assert!(!learned.may_support(Era::Modern));
 
         let learned = ServerFacts::default();
-        let mut refuses = hello(MODERN, "1");
+        let mut refuses = handshake(MODERN, "1");
         refuses.refused_initialize = true;
         learned.record(&refuses, Opening::InitializeOrDiscover);
         assert_eq!(learned.opening(Some(Era::Legacy), false), Opening::Discover);
@@ -274,7 +276,7 @@ mod tests {
         assert_eq!(learned.opening(Some(Era::Modern), true), Opening::Discover);
         let first = learned.opening(Some(Era::Legacy), true);
         assert_eq!(first, Opening::InitializeUnknown);
-        learned.record(&hello(LEGACY, "1"), first);
+        learned.record(&handshake(LEGACY, "1"), first);
         assert_eq!(
             learned.opening(Some(Era::Legacy), true),
             Opening::Initialize
@@ -286,10 +288,10 @@ mod tests {
     #[test]
     fn another_version_of_the_server_is_another_server() {
         let learned = ServerFacts::default();
-        learned.record(&hello(LEGACY, "1"), Opening::Discover);
-        learned.record(&hello(LEGACY, "1"), Opening::Initialize);
+        learned.record(&handshake(LEGACY, "1"), Opening::Discover);
+        learned.record(&handshake(LEGACY, "1"), Opening::Initialize);
         assert_eq!(learned.only_era(), Some(Era::Legacy));
-        learned.record(&hello(LEGACY, "2"), Opening::Initialize);
+        learned.record(&handshake(LEGACY, "2"), Opening::Initialize);
         assert!(learned.may_support(Era::Modern));
         assert_eq!(learned.opening(None, false), Opening::Discover);
     }
@@ -297,11 +299,11 @@ mod tests {
     #[test]
     fn what_a_server_does_not_declare_is_remembered_for_its_version() {
         let learned = ServerFacts::default();
-        learned.record(&hello(LEGACY, "1"), Opening::Discover);
+        learned.record(&handshake(LEGACY, "1"), Opening::Discover);
         assert_eq!(learned.undeclared_methods().has("tools/list"), None);
         learned.undeclared_methods().note("tools/list", true);
         learned.undeclared_methods().note("prompts/list", false);
-        learned.record(&hello(LEGACY, "1"), Opening::Initialize);
+        learned.record(&handshake(LEGACY, "1"), Opening::Initialize);
         assert_eq!(learned.undeclared_methods().has("tools/list"), Some(true));
         assert_eq!(
             learned.undeclared_methods().has("prompts/list"),
@@ -310,7 +312,7 @@ mod tests {
         // One request may fail for another reason.
         learned.undeclared_methods().note("tools/list", false);
         assert_eq!(learned.undeclared_methods().has("tools/list"), Some(true));
-        learned.record(&hello(LEGACY, "2"), Opening::Initialize);
+        learned.record(&handshake(LEGACY, "2"), Opening::Initialize);
         assert!(learned.undeclared_methods().all().is_empty());
     }
 }

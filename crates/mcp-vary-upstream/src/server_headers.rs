@@ -212,8 +212,8 @@ mod tests {
     fn refuses(value: &str, problem: ClaimProblem) {
         let fault = template("").render(|_| Ok(value.into())).unwrap_err();
         assert_eq!(fault, ClaimFault::new("email", problem), "{value:?}");
-        let said = format!("{fault} {fault:?}");
-        assert!(value.len() < 3 || !said.contains(value), "{said}");
+        let shown = format!("{fault} {fault:?}");
+        assert!(value.len() < 3 || !shown.contains(value), "{shown}");
     }
 
     #[test]

@@ -252,9 +252,9 @@ impl ServerRequests {
         let Some(id) = members.get("requestId") else {
             return;
         };
-        let asked = self.lock().requests.get(&canonical_token(id)).cloned();
-        if let Some(asked) = asked.and_then(|asked| asked.upgrade()) {
-            asked.settle();
+        let request = self.lock().requests.get(&canonical_token(id)).cloned();
+        if let Some(request) = request.and_then(|request| request.upgrade()) {
+            request.settle();
         }
     }
 

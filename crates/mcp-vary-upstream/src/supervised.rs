@@ -233,9 +233,9 @@ impl SupervisedConnection {
         // The error that contains the reason names the server already.
         let start = format!("server `{name}`");
         let bare = |text: &str| match text.strip_prefix(&start) {
-            Some(rest) => rest
+            Some(after) => after
                 .strip_prefix(": ")
-                .map_or_else(|| format!("it{rest}"), str::to_owned),
+                .map_or_else(|| format!("it{after}"), str::to_owned),
             None => text.to_owned(),
         };
         UpstreamError::Unavailable {

@@ -41,19 +41,19 @@ pub(crate) async fn connect(
     let opening = stop.run_until_cancelled(opening).await;
     let opening = opening.unwrap_or(Opening::Discover);
     let deadline = Instant::now() + config.limits.handshake;
-    let mut greeting = with_deadline(
+    let mut handshaking = with_deadline(
         deadline,
         &connection,
         stop,
         run_handshake(&connection, opening),
     )
     .await;
-    if matches!(greeting, Ok(HandshakeEnd::Exited)) {
+    if matches!(handshaking, Ok(HandshakeEnd::Exited)) {
         // Some legacy servers exit if the first message is not `initialize`.
         tracing::debug!(server = %config.name, "server ended at the handshake, started again");
         connection.close().await;
         connection = start(config, events)?;
-        greeting = match opening {
+        handshaking = match opening {
             Opening::InitializeOrDiscover | Opening::InitializeUnknown => {
                 with_deadline(deadline, &connection, stop, discover_instead(&connection)).await
             }
@@ -68,8 +68,8 @@ pub(crate) async fn connect(
             }
         };
     }
-    match greeting {
-        Ok(HandshakeEnd::Ready(hello)) => Ok((connection, hello)),
+    match handshaking {
+        Ok(HandshakeEnd::Ready(handshake)) => Ok((connection, handshake)),
         Ok(HandshakeEnd::Exited) => Err(connection.shared.closed().into()),
         Err(error) => {
             connection.close().await;
@@ -82,11 +82,11 @@ async fn with_deadline<T>(
     deadline: Instant,
     connection: &Connection,
     stop: &CancellationToken,
-    greeting: impl Future<Output = Result<T, ConnectError>>,
+    handshaking: impl Future<Output = Result<T, ConnectError>>,
 ) -> Result<T, ConnectError> {
-    let greeting = stop.run_until_cancelled(greeting);
+    let handshaking = stop.run_until_cancelled(handshaking);
     let shared = &connection.shared;
-    match tokio::time::timeout_at(deadline, greeting).await {
+    match tokio::time::timeout_at(deadline, handshaking).await {
         Ok(Some(result)) => result,
         Ok(None) => Err(UpstreamError::closed_by_gateway(&shared.server).into()),
         Err(_elapsed) => Err(ConnectError::Timeout {
@@ -124,18 +124,18 @@ async fn initialize_or_discover_instead(
 ) -> Result<HandshakeEnd, ConnectError> {
     match legacy_handshake(connection).await {
         Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
-        hello => hello.map(HandshakeEnd::Ready),
+        handshake => handshake.map(HandshakeEnd::Ready),
     }
 }
 
 /// Sends `server/discover` after `initialize` was refused: for a server without sessions.
 async fn discover_instead(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
-    let greeting = discover_or_initialize(connection).await?;
-    Ok(match greeting {
-        HandshakeEnd::Ready(hello) if hello.era() == Era::Modern => {
-            HandshakeEnd::Ready(hello.refusing_initialize())
+    let handshaking = discover_or_initialize(connection).await?;
+    Ok(match handshaking {
+        HandshakeEnd::Ready(handshake) if handshake.era() == Era::Modern => {
+            HandshakeEnd::Ready(handshake.refusing_initialize())
         }
-        greeting => greeting,
+        handshaking => handshaking,
     })
 }
 
@@ -146,14 +146,14 @@ async fn initialize_or_discover(
 ) -> Result<HandshakeEnd, ConnectError> {
     let revision = Revision::LATEST_LEGACY;
     let exchange = initialize(connection, revision).await?;
-    let hello = match first_answer(connection, exchange, limit).await {
+    let handshake = match first_answer(connection, exchange, limit).await {
         Ok(FirstAnswer::Initialize(first)) => complete(connection, first, revision).await,
-        Ok(FirstAnswer::Discover(hello)) => Ok(hello.refusing_initialize()),
+        Ok(FirstAnswer::Discover(handshake)) => Ok(handshake.refusing_initialize()),
         Err(error) => Err(error),
     };
-    let end = match hello {
+    let end = match handshake {
         Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
-        hello => hello.map(HandshakeEnd::Ready),
+        handshake => handshake.map(HandshakeEnd::Ready),
     };
     match end {
         // Some modern servers exit after they have refused `initialize`.
@@ -187,13 +187,13 @@ async fn first_answer(
         modern = modern_answer(connection, &mut probe) => modern?,
     };
     // A process of both eras whose era is that of `initialize` refuses other requests.
-    let Some(hello) = modern else {
+    let Some(handshake) = modern else {
         return first.await.map(FirstAnswer::Initialize);
     };
     // A server that starts slowly answers both at once.
     match tokio::time::timeout(GRACE, first).await {
         Ok(first) => first.map(FirstAnswer::Initialize),
-        Err(_elapsed) => Ok(FirstAnswer::Discover(hello)),
+        Err(_elapsed) => Ok(FirstAnswer::Discover(handshake)),
     }
 }
 
@@ -204,7 +204,7 @@ async fn modern_answer(
 ) -> Result<Option<Handshake>, ConnectError> {
     let answer = handshake_answer(probe).await?;
     match handshake::read_discover(&connection.shared.server, &answer)? {
-        Discovered::Modern(hello) => Ok(Some(hello)),
+        Discovered::Modern(handshake) => Ok(Some(handshake)),
         Discovered::Retry(refusal) => discover_again(connection, refusal).await.map(Some),
         Discovered::Legacy(_) => Ok(None),
     }
@@ -305,10 +305,10 @@ async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd,
     let limit = connection.shared.limits.probe;
     let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {
         Ok(Ok(answer)) => match handshake::read_discover(&connection.shared.server, &answer)? {
-            Discovered::Modern(hello) => return Ok(HandshakeEnd::Ready(hello)),
+            Discovered::Modern(handshake) => return Ok(HandshakeEnd::Ready(handshake)),
             Discovered::Retry(refusal) => {
-                let hello = discover_again(connection, refusal).await;
-                return hello.map(HandshakeEnd::Ready);
+                let handshake = discover_again(connection, refusal).await;
+                return handshake.map(HandshakeEnd::Ready);
             }
             Discovered::Legacy(revision) => revision,
         },
@@ -317,12 +317,12 @@ async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd,
         Err(_elapsed) => return race(connection, probe).await,
     };
     let exchange = initialize(connection, revision).await?;
-    let hello = match finish(connection, exchange, revision).await {
+    let handshake = match finish(connection, exchange, revision).await {
         // The process was not ready for the first request, which it answered with an error.
         Err(refusal @ ConnectError::Handshake { .. }) => discover_again(connection, refusal).await,
-        hello => hello,
+        handshake => handshake,
     };
-    hello.map(HandshakeEnd::Ready)
+    handshake.map(HandshakeEnd::Ready)
 }
 
 /// Sends `initialize` while the probe is still unanswered. A package runner may still be downloading a modern server,
@@ -334,7 +334,7 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
     let first = tokio::select! {
         biased;
         modern = modern_answer(connection, &mut probe) => match modern {
-            Ok(Some(hello)) => return Ok(HandshakeEnd::Ready(hello)),
+            Ok(Some(handshake)) => return Ok(HandshakeEnd::Ready(handshake)),
             Ok(None) => handshake_answer(&mut exchange).await?,
             Err(ConnectError::Failed(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
             Err(error) => return Err(error),
@@ -344,11 +344,11 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
     let is_modern = first.outcome().is_err_and(handshake::is_modern_error);
     let refusal = match complete(connection, first, revision).await {
         Err(refusal @ ConnectError::Handshake { .. }) => refusal,
-        hello => return hello.map(HandshakeEnd::Ready),
+        handshake => return handshake.map(HandshakeEnd::Ready),
     };
     if probe.is_finished {
-        let hello = discover_again(connection, refusal).await;
-        return hello.map(HandshakeEnd::Ready);
+        let handshake = discover_again(connection, refusal).await;
+        return handshake.map(HandshakeEnd::Ready);
     }
     let limits = &connection.shared.limits;
     let limit = match is_modern {
@@ -367,13 +367,13 @@ async fn late_discover(
     mut probe: Exchange,
     refusal: ConnectError,
 ) -> Result<HandshakeEnd, ConnectError> {
-    let hello = match modern_answer(connection, &mut probe).await {
-        Ok(Some(hello)) => Ok(hello),
+    let handshake = match modern_answer(connection, &mut probe).await {
+        Ok(Some(handshake)) => Ok(handshake),
         Ok(None) => discover_again(connection, refusal).await,
         Err(ConnectError::Failed(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
         Err(error) => Err(error),
     };
-    hello.map(HandshakeEnd::Ready)
+    handshake.map(HandshakeEnd::Ready)
 }
 
 async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
@@ -390,7 +390,7 @@ async fn discover_again(
 ) -> Result<Handshake, ConnectError> {
     let mut probe = discover(connection).await?;
     match handshake::read_discover(&connection.shared.server, &answer(&mut probe).await?)? {
-        Discovered::Modern(hello) => Ok(hello),
+        Discovered::Modern(handshake) => Ok(handshake),
         Discovered::Retry(_) | Discovered::Legacy(_) => Err(refusal),
     }
 }
@@ -410,10 +410,10 @@ async fn initialize(connection: &Connection, revision: Revision) -> Result<Excha
 async fn finish(
     connection: &Connection,
     mut exchange: Exchange,
-    asked: Revision,
+    requested: Revision,
 ) -> Result<Handshake, ConnectError> {
     let answer = answer(&mut exchange).await?;
-    complete(connection, answer, asked).await
+    complete(connection, answer, requested).await
 }
 
 /// Reads the answer to `initialize`, repeats the request if the server wants another revision, and completes the
@@ -421,16 +421,16 @@ async fn finish(
 async fn complete(
     connection: &Connection,
     first: Answer,
-    asked: Revision,
+    requested: Revision,
 ) -> Result<Handshake, ConnectError> {
     let server = &connection.shared.server;
-    let hello = match handshake::read_initialize(server, asked, &first)? {
-        Initialized::Ready(hello) => hello,
+    let handshake = match handshake::read_initialize(server, requested, &first)? {
+        Initialized::Ready(handshake) => handshake,
         Initialized::Retry(revision) => {
             let mut exchange = initialize(connection, revision).await?;
             let second = answer(&mut exchange).await?;
             match handshake::read_initialize(server, revision, &second)? {
-                Initialized::Ready(hello) => hello,
+                Initialized::Ready(handshake) => handshake,
                 Initialized::Retry(other) => {
                     return Err(ConnectError::Revision {
                         server: Arc::clone(server),
@@ -442,7 +442,7 @@ async fn complete(
     };
     connection.notify("notifications/initialized", None).await?;
     ping(connection).await?;
-    Ok(hello)
+    Ok(handshake)
 }
 
 /// Servers register tools right after `notifications/initialized`. Once they answer another request, this is done.

@@ -44,29 +44,29 @@ impl InFlightCalls {
     pub(super) fn insert(
         &mut self,
         id: u64,
-        flight: InFlightCall,
+        call: InFlightCall,
         receiver: Option<&Weak<dyn NotificationSink>>,
     ) -> Result<(), UpstreamError> {
         if let Some(closed) = &self.closed {
             return Err(closed.clone());
         }
-        if let Some(owner) = flight.caller {
+        if let Some(owner) = call.caller {
             self.clients.record(owner, receiver);
         }
-        if let Some(token) = &flight.token {
+        if let Some(token) = &call.token {
             self.tokens.insert(canonical_token(token), id);
         }
-        self.open.insert(id, flight);
+        self.open.insert(id, call);
         Ok(())
     }
 
     /// Removes a call; `None` when it is not in flight.
     pub(super) fn remove(&mut self, id: u64) -> Option<InFlightCall> {
-        let flight = self.open.remove(&id)?;
-        if let Some(token) = &flight.token {
+        let call = self.open.remove(&id)?;
+        if let Some(token) = &call.token {
             self.tokens.remove(&canonical_token(token));
         }
-        Some(flight)
+        Some(call)
     }
 
     pub(super) fn by_id(&self, id: u64) -> Option<&InFlightCall> {
@@ -84,12 +84,11 @@ impl InFlightCalls {
             .open
             .values()
             .rev()
-            .filter(|flight| !flight.is_background());
+            .filter(|call| !call.is_background());
         let latest = calls.next()?;
         let is_certain = match latest.caller {
             Some(owner) => {
-                self.clients.sole() == Some(owner)
-                    && calls.all(|flight| flight.caller == latest.caller)
+                self.clients.sole() == Some(owner) && calls.all(|call| call.caller == latest.caller)
             }
             None => self.clients.is_unused() && calls.next().is_none(),
         };
@@ -99,13 +98,13 @@ impl InFlightCalls {
     /// The latest call of a client. On a dedicated connection, a request of the server is most likely about it.
     pub(super) fn latest_client_call(&self) -> Option<&InFlightCall> {
         let mut calls = self.open.values().rev();
-        calls.find(|flight| !flight.is_background() && flight.caller.is_some())
+        calls.find(|call| !call.is_background() && call.caller.is_some())
     }
 
     /// The requests that may be cancelled; a handshake may not.
     pub(super) fn cancellable(&self) -> Vec<u64> {
         let open = self.open.iter();
-        open.filter(|(_, flight)| flight.kind.is_cancellable())
+        open.filter(|(_, call)| call.kind.is_cancellable())
             .map(|(id, _)| *id)
             .collect()
     }
@@ -113,8 +112,8 @@ impl InFlightCalls {
     /// Ends every call with `error`; the connection stays open, and the server may continue to work on them.
     pub(super) fn fail_all(&mut self, error: &UpstreamError) {
         self.tokens.clear();
-        for flight in std::mem::take(&mut self.open).into_values() {
-            flight.mailbox.end(Err(error.clone()));
+        for call in std::mem::take(&mut self.open).into_values() {
+            call.mailbox.end(Err(error.clone()));
         }
     }
 
@@ -122,8 +121,8 @@ impl InFlightCalls {
     pub(super) fn close(&mut self, error: &UpstreamError) {
         let error = self.closed.get_or_insert_with(|| error.clone()).clone();
         self.tokens.clear();
-        for flight in std::mem::take(&mut self.open).into_values() {
-            flight.mailbox.end(Err(error.clone()));
+        for call in std::mem::take(&mut self.open).into_values() {
+            call.mailbox.end(Err(error.clone()));
         }
     }
 
@@ -137,12 +136,12 @@ mod tests {
     use super::*;
     use crate::mailbox::Budget;
 
-    fn flight(owner: Option<u64>, purpose: RequestKind) -> InFlightCall {
+    fn call(owner: Option<u64>, kind: RequestKind) -> InFlightCall {
         InFlightCall {
             mailbox: Arc::new(Mailbox::new(1, Arc::new(Budget::new(1)))),
             token: None,
             caller: owner.map(CallerId),
-            kind: purpose,
+            kind: kind,
         }
     }
 
@@ -151,25 +150,25 @@ mod tests {
     fn belongs(ended: &[u64], calls: &[(Option<u64>, bool)], expected: Option<usize>) {
         let mut flights = InFlightCalls::default();
         for owner in ended {
-            let flight = flight(Some(*owner), RequestKind::Call);
-            flights.insert(99, flight, None).unwrap();
+            let call = call(Some(*owner), RequestKind::Call);
+            flights.insert(99, call, None).unwrap();
             flights.remove(99).unwrap();
         }
         let mut boxes = Vec::new();
         for (at, (owner, background)) in calls.iter().enumerate() {
-            let purpose = if *background {
+            let kind = if *background {
                 RequestKind::Subscription
             } else {
                 RequestKind::Call
             };
-            let flight = flight(*owner, purpose);
-            boxes.push(Arc::clone(&flight.mailbox));
-            flights.insert(at as u64, flight, None).unwrap();
+            let call = call(*owner, kind);
+            boxes.push(Arc::clone(&call.mailbox));
+            flights.insert(at as u64, call, None).unwrap();
         }
-        let found = flights.call_of_sole_client().map(|flight| {
+        let found = flights.call_of_sole_client().map(|call| {
             boxes
                 .iter()
-                .position(|mailbox| Arc::ptr_eq(mailbox, &flight.mailbox))
+                .position(|mailbox| Arc::ptr_eq(mailbox, &call.mailbox))
                 .unwrap()
         });
         assert_eq!(found, expected, "{ended:?} {calls:?}");

@@ -88,7 +88,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         match std::mem::replace(&mut self.skipping, Skipping::No) {
             Skipping::No if text.len() <= self.limit => Some(OutputLine::Text(text)),
             Skipping::No => Some(OutputLine::TooLong(ends(LineEnds::default(), &text))),
-            Skipping::Oversized(kept, _) => Some(OutputLine::TooLong(ends(kept, &text))),
+            Skipping::Oversized(tail, _) => Some(OutputLine::TooLong(ends(tail, &text))),
             Skipping::Rest => self.take_line(),
         }
     }
@@ -103,21 +103,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         // The next piece must not enlarge the allocation of this one.
         let piece = std::mem::take(&mut self.buffer);
         self.scanned = 0;
-        let (kept, read) = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
+        let (tail, read) = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
             Skipping::No => (LineEnds::default(), 0),
-            Skipping::Oversized(kept, read) => (kept, read),
+            Skipping::Oversized(tail, read) => (tail, read),
             Skipping::Rest => return None,
         };
-        let (kept, read) = (ends(kept, &piece), read + piece.len());
+        let (tail, read) = (ends(tail, &piece), read + piece.len());
         let is_endless = read > self.limit.saturating_mul(MAX_GROWTH);
-        self.skipping = Skipping::Oversized(kept, read);
+        self.skipping = Skipping::Oversized(tail, read);
         is_endless.then(|| self.abandon())
     }
 
     /// Returns an oversized line before its end.
     fn abandon(&mut self) -> OutputLine {
         let head = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
-            Skipping::Oversized(kept, _) => kept.head,
+            Skipping::Oversized(tail, _) => tail.head,
             Skipping::No | Skipping::Rest => Vec::new(),
         };
         let tail = Vec::new();
@@ -126,24 +126,24 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     fn take_rest(&mut self) -> OutputLine {
         self.scanned = 0;
-        let rest = self.buffer.split().freeze();
+        let remaining = self.buffer.split().freeze();
         match std::mem::replace(&mut self.skipping, Skipping::Rest) {
-            Skipping::Oversized(kept, _) => OutputLine::TooLong(ends(kept, &rest)),
-            Skipping::No if !rest.is_empty() => OutputLine::Text(rest),
+            Skipping::Oversized(tail, _) => OutputLine::TooLong(ends(tail, &remaining)),
+            Skipping::No if !remaining.is_empty() => OutputLine::Text(remaining),
             Skipping::No | Skipping::Rest => OutputLine::End,
         }
     }
 }
 
 /// The ends of a line after `piece` was appended to `kept`.
-fn ends(mut kept: LineEnds, piece: &[u8]) -> LineEnds {
-    let room = EDGE_BYTES.saturating_sub(kept.head.len()).min(piece.len());
-    kept.head.extend_from_slice(&piece[..room]);
-    kept.tail
+fn ends(mut tail: LineEnds, piece: &[u8]) -> LineEnds {
+    let room = EDGE_BYTES.saturating_sub(tail.head.len()).min(piece.len());
+    tail.head.extend_from_slice(&piece[..room]);
+    tail.tail
         .extend_from_slice(&piece[piece.len().saturating_sub(EDGE_BYTES)..]);
-    let surplus = kept.tail.len().saturating_sub(EDGE_BYTES);
-    kept.tail.drain(..surplus);
-    kept
+    let surplus = tail.tail.len().saturating_sub(EDGE_BYTES);
+    tail.tail.drain(..surplus);
+    tail
 }
 
 const CHUNK: usize = 16 * 1024;

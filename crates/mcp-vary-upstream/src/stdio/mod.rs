@@ -94,25 +94,25 @@ impl Connection {
     pub(super) async fn request(
         &self,
         request: Request,
-        purpose: RequestKind,
+        kind: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
         let shared = &self.shared;
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let budget = Arc::clone(&shared.budget);
         let mailbox = Arc::new(Mailbox::new(shared.limits.message, budget));
-        let flight = InFlightCall {
+        let call = InFlightCall {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
             caller: request.caller,
-            kind: purpose,
+            kind: kind,
         };
         let receiver = request.out_of_band.client();
-        shared.in_flight().insert(id, flight, receiver)?;
+        shared.in_flight().insert(id, call, receiver)?;
         let mut exchange = Exchange {
             shared: Arc::clone(shared),
             id,
             mailbox,
-            kind: purpose,
+            kind: kind,
             is_finished: false,
             is_sent: false,
         };
@@ -273,9 +273,9 @@ impl Shared {
     }
 
     fn receive_answer(&self, id: u64, answer: impl FnOnce() -> Answer) {
-        let flight = self.in_flight().remove(id);
-        match flight {
-            Some(flight) => flight.mailbox.end(Ok(answer())),
+        let call = self.in_flight().remove(id);
+        match call {
+            Some(call) => call.mailbox.end(Ok(answer())),
             None => {
                 tracing::debug!(server = %self.server, id, "answer to no open request dropped");
             }
@@ -332,8 +332,8 @@ impl Shared {
     /// Delivers a request of the process to the latest call of a client, else to the subscribers of the connection.
     fn receive_request(&self, request: ServerRequest) {
         let flights = self.in_flight();
-        if let Some(flight) = flights.latest_client_call() {
-            return flight.mailbox.post_request(request);
+        if let Some(call) = flights.latest_client_call() {
+            return call.mailbox.post_request(request);
         }
         drop(flights);
         // Without a subscriber it is dropped, which answers it with an error.
@@ -347,24 +347,24 @@ impl Shared {
             return;
         }
         let flights = self.in_flight();
-        let flight = match method {
+        let call = match method {
             "notifications/progress" => match &route.token {
                 Some(token) => flights.by_token(token),
                 None => None,
             },
             "notifications/cancelled" if !self.is_dedicated => {
                 let id = route.request.and_then(|id| flights.by_id(id));
-                id.filter(|flight| flight.is_background())
+                id.filter(|call| call.is_background())
             }
             _ if is_stream_message(method) => {
                 let id = route.subscription.and_then(|id| flights.by_id(id));
-                id.filter(|flight| flight.is_background())
+                id.filter(|call| call.is_background())
             }
             _ if route.subscription.is_some() => None,
             _ => flights.call_of_sole_client(),
         };
-        if let Some(flight) = flight {
-            flight.mailbox.post(message);
+        if let Some(call) = call {
+            call.mailbox.post(message);
             return;
         }
         let receiver = flights.clients.receiver();
@@ -401,14 +401,14 @@ impl Shared {
 
     /// The output of the process that is not a message, for an error; empty if there is none.
     fn output_summary(&self) -> String {
-        let stray = self.last_skipped_line.lock().clone();
-        let words = self.stderr_tail.text();
-        match (stray.as_str(), words.as_str()) {
+        let skipped = self.last_skipped_line.lock().clone();
+        let stderr = self.stderr_tail.text();
+        match (skipped.as_str(), stderr.as_str()) {
             ("", "") => String::new(),
-            ("", words) => format!("{STDERR_LINES}{words}"),
-            (stray, "") => format!("it wrote `{stray}`, which is not a message"),
-            (stray, words) => {
-                format!("it wrote `{stray}`, which is not a message; {STDERR_LINES}{words}")
+            ("", stderr) => format!("{STDERR_LINES}{stderr}"),
+            (skipped, "") => format!("it wrote `{skipped}`, which is not a message"),
+            (skipped, stderr) => {
+                format!("it wrote `{skipped}`, which is not a message; {STDERR_LINES}{stderr}")
             }
         }
     }
@@ -430,9 +430,9 @@ impl Shared {
                 self.in_flight().fail_all(&error);
             }
             LostMessage::Answer(id) => {
-                let flight = self.in_flight().remove(id);
-                if let Some(flight) = flight {
-                    flight.mailbox.end(Err(error));
+                let call = self.in_flight().remove(id);
+                if let Some(call) = call {
+                    call.mailbox.end(Err(error));
                 }
             }
         }

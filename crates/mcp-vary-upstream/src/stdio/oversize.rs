@@ -53,13 +53,13 @@ fn number_after_id(text: &str) -> Option<u64> {
 /// `5` from `…},"jsonrpc":"2.0","id":5}`: a member of the outermost object, since one brace follows.
 fn id_at_end(text: &str) -> Option<u64> {
     let inner = text.trim_end().strip_suffix('}')?.trim_end();
-    let inner = inner.strip_suffix("\"2.0\"").map_or(inner, |rest| {
-        let rest = rest.trim_end().trim_end_matches(':').trim_end();
-        let rest = rest.trim_end_matches("\"jsonrpc\"").trim_end();
-        rest.trim_end_matches(',').trim_end()
+    let inner = inner.strip_suffix("\"2.0\"").map_or(inner, |before| {
+        let before = before.trim_end().trim_end_matches(':').trim_end();
+        let before = before.trim_end_matches("\"jsonrpc\"").trim_end();
+        before.trim_end_matches(',').trim_end()
     });
-    let (rest, number) = inner.rsplit_once(':')?;
-    let is_id = rest.trim_end().ends_with("\"id\"");
+    let (before, number) = inner.rsplit_once(':')?;
+    let is_id = before.trim_end().ends_with("\"id\"");
     is_id.then(|| number.trim().parse().ok()).flatten()
 }
 

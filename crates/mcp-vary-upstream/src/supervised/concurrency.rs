@@ -40,8 +40,8 @@ impl ConcurrencyLimit {
         server: &str,
     ) -> Result<OwnedSemaphorePermit, UpstreamError> {
         // The semaphore is fair: while calls are queued, no permit is free.
-        if let Ok(place) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(place);
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
         }
         let Some(_waiting) = QueuedCall::join(
             &self.queued,
@@ -49,9 +49,9 @@ impl ConcurrencyLimit {
         ) else {
             return Err(self.overloaded(server, None));
         };
-        let place = Arc::clone(&self.permits).acquire_owned();
-        match tokio::time::timeout(self.timeout, place).await {
-            Ok(Ok(place)) => Ok(place),
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        match tokio::time::timeout(self.timeout, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
             // The semaphore is never closed, so this is the timeout.
             _ => Err(self.overloaded(server, Some(self.timeout))),
         }

@@ -65,7 +65,7 @@ enum Pong {
 }
 
 async fn check(upstream: &UpstreamConnection) -> Pong {
-    let asked = Instant::now();
+    let sent_at = Instant::now();
     let answer = pin!(ping(upstream));
     tokio::select! {
         biased;
@@ -73,7 +73,7 @@ async fn check(upstream: &UpstreamConnection) -> Pong {
             Ok(answer) => check_identity(upstream, &answer),
             Err(error) => classify_failure(upstream, error),
         },
-        limit = wait_until_hung(upstream, asked) => {
+        limit = wait_until_hung(upstream, sent_at) => {
             let means_nothing = upstream.liveness.ignores_ping() || upstream.config.limits.hang_timeout.is_zero();
             if means_nothing { Pong::Alive } else { Pong::Hung(hung_error(upstream, limit)) }
         }
@@ -145,7 +145,7 @@ fn classify_failure(upstream: &UpstreamConnection, error: UpstreamError) -> Pong
 ///
 /// A server that handles one request at a time does not answer before it is done. So while a call is in flight, the
 /// limit is that of calls.
-async fn wait_until_hung(upstream: &UpstreamConnection, asked: Instant) -> Duration {
+async fn wait_until_hung(upstream: &UpstreamConnection, sent_at: Instant) -> Duration {
     let (life, limits) = (&upstream.liveness, &upstream.config.limits);
     let hung = Some(limits.hang_timeout).filter(|hung| !hung.is_zero());
     let hung = hung.unwrap_or(limits.handshake);
@@ -158,7 +158,7 @@ async fn wait_until_hung(upstream: &UpstreamConnection, asked: Instant) -> Durat
         let now = Instant::now();
         // A server that waits for an answer of its client may answer nothing else.
         let calm = upstream.server_requests.idle_since().unwrap_or(now);
-        let due = since.max(asked).max(calm) + limit;
+        let due = since.max(sent_at).max(calm) + limit;
         if now >= due {
             return limit;
         }

@@ -417,8 +417,8 @@ impl Shared {
         upstream.stop.cancel();
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
-            let rest = upstream.liveness.drained(limit);
-            if let (Some(()), Some(loss)) = (stop.run_until_cancelled(rest).await, loss) {
+            let draining = upstream.liveness.drained(limit);
+            if let (Some(()), Some(loss)) = (stop.run_until_cancelled(draining).await, loss) {
                 upstream.liveness.end(loss);
             }
             upstream.close().await;

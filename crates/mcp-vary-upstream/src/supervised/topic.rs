@@ -29,10 +29,10 @@ impl Topic {
     ///
     /// > `subscribe`: whether the client can subscribe to be notified of changes to individual resources.
     /// > (MCP 2025-11-25, server/resources, "Capabilities")
-    pub(super) fn is_offered(self, hello: &Handshake) -> bool {
+    pub(super) fn is_offered(self, handshake: &Handshake) -> bool {
         match self {
-            Self::Resources => hello.has_capability_flag("resources", "subscribe"),
-            Self::Tasks => has_extension(&hello.capabilities),
+            Self::Resources => handshake.has_capability_flag("resources", "subscribe"),
+            Self::Tasks => has_extension(&handshake.capabilities),
         }
     }
 

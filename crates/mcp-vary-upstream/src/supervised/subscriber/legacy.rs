@@ -58,10 +58,10 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
             continue;
         }
         // At most one request per resource is in flight, so that answers cannot overtake each other.
-        let asked = stream::iter(asks).map(|ask| send(upstream, ask));
-        let mut asked = asked.buffer_unordered(MAX_CONCURRENT);
+        let answers = stream::iter(asks).map(|ask| send(upstream, ask));
+        let mut answers = answers.buffer_unordered(MAX_CONCURRENT);
         let mut has_failed = false;
-        while let Some((ask, answer)) = asked.next().await {
+        while let Some((ask, answer)) = answers.next().await {
             has_failed |= answer.is_err();
             apply((upstream, shared), &mut held, ask, &answer);
         }

@@ -43,19 +43,19 @@ pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared
 pub(super) fn publish_state(upstream: &Arc<UpstreamConnection>, shared: &Shared, id: &Arc<str>) {
     let (upstream, events) = (Arc::downgrade(upstream), shared.events.clone());
     let (id, stop) = (Arc::clone(id), shared.stop.clone());
-    let asked = async move {
+    let request = async move {
         let request = upstream.upgrade().map(|it| (request(&it, &id), it));
         let (request, upstream) = request?;
         let exchange = upstream.request(request).await.ok()?;
         drop(upstream);
         let answer = exchange.answer().await.ok()?;
         // The error for a removed task is the answer to the client's own requests.
-        let stands = edit::remove(answer.outcome().ok()?, "resultType").into_owned();
+        let task = edit::remove(answer.outcome().ok()?, "resultType").into_owned();
         // An error only means that there is no subscriber.
-        let _ = events.send(Event::task_changed(Some(&stands))?);
+        let _ = events.send(Event::task_changed(Some(&task))?);
         Some(())
     };
-    shared.tasks.spawn(stop.run_until_cancelled_owned(asked));
+    shared.tasks.spawn(stop.run_until_cancelled_owned(request));
 }
 
 fn request(upstream: &UpstreamConnection, id: &str) -> Request {
