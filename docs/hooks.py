@@ -1,7 +1,7 @@
 """What MkDocs does differently for this book.
 
 - Headings get the anchors that GitHub gives them, so that one link works in both places.
-- Links to files outside of `docs` become plain text: the book is read without the sources. `cargo xtask test book`
+- Links to files outside of the book become plain text: it is read without the sources. `cargo xtask test book`
   checks that those files exist.
 - A block of code in a list is an error: GitHub shows it, and MkDocs does not.
 - The page of the commands gets their help, as the tests of the program have recorded it.
@@ -31,8 +31,9 @@ def on_config(config):
     return config
 
 
-def on_page_markdown(markdown, page, config, **_):
+def on_page_markdown(markdown, page, config, files, **_):
     folder = posixpath.dirname(page.file.src_uri)
+    in_book = {file.src_uri for file in files if not file.inclusion.is_excluded()}
     if page.file.src_uri == COMMANDS:
         markdown += commands(Path(config["config_file_path"]).parent)
     inside_code = False
@@ -42,17 +43,17 @@ def on_page_markdown(markdown, page, config, **_):
             if line[0] == " ":
                 raise PluginError(f"{page.file.src_uri}: MkDocs shows no indented block of code; end the list before it")
             inside_code = not inside_code
-        lines.append(line if inside_code else LINK.sub(lambda link: within(folder, link), line))
+        lines.append(line if inside_code else LINK.sub(lambda link: within(in_book, folder, link), line))
     return "\n".join(lines)
 
 
-def within(folder, link):
-    """The link, or its text if it leads to a file outside of `docs`."""
+def within(in_book, folder, link):
+    """The link, or its text if it leads to a file outside of the book."""
     text, target = link.groups()
     if re.match(r"[a-z]+:|#|/", target):
         return link.group(0)
     path = posixpath.normpath(posixpath.join(folder, target.split("#")[0]))
-    return text if path.startswith("..") else link.group(0)
+    return link.group(0) if path in in_book else text
 
 
 def commands(root):
