@@ -1,4 +1,4 @@
-// docs/how-to/examples.md: its commands print what it says that they print, and no configuration has a mistake.
+// examples/configurations/README.md: its commands print what it says that they print, and no configuration has a mistake.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { delimiter, dirname, join } from "node:path";
 import { told } from "./sdks.mjs";
 
 const { vary, root, targets } = JSON.parse(process.argv[2]);
-const page = readFileSync(join(root, "docs/how-to/examples.md"), "utf8");
+const page = readFileSync(join(root, "examples/configurations/README.md"), "utf8");
 const env = { ...process.env, PATH: dirname(vary) + delimiter + process.env.PATH };
 
 /** What a command printed; on one line of the page `...` stands for any lines. */

@@ -285,9 +285,7 @@ mod tests {
     /// The table of the documentation has each client.
     #[test]
     fn every_client_is_documented() {
-        let page = Workspace::here()
-            .read("docs/how-to/small-contexts.md")
-            .unwrap();
+        let page = Workspace::here().read("docs/internals/clients.md").unwrap();
         for client in CLIENTS {
             assert!(
                 page.contains(&format!("| {} ", client.name)),

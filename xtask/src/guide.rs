@@ -20,8 +20,11 @@ const FOR_TESTS: &str = "crates/mcp-vary-testkit/";
 /// The behaviour that the reference implementations test, and our tests of it.
 const REFERENCES: &str = "docs/internals/references.md";
 
+/// What the SDK does not allow, and the tests of it.
+const RMCP: &str = "docs/internals/rmcp.md";
+
 /// The guarantees, and their tests.
-const THREATS: &str = "docs/explanation/threat-model.md";
+const THREATS: &str = "docs/internals/threats.md";
 
 /// How many tests the Go reference has.
 const REFERENCE_TESTS: usize = 26;
@@ -139,11 +142,12 @@ fn documented(text: &str) -> String {
 /// Each test that a page links to is in that file.
 fn named_tests(workspace: &Workspace) -> Result<(), String> {
     let mut broken = Vec::new();
-    for page in [LIBRARY, REFERENCES, THREATS, document_examples::PAGE] {
+    for page in [LIBRARY, RMCP, REFERENCES, THREATS, document_examples::PAGE] {
         let text = workspace.read(page)?;
         for (name, file) in links(&text) {
-            // The page about the library also leads to sources; the others name tests only.
-            let is_test = file.ends_with(".rs") && (page != LIBRARY || file.contains("/tests/"));
+            // The pages about the library also lead to sources; the others name tests only.
+            let has_sources = [LIBRARY, RMCP].contains(&page);
+            let is_test = file.ends_with(".rs") && (!has_sources || file.contains("/tests/"));
             if is_test && !has_test(&workspace.read(file)?, name) {
                 broken.push(format!("{page}: {file}::{name}: no such test"));
             }

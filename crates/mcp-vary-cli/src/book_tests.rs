@@ -11,10 +11,13 @@ use crate::args::Args;
 /// How pages start Vary.
 const PREFIXES: &[&str] = &["vary ", "npx -y ./mcp-vary-cli-0.1.0.tgz "];
 
-/// The README, and the pages below `docs`.
+/// The READMEs for users, and the pages below `docs`.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut pages = vec![root.join("README.md")];
+    let mut pages = vec![
+        root.join("README.md"),
+        root.join("examples/configurations/README.md"),
+    ];
     let mut folders = vec![root.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {

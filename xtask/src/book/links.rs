@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
-/// Where links are checked, besides all pages in `docs` and the READMEs of the crates.
+/// Where links are checked, besides all pages in `docs` and the READMEs of the crates and examples.
 const OTHERS: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -30,6 +30,7 @@ struct Link<'a> {
 pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     let mut pages = workspace.files("docs")?;
     pages.extend(workspace.files("crates")?);
+    pages.extend(workspace.files("examples")?);
     pages.retain(|file| is_markdown(file));
     pages.extend(OTHERS.iter().map(|&file| file.to_owned()));
     let mut texts = BTreeMap::new();

@@ -44,11 +44,7 @@ const SPEECH: &[&str] = &[
 const ERAS: &[&str] = &["era", "eras", "legacy", "modern"];
 
 /// Where these words are explained, or are values of a record.
-const ABOUT_ERAS: &[&str] = &[
-    "docs/reference/audit.md",
-    "docs/reference/eras.md",
-    "docs/reference/glossary.md",
-];
+const ABOUT_ERAS: &[&str] = &["docs/reference/audit.md", "docs/reference/glossary.md"];
 
 /// The folders whose pages call the forms of the protocol by their revisions.
 const BY_REVISION: &[&str] = &["docs/tutorial", "docs/how-to", "docs/reference"];

@@ -1,5 +1,5 @@
-//! The tutorial with `npx` or `uvx` alone: its commands run in the printed order, with the packed files, from an
-//! `.mcp.json` with four servers to a client with its own variant.
+//! The section of the tutorial on `npx` and `uvx`: its commands run in the printed order, with the packed files, from the
+//! tutorial's `.mcp.json` to a client with its own variant.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::outcome::Outcome;
-use crate::page::{Block, blocks, texts};
+use crate::page::{blocks, texts};
 use crate::server::Server;
 use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
-const PAGE: &str = "docs/tutorial/six-commands.md";
+const PAGE: &str = "docs/tutorial/first-steps.md";
 
-/// How many commands the page promises.
-const PROMISED: usize = 6;
+/// The section with the commands. It uses the `.mcp.json` and the configuration that the page shows before.
+const SECTION: &str = "\n## The same with the npm or PyPI package\n";
 
 /// How the page runs Vary from each file.
 const LAUNCHERS: [(&str, &str); 2] = [
@@ -119,27 +119,23 @@ struct Tutorial<'a> {
 impl Tutorial<'_> {
     /// Runs every command of the page; `serve` keeps running until the end.
     fn run(&self) -> Outcome {
-        let blocks = blocks(self.page);
-        let tools = tools(&blocks);
+        let configuration = configuration(self.page);
+        let tools = tools(&configuration);
         let mut checks = Vec::new();
         let mut _serving = None;
-        for block in &blocks {
-            let command = self.shown(block.text.trim());
-            let ran = match block.language {
-                "yaml" => self.append(block.text),
-                "sh" if command.contains(" serve ") => {
-                    self.serve(&command).map(|server| _serving = Some(server))
+        for command in commands(self.page) {
+            let command = self.shown(&command);
+            let ran = match &command {
+                it if it.contains(" serve ") => {
+                    self.serve(it).map(|server| _serving = Some(server))
                 }
-                "sh" if command.contains(" tools/list") => self.lists(&command, &tools),
-                "sh" => self.output(&command).map(drop),
-                _ => continue,
+                it if it.contains(" tools/list") => self.lists(it, &tools),
+                it if it.contains(" config import ") => self
+                    .output(it)
+                    .and_then(|_| self.add_variants(&configuration)),
+                it => self.output(it).map(drop),
             };
             checks.push((command, ran));
-        }
-        let commands = texts(&blocks, "sh").concat().lines().count();
-        if commands != PROMISED {
-            let error = format!("it has {commands} commands instead of {PROMISED}");
-            checks.push((PAGE.to_owned(), Err(error)));
         }
         Outcome::of_all(&checks)
     }
@@ -149,11 +145,16 @@ impl Tutorial<'_> {
         command.replacen(LAUNCHERS[0].1, self.launcher, 1)
     }
 
-    fn append(&self, variants: &str) -> Result<(), String> {
+    /// Makes the imported file the configuration of the page, which begins with the same servers.
+    fn add_variants(&self, configuration: &str) -> Result<(), String> {
         let file = self.place.join("vary.yaml");
-        let mut text = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-        text.push_str(variants);
-        fs::write(&file, text).map_err(|error| error.to_string())
+        let imported = fs::read_to_string(&file).map_err(|error| error.to_string())?;
+        let lines = imported.split_inclusive('\n');
+        let servers: String = lines.filter(|line| !line.starts_with('#')).collect();
+        if !configuration.starts_with(&servers) {
+            return Err(format!("the page has other servers than\n{imported}"));
+        }
+        fs::write(&file, configuration).map_err(|error| error.to_string())
     }
 
     fn output(&self, command: &str) -> Result<String, String> {
@@ -221,13 +222,31 @@ impl Tutorial<'_> {
     }
 }
 
-/// The tools of the variant on the page, sorted.
-fn tools(blocks: &[Block<'_>]) -> Vec<String> {
-    let variants = texts(blocks, "yaml").concat();
-    let variants: Value = serde_saphyr::from_str(&variants).unwrap_or_default();
-    let tools = variants["variants"]["agent"]["tools"].as_array();
-    let names = tools.into_iter().flatten().filter_map(Value::as_str);
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
+/// The commands of the section, without their comments.
+fn commands(page: &str) -> Vec<String> {
+    let (_, section) = page.split_once(SECTION).unwrap_or_default();
+    let lines = texts(&blocks(section), "sh").concat();
+    let commands = lines.lines().filter_map(|line| line.split("  #").next());
+    commands
+        .map(|command| command.trim_end().to_owned())
+        .collect()
+}
+
+/// The configuration that the page shows.
+fn configuration(page: &str) -> String {
+    texts(&blocks(page), "yaml").concat()
+}
+
+/// The tools of the variant `agent`, under the names that it gives them, sorted.
+fn tools(configuration: &str) -> Vec<String> {
+    let configuration: Value = serde_saphyr::from_str(configuration).unwrap_or_default();
+    let agent = &configuration["variants"]["agent"];
+    let tools = agent["tools"].as_array().into_iter().flatten();
+    let mut names: Vec<String> = tools
+        .filter_map(Value::as_str)
+        .map(|tool| &agent["overrides"]["tools"][tool]["name"])
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect();
     names.sort_unstable();
     names
 }
@@ -237,12 +256,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_six_commands_and_five_tools() {
+    fn the_section_has_six_commands_and_five_tools() {
         let page = Workspace::here().read(PAGE).unwrap();
+        assert_eq!(commands(&page).len(), 6);
+        let names = tools(&configuration(&page));
+        assert_eq!(names, ["diff", "edit", "log", "read", "status"]);
         let blocks = blocks(&page);
-        assert_eq!(texts(&blocks, "sh").concat().lines().count(), PROMISED);
-        assert_eq!(tools(&blocks).len(), 5);
         let servers: Value = serde_json::from_str(texts(&blocks, "json")[0]).unwrap();
-        assert_eq!(servers["mcpServers"].as_object().unwrap().len(), 4);
+        assert_eq!(servers["mcpServers"].as_object().unwrap().len(), 2);
     }
 }

@@ -25,6 +25,18 @@ pub(super) fn table(workspace: &Workspace) -> Result<String, String> {
     Ok(table)
 }
 
+/// The tokens alone: a row for each list, and one for all of their servers behind one gateway.
+pub(super) fn figures(workspace: &Workspace) -> Result<String, String> {
+    let mut table = String::from(
+        "| list | tools | `standard` | `compact` | `directory` | `read-only` |\n|---|--:|--:|--:|--:|--:|\n",
+    );
+    for (name, _, cost) in &costs(workspace)? {
+        let _ = writeln!(table, "{}", cost.figures(name));
+    }
+    let _ = writeln!(table, "{}", together(workspace)?.figures("all"));
+    Ok(table)
+}
+
 /// The cost of the tools of all lists in one list, which has `describe_tools` once.
 fn together(workspace: &Workspace) -> Result<Cost, String> {
     let lists = read_all(workspace)?.into_iter();
@@ -139,6 +151,18 @@ impl Cost {
             read_only_tools: read_only.len(),
             read_only: count_list(&read_only),
         })
+    }
+
+    fn figures(&self, name: &str) -> String {
+        let Self {
+            tools,
+            standard,
+            compact,
+            directory,
+            read_only,
+            ..
+        } = self;
+        format!("| {name} | {tools} | {standard} | {compact} | {directory} | {read_only} |")
     }
 
     pub(super) fn row(&self, name: &str, server: &str) -> String {

@@ -1,4 +1,4 @@
-//! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/reference/tokens.md`.
+//! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/reference/tokens.md` and `docs/internals/tokens.md`.
 
 mod directory;
 mod lists;
@@ -9,30 +9,43 @@ use std::path::Path;
 
 use crate::workspace::Workspace;
 
-/// Prints the tables and updates the page. With `check`, only checks that the page has the tables.
+/// Prints the tables and updates the pages. With `check`, only checks that the pages have the tables.
 pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
-    let page = workspace.read(PAGE)?;
     let rows = results::rows(workspace)?;
-    let tables = [
+    let figures = [("figures", lists::figures(workspace)?)];
+    let details = [
         ("lists", lists::table(workspace)?),
         ("directories", directory::table(workspace)?),
         ("rows", results::table(&rows)),
         ("results", results::table(&results::recorded(workspace)?)),
     ];
+    update(workspace, PAGE, &figures, check)?;
+    update(workspace, DETAILS, &details, check)?;
+    results::saves_enough(&rows)
+}
+
+/// Prints the tables of one page and updates it, or only checks that it has them.
+fn update(
+    workspace: &Workspace,
+    path: &str,
+    tables: &[(&str, String)],
+    check: bool,
+) -> Result<(), String> {
+    let page = workspace.read(path)?;
     let mut current = page.clone();
-    for (name, table) in &tables {
-        current = with_table(&current, name, table)?;
+    for (name, table) in tables {
+        current = with_table(&current, name, table).map_err(|error| format!("{path} {error}"))?;
     }
     if !check {
-        for (_, table) in &tables {
+        for (_, table) in tables {
             println!("{table}");
         }
-        fs::write(workspace.path(PAGE), &current)
-            .map_err(|error| format!("{PAGE} could not be written: {error}"))?;
+        fs::write(workspace.path(path), &current)
+            .map_err(|error| format!("{path} could not be written: {error}"))?;
     } else if page != current {
-        return Err(format!("{PAGE} is not current; run `cargo xtask tokens`"));
+        return Err(format!("{path} is not current; run `cargo xtask tokens`"));
     }
-    results::saves_enough(&rows)
+    Ok(())
 }
 
 /// Prints what the tools of a data set of `cargo xtask recall` cost.
@@ -47,7 +60,7 @@ fn with_table(page: &str, name: &str, table: &str) -> Result<String, String> {
     let parts = page
         .split_once(&begin)
         .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("{PAGE} lacks `{begin}` or `{END}`"))?;
+    let (before, after) = parts.ok_or_else(|| format!("lacks `{begin}` or `{END}`"))?;
     Ok(format!("{before}{begin}\n\n{table}\n{END}{after}"))
 }
 
@@ -87,7 +100,12 @@ fn percent(part: usize, whole: usize) -> String {
 }
 
 const LONGEST_PIECE: usize = 100_000;
+/// The page for users, with the sums.
 const PAGE: &str = "docs/reference/tokens.md";
+
+/// The page with the other tables.
+const DETAILS: &str = "docs/internals/tokens.md";
+
 const END: &str = "<!-- and ends here -->";
 
 #[cfg(test)]

@@ -8,9 +8,8 @@ use crate::support::{docs, validate};
 
 /// The rows of the page's table: the members of OCSF, and those of a record.
 fn rows() -> Vec<(String, String)> {
-    let page = docs("reference/audit.md");
-    let section = page.split("\n## OCSF\n").nth(1).unwrap();
-    let rows = section.lines().filter_map(|line| {
+    let page = docs("internals/ocsf.md");
+    let rows = page.lines().filter_map(|line| {
         let cells = line.strip_prefix("| `")?.strip_suffix(" |")?;
         let (ocsf, record) = cells.split_once(" | ")?;
         Some((format!("`{ocsf}"), record.to_owned()))
@@ -46,7 +45,7 @@ fn every_member_of_a_record_has_a_place_in_the_mapping() {
         let object = member.split('.').next().unwrap();
         assert!(
             named.contains(&*member) || named.contains(object),
-            "the table in docs/reference/audit.md, OCSF, lacks `{member}`"
+            "the table in docs/internals/ocsf.md lacks `{member}`"
         );
     }
 }
@@ -170,8 +169,6 @@ fn milliseconds(time: &str) -> i64 {
 
 /// The records of the page, and the event that it shows.
 fn examples() -> (Vec<Value>, Value) {
-    let page = docs("reference/audit.md");
-    let (records, mapping) = page.split_once("\n## OCSF\n").unwrap();
     let read = |text: &str| -> Vec<Value> {
         let blocks = text.split("```json\n").skip(1);
         let blocks = blocks.map(|block| block.split("\n```").next().unwrap());
@@ -179,10 +176,10 @@ fn examples() -> (Vec<Value>, Value) {
             .map(|block| serde_json::from_str(block).unwrap())
             .collect()
     };
-    let [event] = &read(mapping)[..] else {
+    let [event] = &read(&docs("internals/ocsf.md"))[..] else {
         panic!("one event");
     };
-    (read(records), event.clone())
+    (read(&docs("reference/audit.md")), event.clone())
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::target_args::TargetArgs;
     vary check --tool get_weather --arguments '{\"location\": \"Bern\"}' --expect negotiation -- python3 server.py\n  \
     vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n  \
     vary check --client -- python3 my_client.py\n\n\
-    Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports and lists the checks.\n\n\
+    Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports, --list lists the checks.\n\n\
     With --format json: {target, passes, counts, skippedRevisions: [{revision, reason}], findings: [{id, revision, level, outcome, finding, \
     sentence, source, does, advice, milliseconds, traffic: [{sent, received}], stderr}]}, where outcome is pass, fail, warn, \
     info or skip."

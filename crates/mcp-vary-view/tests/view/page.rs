@@ -1,4 +1,4 @@
-//! `docs/reference/dialects.md` says what the program does.
+//! `docs/internals/dialects.md` says what the program does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::value;
 
 /// What the page says of each keyword, for each dialect.
 fn rows() -> BTreeMap<String, [String; 2]> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/dialects.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/dialects.md");
     let page = fs::read_to_string(page).unwrap();
     let table = page.lines().filter(|line| line.starts_with("| `"));
     let row = |line: &str| {

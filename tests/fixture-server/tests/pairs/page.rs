@@ -1,4 +1,4 @@
-//! The table as `docs/reference/eras.md` shows it.
+//! The table as `docs/internals/eras.md` shows it.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ fn the_page_shows_the_table() {
     let is_shown = shown.trim() == table.trim();
     assert!(
         is_shown,
-        "docs/reference/eras.md should show this:\n\n{table}"
+        "docs/internals/eras.md should show this:\n\n{table}"
     );
 }
 
@@ -39,6 +39,6 @@ fn table() -> String {
     text
 }
 
-const PAGE: &str = include_str!("../../../../docs/reference/eras.md");
+const PAGE: &str = include_str!("../../../../docs/internals/eras.md");
 const BEGIN: &str = "<!-- what the test prints begins here -->";
 const END: &str = "<!-- and ends here -->";

@@ -1,4 +1,4 @@
-//! The figures of the README: what its configuration lists, in tokens.
+//! The figures of the README and of the first page of the book: what the README's configuration lists, in tokens.
 
 use std::fs;
 
@@ -49,6 +49,7 @@ fn with_comma(figure: usize) -> String {
 #[tokio::test]
 async fn the_readme_has_the_tokens_of_each_variant() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let book = fs::read_to_string(root().join("docs/index.md")).unwrap();
     let mut front = Front::with("readme.yaml", &configuration(&readme)).await;
     assert_eq!(front.gateway.unmatched_overrides(), []);
     let whole = tokens(&front.list("standard", "tools").await);
@@ -58,13 +59,15 @@ async fn the_readme_has_the_tokens_of_each_variant() {
         let percent = (tokens * 200 + whole) / (whole * 2);
         let (count, tokens) = (tools.len(), with_comma(tokens));
         let end = format!("| {count} | {tokens} | {percent} % |");
-        let row = readme
-            .lines()
-            .find(|line| line.starts_with(&format!("| `{variant}` |")));
-        assert!(
-            row.is_some_and(|row| row.ends_with(&end)),
-            "`{variant}`: {end}"
-        );
+        for page in [&readme, &book] {
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{variant}` |")));
+            assert!(
+                row.is_some_and(|row| row.ends_with(&end)),
+                "`{variant}`: {end}"
+            );
+        }
     }
     front.gateway.close().await;
 }
