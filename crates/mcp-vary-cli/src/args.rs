@@ -7,8 +7,8 @@ use mcp_vary::variant::Date;
 use mcp_vary_config::Format;
 
 use crate::access::args::Access;
+use crate::check::args::ServerCheck;
 use crate::completions::Completions;
-use crate::conformance::args::ServerCheck;
 use crate::connect::args::Connect;
 use crate::man::Man;
 use crate::target_args::TargetArgs;

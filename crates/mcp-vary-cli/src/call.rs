@@ -16,7 +16,7 @@ use crate::stop::Stop;
 use crate::target_args::ServerTarget;
 use crate::target_session::{Needed, TargetSession};
 use crate::tokens::percent;
-use crate::{refused_variant, suggestion};
+use crate::{refused_variant, unknown_tool};
 
 use self::arguments::Arguments;
 
@@ -76,7 +76,7 @@ async fn call_all(
                 Some(meant) => Some(meant),
                 // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
                 None if is_starting(error) => None,
-                None => suggestion::for_tool(front, &client, &called.tool, variant)
+                None => unknown_tool::suggestion(front, &client, &called.tool, variant)
                     .await
                     .unwrap_or_default()
                     .or_else(|| called.missing_tool()),

@@ -1,314 +1,200 @@
-//! `vary config check`: the mistakes of a configuration, and what its servers offer.
+//! `vary check`: whether a server or a client does what the documents of the extensions say.
 
-mod report;
+pub(crate) mod args;
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use mcp_vary_conformance::{
+    Check, ClientCommand, Options, Report, RunError, Target, registry, relay, run as run_checks,
+    run_client,
+};
 
-use http::Uri;
-use mcp_vary::variant::VariantId;
-use mcp_vary_config::{File, SecretFiles};
-use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
-
-use self::report::Unmatched;
-use crate::args::Check;
-use crate::chain;
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
-use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
 use crate::print::table::table;
-use crate::print::{self, sanitize, sanitize_json};
-use crate::serving;
+use crate::print::{self, Progress, sanitize_json};
+use crate::serving::{self, Serving};
 use crate::stop::Stop;
-use crate::tokens;
+use crate::target_args::{ServerTarget, TargetFile};
+use crate::{chain, target};
 
-/// Reads the file, connects to the servers unless `--offline` is given, and prints the findings.
-pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
-    let name = args.file.display().to_string();
-    let text = crate::file::text(&args.file)?;
-    let secrets = SecretFiles::beside(&args.file);
-    let file = match crate::file::parse(&name, &text, &[], &secrets) {
-        Ok(file) => file,
-        Err(mistakes) => {
-            let shown = if args.json {
-                report::invalid_file(&mistakes)
-            } else {
-                format!("{mistakes}\n\n{}", summary_line(mistakes.all.len()))
-            };
-            return print(&args, &shown).map(|()| Verdict::Failed);
+use args::{Format, ServerCheck};
+
+/// Checks the server or client, and prints the report. The server or client is ended if this started it.
+pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Failure> {
+    if let Some(address) = args.relay {
+        return relay_lines(address, stop).await.map(|()| Verdict::Fine);
+    }
+    if args.list {
+        return print::data(&list(&args)?).map(|()| Verdict::Fine);
+    }
+    let options = args.checks.options(args.client)?;
+    if args.client {
+        let report = check_client(&args, &options, &mut stop).await?;
+        return print_report(&report, args.format);
+    }
+    let named = args.target.resolve(args.named.as_deref(), "vary check")?;
+    let report = match &named {
+        ServerTarget::File(_) | ServerTarget::Command(_) if !args.other_headers.is_empty() => {
+            let error = "--other-header needs a URL; only requests to a URL have headers";
+            return Err(Failure::command(error));
+        }
+        ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
+        ServerTarget::Url { url, headers } => {
+            let target = endpoint(url, headers, &args.other_headers)?;
+            check(&target, &options, &mut stop).await?
+        }
+        ServerTarget::Command(command) => {
+            let target = Target::command(command);
+            let target = target.map_err(|error| Failure::command(error.to_string()))?;
+            check(&target, &options, &mut stop).await?
         }
     };
-    let refused = serve_problems(&name, &file);
-    let checked = CheckedFile {
-        name: &name,
-        file: &file,
-        refused: &refused,
-        is_json: args.json,
-    };
-    if args.offline {
-        return print(&args, &checked.offline()).map(|()| exit_verdict(refused.len()));
-    }
-    let config = with_full_start_wait(file.clone().into_config(environment()?));
-    let start_wait = config.start_wait;
-    let config = config.allow_empty_start(start_wait);
-    let gateway = connect(config, &mut stop).await?;
-    let (shown, problems) = checked.connected(&gateway);
-    let printed = print(&args, &shown);
-    tokio::select! {
-        () = gateway.close() => {}
-        () = stop.requested() => {}
-    }
-    printed.map(|()| exit_verdict(problems))
+    print_report(&report, args.format)
 }
 
-/// A valid file, and the form of the report about it.
-struct CheckedFile<'a> {
-    name: &'a str,
-    file: &'a File,
-    /// What `serve` would leave out, ignore or refuse.
-    refused: &'a [String],
-    is_json: bool,
-}
-
-impl CheckedFile<'_> {
-    /// The report without connecting to the servers.
-    fn offline(&self) -> String {
-        let Self {
-            name,
-            file,
-            refused,
-            is_json,
-        } = *self;
-        if is_json {
-            return report::offline(name, file, refused);
-        }
-        let (opening, targets) = (file_summary(name, file), target_table(&file.servers));
-        let shown = problem_lines(refused);
-        format!(
-            "{opening}\n{targets}{shown}\n{}",
-            summary_line(refused.len())
-        )
-    }
-
-    /// The report on what the servers offer, and the number of problems in it.
-    fn connected(&self, gateway: &Gateway) -> (String, usize) {
-        let (servers, collisions) = (gateway.servers(), gateway.collisions());
-        let (mut notes, unmatched) = self.unmatched(gateway);
-        let down = servers.iter().filter(|server| !is_up(&server.state));
-        // What is down may have all that is missing.
-        if down.clone().next().is_none() {
-            notes.extend(self.unmatched_access(gateway));
-        }
-        let unknown = gateway.unknown_variants().into_iter();
-        let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
-        let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
-        let problems = down.count() + unmatched.len() + refused.len();
-        let variants = match self.file.declares_variants() {
-            true => gateway.tools(),
-            false => Vec::new(),
-        };
-        if self.is_json {
-            let found = report::CheckResult {
-                servers: &servers,
-                notes: &notes,
-                unmatched: &unmatched,
-                collisions: &collisions,
-                variants: &variants,
-                problems: &refused,
-            };
-            return (report::connected(self.name, self.file, &found), problems);
-        }
-        let (states, collided) = (status_table(&servers), collision_table(&collisions));
-        let own = upstream_variant_notes(&servers);
-        let shown = format!(
-            "{}\n{states}{own}{collided}{}{}{}{}\n{}",
-            file_summary(self.name, self.file),
-            cost_table(&variants),
-            unmatched_lines(&format!("note: {}", self.name), &notes),
-            unmatched_lines(self.name, &unmatched),
-            problem_lines(&refused),
-            summary_line(problems),
-        );
-        (shown, problems)
-    }
-
-    /// What the lists reveal of the variants, at its place: notes about guards that match nothing now, and mistakes, which
-    /// are selections and overrides that match nothing, or names that are used twice.
-    fn unmatched(&self, gateway: &Gateway) -> (Vec<Unmatched>, Vec<Unmatched>) {
-        let all = gateway.unmatched_overrides();
-        let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
-        for (variant, diagnostic) in all {
-            let placed = self.file.places.diagnostic(&variant, &diagnostic);
-            let found = match diagnostic.is_note() {
-                true => &mut notes,
-                false => &mut mistakes,
-            };
-            found.push((Some(variant), placed));
-        }
-        // One entry of the file can match nothing on several servers.
-        notes.dedup();
-        mistakes.dedup();
-        (notes, mistakes)
-    }
-
-    /// Notes about names in `access` that fit nothing now.
-    fn unmatched_access(&self, gateway: &Gateway) -> Vec<Unmatched> {
-        let served = gateway.served();
-        let items: Vec<_> = served
-            .iter()
-            .map(|item| (item.id.as_str(), item.upstream_name.as_str()))
-            .collect();
-        let notes = self.file.unmatched_access(&items).into_iter();
-        notes.map(|note| (None, note)).collect()
-    }
-}
-
-fn exit_verdict(problems: usize) -> Verdict {
-    match problems {
-        0 => Verdict::Fine,
-        _ => Verdict::Failed,
-    }
-}
-
-/// The last line, which agrees with the exit code.
-fn summary_line(problems: usize) -> String {
-    match problems {
-        0 => "OK\n".to_owned(),
-        count => format!("{}\n", plural(count, "problem")),
-    }
-}
-
-/// Problems of a valid file: what `serve` would leave out, ignore or refuse.
-fn serve_problems(name: &str, file: &File) -> Vec<String> {
-    let mut refused = crate::file::left_out(name, file);
-    let variants = file.notes.iter().filter(|note| note.key == "variants");
-    refused.extend(variants.map(|note| format!("{name}:{note}")));
-    let unreadable = file.check_tls().err();
-    refused.extend(unreadable.map(|error| format!("{name}: {error}")));
-    let configured = |address| {
-        let checked = file.check_listen_address(address);
-        checked.map_err(|error| error.to_string())
-    };
-    let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 2] =
-        [&configured, &serving::only_loopback];
-    let addresses = [("listen", &file.listen), ("admin", &file.admin)];
-    for ((key, address), allows) in addresses.into_iter().zip(allows) {
-        let address = address.as_deref();
-        let why = address.and_then(|address| serving::listen_problem(address, allows));
-        let at = file.addresses_at.get(key);
-        let at = at.map_or_else(String::new, |at| format!(":{at}"));
-        refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
-    }
-    let own = file.servers.iter().filter(|server| is_own(server, file));
-    refused.extend(own.map(|server| {
-        format!(
-            "{name}: `servers.{}` has the address on which this file is served; take its entry out",
-            server.name
-        )
-    }));
-    refused
-}
-
-/// Whether the address of a server is the one on which the file is served.
-fn is_own(server: &UpstreamConfig, file: &File) -> bool {
-    let Target::Http { url, .. } = &server.target else {
-        return false;
-    };
-    let port = file
-        .listen
-        .as_deref()
-        .and_then(|listen| listen.rsplit(':').next());
-    let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
-    is_loopback
-        && url
-            .port()
-            .is_some_and(|of_url| port == Some(of_url.as_str()))
-}
-
-fn problem_lines(refused: &[String]) -> String {
-    let lines: Vec<_> = refused.iter().map(|line| format!("{line}\n")).collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!("\n{}", lines.concat()),
-    }
-}
-
-/// The variants, with the cost of their tools.
-fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
-    if variants.is_empty() {
-        return String::new();
-    }
-    let mut rows = vec![["variant", "tools", "tokens"].map(str::to_owned).to_vec()];
-    for (id, tools) in variants {
-        let tokens = tokens::count_array(tools);
-        rows.push(vec![
-            id.to_string(),
-            tools.len().to_string(),
-            tokens.to_string(),
-        ]);
-    }
-    format!("\n{}", table(&rows, 1))
-}
-
-fn print(args: &Check, shown: &str) -> Result<(), Failure> {
-    print::data(&match args.json {
-        true => sanitize_json(shown),
-        false => sanitize(shown),
+fn print_report(report: &Report, format: Format) -> Result<Verdict, Failure> {
+    let text = report.render(format.into());
+    print::data(&match format {
+        Format::Json => sanitize_json(&text),
+        _ => text,
+    })?;
+    Ok(match report.passes() {
+        true => Verdict::Fine,
+        false => Verdict::Failed,
     })
 }
 
-async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
-    let gateway = Gateway::open(chain::with_ancestors(config)?).await;
-    serving::wait(&gateway, stop, |_| false).await?;
-    Ok(gateway)
-}
-
-fn unmatched_lines(name: &str, slips: &[Unmatched]) -> String {
-    let mut out = String::new();
-    for (_, slip) in slips {
-        let start = if out.is_empty() { "\n" } else { "" };
-        let _ = writeln!(out, "{start}{name}:{slip}");
-    }
-    out
-}
-
-/// What the file has, with notes. Whether it is valid is in the last line.
-fn file_summary(name: &str, file: &File) -> String {
-    let mut out = format!("{name}: {}", plural(file.servers.len(), "server"));
-    if !file.disabled.is_empty() {
-        let _ = write!(out, ", disabled: {}", file.disabled.join(", "));
-    }
-    out.push('\n');
-    for note in file.notes.iter().filter(|note| note.key != "variants") {
-        let _ = writeln!(out, "note: {name}:{note}");
-    }
-    out
-}
-
-/// The targets of the servers, without parts that can be secret.
-fn target_table(servers: &[UpstreamConfig]) -> String {
-    let rows: Vec<Vec<String>> = servers
-        .iter()
-        .map(|server| {
-            let place = match &server.target {
-                Target::Command { program, .. } => format!("starts {program}"),
-                Target::Http { url, .. } => format!("connects to {}", origin(url)),
+/// Starts the client after `--` before the mock server.
+async fn check_client(
+    args: &ServerCheck,
+    options: &Options,
+    stop: &mut Stop,
+) -> Result<Report, Failure> {
+    let words = &args.target.command;
+    let client = if args.stdio {
+        let program = std::env::current_exe();
+        let program = program.map_err(|error| {
+            Failure::command(format!("the path of `vary` cannot be read: {error}"))
+        })?;
+        let program = program.display().to_string();
+        ClientCommand::stdio(words, [&*program, "check", "--relay"])
+    } else {
+        ClientCommand::http(words)
+    };
+    let client = client.map_err(|_| Failure::command(CLIENT_ADVICE))?;
+    let _progress = Progress::show(&format!("checking {client} ..."));
+    let checked = async {
+        let report = run_client(&client, options).await;
+        report.map_err(|error| {
+            let advice = match error {
+                RunError::NoClient(_) => CONNECTION_ADVICE,
+                _ => "",
             };
-            vec![server.name.clone(), place]
+            Failure::command(format!("{client}: {error}{advice}"))
+        })
+    };
+    stop.unless_requested(checked).await
+}
+
+const CLIENT_ADVICE: &str = "--client needs the command of a client after `--`, such as \
+     `vary check --client -- python3 client.py`";
+
+/// What to do about a client that does not connect.
+const CONNECTION_ADVICE: &str = "; the command has to connect to the URL that is its last argument (with --stdio: to the \
+     command that its last arguments are), list the tools, call some, and end";
+
+/// Is the mock server of a client that starts it as a command.
+async fn relay_lines(address: String, mut stop: Stop) -> Result<(), Failure> {
+    let relayed = async {
+        let relayed = tokio::task::spawn_blocking(move || relay(&address)).await;
+        let relayed = relayed.map_err(std::io::Error::other).flatten();
+        relayed.map_err(|error| Failure::command(format!("--relay: {error}")))
+    };
+    stop.unless_requested(relayed).await
+}
+
+/// The server at `url`, with the headers of the run's principal and those of another.
+fn endpoint(url: &str, headers: &[String], others: &[String]) -> Result<Target, Failure> {
+    target::http_url(url, url).map_err(Failure::command)?;
+    let target = Target::http(url);
+    let mut target = target.map_err(|error| Failure::command(error.to_string()))?;
+    for header in headers {
+        let (name, value) = read_header("a --header", header)?;
+        target = target
+            .with_header(name, value)
+            .map_err(|error| Failure::command(format!("a --header cannot be used: {error}")))?;
+    }
+    for header in others {
+        let (name, value) = read_header("an --other-header", header)?;
+        let named = target.with_other_header(name, value);
+        target = named.map_err(|error| {
+            Failure::command(format!("an --other-header cannot be used: {error}"))
+        })?;
+    }
+    Ok(target)
+}
+
+/// The name and the value of a header.
+fn read_header<'a>(option: &str, header: &'a str) -> Result<(&'a str, &'a str), Failure> {
+    let (name, value) = header.split_once(':').ok_or_else(|| {
+        Failure::command(format!(
+            "{option} cannot be read; write it as 'Name: value'"
+        ))
+    })?;
+    Ok((name.trim(), value.trim()))
+}
+
+async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Report, Failure> {
+    let _progress = Progress::show(&format!("checking {target} ..."));
+    let checked = async {
+        let report = run_checks(target, options).await;
+        report.map_err(|error| {
+            let error = error.to_string();
+            let advice = match error.contains("HTTP 401") {
+                true => CREDENTIALS_ADVICE,
+                false => "",
+            };
+            Failure::command(format!("{target}: {error}{advice}"))
+        })
+    };
+    stop.unless_requested(checked).await
+}
+
+/// What to do about a server that wants credentials.
+const CREDENTIALS_ADVICE: &str = "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into \
+     `headers` of the server in a configuration; see \"Remote servers\" in the documentation";
+
+/// Serves the configuration in this process, and checks the gateway.
+async fn check_configuration(
+    file: &TargetFile,
+    options: &Options,
+    stop: &mut Stop,
+) -> Result<Report, Failure> {
+    let config = with_full_start_wait(file.read()?.into_config(environment()?));
+    let config = chain::with_ancestors(config)?;
+    let listener = serving::listen("127.0.0.1:0", "--listen").await?;
+    let serving = Serving::start(config, listener, stop).await?;
+    let report = match Target::http(&serving.url()) {
+        Ok(target) => check(&target, options, stop).await,
+        Err(error) => Err(Failure::command(error.to_string())),
+    };
+    stop.unless_requested(serving.stop()).await?;
+    report
+}
+
+/// The checks that would run, with their levels and sentences.
+fn list(args: &ServerCheck) -> Result<String, Failure> {
+    let options = args.checks.options(args.client)?;
+    let checks: Vec<&Check> = match args.client {
+        true => registry::client_checks().collect(),
+        false => registry::checks().collect(),
+    };
+    let selected = checks.into_iter().filter(|check| options.selects(check));
+    let rows: Vec<Vec<String>> = selected
+        .map(|check| {
+            let level = check.level().to_string();
+            vec![check.id().to_owned(), level, check.does().to_owned()]
         })
         .collect();
-    table(&rows, 2)
-}
-
-/// Scheme, host and port. User, path and query can contain keys.
-fn origin(url: &Uri) -> String {
-    let port = url.port().map(|port| format!(":{port}"));
-    format!(
-        "{}://{}{}",
-        url.scheme_str().unwrap_or("http"),
-        url.host().unwrap_or_default(),
-        port.unwrap_or_default()
-    )
+    Ok(table(&rows, 3))
 }

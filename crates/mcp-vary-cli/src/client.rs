@@ -19,7 +19,7 @@ use crate::args::ClientArgs;
 use crate::environment::variable;
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
-use crate::{refused_variant, suggestion};
+use crate::{refused_variant, unknown_feature};
 
 /// The declarations of a client.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ impl ClientIdentity {
         if let Some(features) = features {
             let (read, ignored) = Features::from_tags(tags(features));
             warn("--features", &ignored);
-            for sentence in suggestion::for_features(&read) {
+            for sentence in unknown_feature::suggestions(&read) {
                 notice(&sanitize(&format!("note: {sentence}")));
             }
         }

@@ -1,9 +1,8 @@
 //! `vary completions`: scripts that complete commands and flags in a shell.
 
-use clap::{Command, CommandFactory as _, Parser, ValueEnum};
+use clap::{Command, Parser, ValueEnum};
 use clap_complete::{Shell as Generator, generate};
 
-use crate::args::Args;
 use crate::failure::{Failure, Verdict};
 use crate::print;
 
@@ -28,14 +27,14 @@ enum Shell {
 }
 
 /// Prints the script.
-pub(crate) fn run(args: &Completions) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Completions, command: &Command) -> Result<Verdict, Failure> {
     let shell = match args.shell {
         Shell::Bash => Generator::Bash,
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
     };
     let mut script = Vec::new();
-    generate(shell, &mut visible(&Args::command()), "vary", &mut script);
+    generate(shell, &mut visible(command), "vary", &mut script);
     let script = String::from_utf8(script);
     let script =
         script.map_err(|error| Failure::command(format!("the script is not text: {error}")))?;

@@ -1,11 +1,12 @@
 //! `vary config`: creates, checks and explains configurations.
 
+mod check;
+mod import;
+
 use mcp_vary_gateway::KNOWN_CLIENTS;
 
 use crate::args::ConfigCommand;
-use crate::check;
 use crate::failure::{Failure, Verdict};
-use crate::import;
 use crate::print;
 use crate::print::table::table;
 use crate::stop::Stop;

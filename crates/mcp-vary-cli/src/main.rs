@@ -16,14 +16,12 @@ mod check;
 mod client;
 mod completions;
 mod config;
-mod conformance;
 mod connect;
 mod demo;
 mod environment;
 mod experiment;
 mod failure;
 mod file;
-mod import;
 mod inspect;
 mod key;
 mod lint;
@@ -42,17 +40,19 @@ mod similar;
 mod start_report;
 mod status;
 mod stop;
-mod suggestion;
 mod target;
 mod target_args;
 mod target_session;
 mod tokens;
 mod tools;
+mod unknown_feature;
+mod unknown_tool;
 mod usage_error;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::CommandFactory as _;
 use mcp_vary_auth::provider::Provider;
 
 use args::{Args, Command};
@@ -103,13 +103,13 @@ async fn dispatch(command: Command, log: CommandLog) -> Result<Verdict, Failure>
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Tools(tools) => tools::run(tools, stop).await,
         Command::Call(call) => call::run(call, stop).await,
-        Command::Check(check) => conformance::run(check, stop).await,
+        Command::Check(check) => check::run(check, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
         Command::Connect(args) => connect::run(args, stop).await,
         Command::Key(key) => key::run(&key.command),
         Command::Access(access) => access::run(access.command, stop).await,
-        Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => man::run(&args),
+        Command::Completions(args) => completions::run(&args, &Args::command()),
+        Command::Man(args) => man::run(&args, Args::command()),
         Command::Status(status) => status::run(status, stop).await,
         Command::Experiment(args) => experiment::run(args, stop).await,
         Command::Weather => tokio::select! {

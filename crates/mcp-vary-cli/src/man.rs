@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory as _, Parser};
+use clap::{Command, Parser};
 
-use crate::args::Args;
 use crate::failure::{Failure, Verdict};
 use crate::file::unwritable;
 
@@ -18,9 +17,9 @@ pub(crate) struct Man {
 }
 
 /// Writes the pages.
-pub(crate) fn run(args: &Man) -> Result<Verdict, Failure> {
+pub(crate) fn run(args: &Man, command: Command) -> Result<Verdict, Failure> {
     // `vary help` prints what these pages have.
-    let mut command = Args::command().disable_help_subcommand(true);
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     std::fs::create_dir_all(&args.directory)
         .map_err(|error| unwritable(&args.directory, &error))?;

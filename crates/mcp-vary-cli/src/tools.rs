@@ -16,9 +16,9 @@ use crate::print::word_diff::word_diff;
 use crate::print::wrap::wrap;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
-use crate::suggestion;
 use crate::target_session::TargetSession;
 use crate::tokens;
+use crate::unknown_tool;
 
 /// Reads the tools and prints them. Always closes the server.
 pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -77,7 +77,7 @@ impl ToolList {
         };
         for name in &args.tools {
             if tools.iter().all(|tool| tool.name != *name) {
-                let meant = suggestion::for_tool(front, &client, name, variant).await?;
+                let meant = unknown_tool::suggestion(front, &client, name, variant).await?;
                 let why = meant.unwrap_or_else(|| format!("there is no tool `{name}`"));
                 return Err(Failure::looked_at(sanitize(&why)));
             }

@@ -1,0 +1,314 @@
+//! `vary config check`: the mistakes of a configuration, and what its servers offer.
+
+mod report;
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::Uri;
+use mcp_vary::variant::VariantId;
+use mcp_vary_config::{File, SecretFiles};
+use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
+
+use self::report::Unmatched;
+use crate::args::Check;
+use crate::chain;
+use crate::environment::environment;
+use crate::failure::{Failure, Verdict};
+use crate::file::with_full_start_wait;
+use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
+use crate::print::table::table;
+use crate::print::{self, sanitize, sanitize_json};
+use crate::serving;
+use crate::stop::Stop;
+use crate::tokens;
+
+/// Reads the file, connects to the servers unless `--offline` is given, and prints the findings.
+pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
+    let name = args.file.display().to_string();
+    let text = crate::file::text(&args.file)?;
+    let secrets = SecretFiles::beside(&args.file);
+    let file = match crate::file::parse(&name, &text, &[], &secrets) {
+        Ok(file) => file,
+        Err(mistakes) => {
+            let shown = if args.json {
+                report::invalid_file(&mistakes)
+            } else {
+                format!("{mistakes}\n\n{}", summary_line(mistakes.all.len()))
+            };
+            return print(&args, &shown).map(|()| Verdict::Failed);
+        }
+    };
+    let refused = serve_problems(&name, &file);
+    let checked = CheckedFile {
+        name: &name,
+        file: &file,
+        refused: &refused,
+        is_json: args.json,
+    };
+    if args.offline {
+        return print(&args, &checked.offline()).map(|()| exit_verdict(refused.len()));
+    }
+    let config = with_full_start_wait(file.clone().into_config(environment()?));
+    let start_wait = config.start_wait;
+    let config = config.allow_empty_start(start_wait);
+    let gateway = connect(config, &mut stop).await?;
+    let (shown, problems) = checked.connected(&gateway);
+    let printed = print(&args, &shown);
+    tokio::select! {
+        () = gateway.close() => {}
+        () = stop.requested() => {}
+    }
+    printed.map(|()| exit_verdict(problems))
+}
+
+/// A valid file, and the form of the report about it.
+struct CheckedFile<'a> {
+    name: &'a str,
+    file: &'a File,
+    /// What `serve` would leave out, ignore or refuse.
+    refused: &'a [String],
+    is_json: bool,
+}
+
+impl CheckedFile<'_> {
+    /// The report without connecting to the servers.
+    fn offline(&self) -> String {
+        let Self {
+            name,
+            file,
+            refused,
+            is_json,
+        } = *self;
+        if is_json {
+            return report::offline(name, file, refused);
+        }
+        let (opening, targets) = (file_summary(name, file), target_table(&file.servers));
+        let shown = problem_lines(refused);
+        format!(
+            "{opening}\n{targets}{shown}\n{}",
+            summary_line(refused.len())
+        )
+    }
+
+    /// The report on what the servers offer, and the number of problems in it.
+    fn connected(&self, gateway: &Gateway) -> (String, usize) {
+        let (servers, collisions) = (gateway.servers(), gateway.collisions());
+        let (mut notes, unmatched) = self.unmatched(gateway);
+        let down = servers.iter().filter(|server| !is_up(&server.state));
+        // What is down may have all that is missing.
+        if down.clone().next().is_none() {
+            notes.extend(self.unmatched_access(gateway));
+        }
+        let unknown = gateway.unknown_variants().into_iter();
+        let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
+        let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
+        let problems = down.count() + unmatched.len() + refused.len();
+        let variants = match self.file.declares_variants() {
+            true => gateway.tools(),
+            false => Vec::new(),
+        };
+        if self.is_json {
+            let found = report::CheckResult {
+                servers: &servers,
+                notes: &notes,
+                unmatched: &unmatched,
+                collisions: &collisions,
+                variants: &variants,
+                problems: &refused,
+            };
+            return (report::connected(self.name, self.file, &found), problems);
+        }
+        let (states, collided) = (status_table(&servers), collision_table(&collisions));
+        let own = upstream_variant_notes(&servers);
+        let shown = format!(
+            "{}\n{states}{own}{collided}{}{}{}{}\n{}",
+            file_summary(self.name, self.file),
+            cost_table(&variants),
+            unmatched_lines(&format!("note: {}", self.name), &notes),
+            unmatched_lines(self.name, &unmatched),
+            problem_lines(&refused),
+            summary_line(problems),
+        );
+        (shown, problems)
+    }
+
+    /// What the lists reveal of the variants, at its place: notes about guards that match nothing now, and mistakes, which
+    /// are selections and overrides that match nothing, or names that are used twice.
+    fn unmatched(&self, gateway: &Gateway) -> (Vec<Unmatched>, Vec<Unmatched>) {
+        let all = gateway.unmatched_overrides();
+        let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
+        for (variant, diagnostic) in all {
+            let placed = self.file.places.diagnostic(&variant, &diagnostic);
+            let found = match diagnostic.is_note() {
+                true => &mut notes,
+                false => &mut mistakes,
+            };
+            found.push((Some(variant), placed));
+        }
+        // One entry of the file can match nothing on several servers.
+        notes.dedup();
+        mistakes.dedup();
+        (notes, mistakes)
+    }
+
+    /// Notes about names in `access` that fit nothing now.
+    fn unmatched_access(&self, gateway: &Gateway) -> Vec<Unmatched> {
+        let served = gateway.served();
+        let items: Vec<_> = served
+            .iter()
+            .map(|item| (item.id.as_str(), item.upstream_name.as_str()))
+            .collect();
+        let notes = self.file.unmatched_access(&items).into_iter();
+        notes.map(|note| (None, note)).collect()
+    }
+}
+
+fn exit_verdict(problems: usize) -> Verdict {
+    match problems {
+        0 => Verdict::Fine,
+        _ => Verdict::Failed,
+    }
+}
+
+/// The last line, which agrees with the exit code.
+fn summary_line(problems: usize) -> String {
+    match problems {
+        0 => "OK\n".to_owned(),
+        count => format!("{}\n", plural(count, "problem")),
+    }
+}
+
+/// Problems of a valid file: what `serve` would leave out, ignore or refuse.
+fn serve_problems(name: &str, file: &File) -> Vec<String> {
+    let mut refused = crate::file::left_out(name, file);
+    let variants = file.notes.iter().filter(|note| note.key == "variants");
+    refused.extend(variants.map(|note| format!("{name}:{note}")));
+    let unreadable = file.check_tls().err();
+    refused.extend(unreadable.map(|error| format!("{name}: {error}")));
+    let configured = |address| {
+        let checked = file.check_listen_address(address);
+        checked.map_err(|error| error.to_string())
+    };
+    let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 2] =
+        [&configured, &serving::only_loopback];
+    let addresses = [("listen", &file.listen), ("admin", &file.admin)];
+    for ((key, address), allows) in addresses.into_iter().zip(allows) {
+        let address = address.as_deref();
+        let why = address.and_then(|address| serving::listen_problem(address, allows));
+        let at = file.addresses_at.get(key);
+        let at = at.map_or_else(String::new, |at| format!(":{at}"));
+        refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
+    }
+    let own = file.servers.iter().filter(|server| is_own(server, file));
+    refused.extend(own.map(|server| {
+        format!(
+            "{name}: `servers.{}` has the address on which this file is served; take its entry out",
+            server.name
+        )
+    }));
+    refused
+}
+
+/// Whether the address of a server is the one on which the file is served.
+fn is_own(server: &UpstreamConfig, file: &File) -> bool {
+    let Target::Http { url, .. } = &server.target else {
+        return false;
+    };
+    let port = file
+        .listen
+        .as_deref()
+        .and_then(|listen| listen.rsplit(':').next());
+    let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    is_loopback
+        && url
+            .port()
+            .is_some_and(|of_url| port == Some(of_url.as_str()))
+}
+
+fn problem_lines(refused: &[String]) -> String {
+    let lines: Vec<_> = refused.iter().map(|line| format!("{line}\n")).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", lines.concat()),
+    }
+}
+
+/// The variants, with the cost of their tools.
+fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
+    if variants.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["variant", "tools", "tokens"].map(str::to_owned).to_vec()];
+    for (id, tools) in variants {
+        let tokens = tokens::count_array(tools);
+        rows.push(vec![
+            id.to_string(),
+            tools.len().to_string(),
+            tokens.to_string(),
+        ]);
+    }
+    format!("\n{}", table(&rows, 1))
+}
+
+fn print(args: &Check, shown: &str) -> Result<(), Failure> {
+    print::data(&match args.json {
+        true => sanitize_json(shown),
+        false => sanitize(shown),
+    })
+}
+
+async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
+    let gateway = Gateway::open(chain::with_ancestors(config)?).await;
+    serving::wait(&gateway, stop, |_| false).await?;
+    Ok(gateway)
+}
+
+fn unmatched_lines(name: &str, slips: &[Unmatched]) -> String {
+    let mut out = String::new();
+    for (_, slip) in slips {
+        let start = if out.is_empty() { "\n" } else { "" };
+        let _ = writeln!(out, "{start}{name}:{slip}");
+    }
+    out
+}
+
+/// What the file has, with notes. Whether it is valid is in the last line.
+fn file_summary(name: &str, file: &File) -> String {
+    let mut out = format!("{name}: {}", plural(file.servers.len(), "server"));
+    if !file.disabled.is_empty() {
+        let _ = write!(out, ", disabled: {}", file.disabled.join(", "));
+    }
+    out.push('\n');
+    for note in file.notes.iter().filter(|note| note.key != "variants") {
+        let _ = writeln!(out, "note: {name}:{note}");
+    }
+    out
+}
+
+/// The targets of the servers, without parts that can be secret.
+fn target_table(servers: &[UpstreamConfig]) -> String {
+    let rows: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| {
+            let place = match &server.target {
+                Target::Command { program, .. } => format!("starts {program}"),
+                Target::Http { url, .. } => format!("connects to {}", origin(url)),
+            };
+            vec![server.name.clone(), place]
+        })
+        .collect();
+    table(&rows, 2)
+}
+
+/// Scheme, host and port. User, path and query can contain keys.
+fn origin(url: &Uri) -> String {
+    let port = url.port().map(|port| format!(":{port}"));
+    format!(
+        "{}://{}{}",
+        url.scheme_str().unwrap_or("http"),
+        url.host().unwrap_or_default(),
+        port.unwrap_or_default()
+    )
+}

@@ -1,0 +1,57 @@
+//! What to write instead of a tool that does not exist.
+
+use mcp_vary::json::Members;
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::similar::nearest;
+use crate::target_session::TargetSession;
+
+/// What to write instead of the tool `name`, if `variant` does not list it and something is known that was meant.
+///
+/// # Errors
+///
+/// When the server does not list its tools.
+pub(crate) async fn suggestion(
+    session: &TargetSession,
+    client: &Client,
+    name: &str,
+    variant: Option<&str>,
+) -> Result<Option<String>, Failure> {
+    let listed = names(&client.tools(variant).await?);
+    if listed.iter().any(|known| known == name) {
+        return Ok(None);
+    }
+    let mut served = session.summary.served.iter();
+    let renamed = served.find(|item| {
+        let is_here = listed.contains(&item.id);
+        item.list == "tools/list" && item.upstream_name == name && is_here
+    });
+    if let Some(item) = renamed {
+        return Ok(Some(format!("`{name}` is called `{}` here", item.id)));
+    }
+    for (other, tools) in session.tools_by_variant(client).await? {
+        if names(&tools).iter().any(|known| known == name) {
+            return Ok(Some(format!(
+                "`{name}` exists in variant `{other}`; add --variant {other}"
+            )));
+        }
+    }
+    let meant = nearest(name, listed.iter().map(String::as_str));
+    // A name without the prefix of its server.
+    let ending = || {
+        let mut ends = listed.iter().filter(|known| {
+            let start = known.strip_suffix(name);
+            start.is_some_and(|start| start.ends_with(['_', '-', '.', '/']))
+        });
+        ends.next().map(String::as_str)
+    };
+    let meant = meant.or_else(ending);
+    Ok(meant.map(|meant| format!("there is no tool `{name}`; did you mean `{meant}`?")))
+}
+
+/// The names of tools, given as JSON texts.
+fn names(tools: &[String]) -> Vec<String> {
+    let name = |tool: &String| Members::parse(tool).ok()?.get_str("name");
+    tools.iter().filter_map(name).collect()
+}
