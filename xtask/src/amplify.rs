@@ -8,9 +8,9 @@ use std::time::Duration;
 use faults::{Amplified, AmplifyPrograms};
 use serde_json::json;
 
+use crate::cargo::binary_of;
 use crate::faults::write_table;
 use crate::outcome::Outcome;
-use crate::soak::binary;
 use crate::workspace::Workspace;
 
 /// Prints the memory that each case uses, with the binary `vary` if given. With `write`, also updates the page.
@@ -86,7 +86,7 @@ fn ran(
     (only, time): (&str, Duration),
     is_reduced: bool,
 ) -> Result<Amplified, String> {
-    let vary = vary.map_or_else(|| binary(workspace, "mcp-vary-cli", "vary"), Ok)?;
+    let vary = vary.map_or_else(|| binary_of(workspace, "mcp-vary-cli", "vary"), Ok)?;
     faults::amplify(&AmplifyPrograms {
         vary,
         scratch: workspace.scratch("amplify")?,

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::behind::START_WAIT;
-use crate::interop::{self, Job, NOTIFIED, SDKS};
-use crate::npm;
+use crate::capability_servers::START_WAIT;
+use crate::client_jobs::{self, Job, NOTIFIED, SDKS};
 use crate::outcome::Outcome;
 use crate::process::{self, command};
 use crate::server::Server;
 use crate::workspace::Workspace;
+use crate::{cargo, npm, python};
 
 /// The scope that requests need, as in `authorization-server.mjs`.
 const SCOPE: &str = "mcp:read";
@@ -39,7 +39,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         Ok(prepared) => prepared,
         Err(error) => return Outcome::failure(error),
     };
-    let mut outcome = interop::run_all(workspace, jobs.into(), None);
+    let mut outcome = client_jobs::run_all(workspace, jobs.into(), None);
     drop(servers);
     let checks = OUTPUTS.map(|output| (output, has_no_token(workspace, output)));
     outcome.add(Outcome::of_all(&checks));
@@ -75,10 +75,10 @@ fn has_token(line: &str) -> bool {
 
 /// The jobs, and the servers that must run for as long as the jobs.
 fn prepared(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
-    workspace.npm()?;
-    workspace.python()?;
-    let vary = workspace.binary("vary")?;
-    let fixture = workspace.binary("fixture-server")?;
+    npm::installed(workspace)?;
+    python::installed(workspace)?;
+    let vary = cargo::binary(workspace, "vary")?;
+    let fixture = cargo::binary(workspace, "fixture-server")?;
     let mut ports = free_ports(PORTS);
     let (argument, servers) = servers(workspace, (&vary, &fixture), next(&mut ports)?)?;
     let mut jobs = over_http("login", NOTIFIED, &argument);
@@ -96,7 +96,7 @@ fn prepared(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
 /// The job of a second implementation, `jose`, which judges the tokens that `examples/token_verdicts.rs` of
 /// `mcp-vary-auth` prints.
 fn verdicts(workspace: &Workspace) -> Result<Job, String> {
-    let mut verdicts = command(workspace.binary("examples/token_verdicts")?);
+    let mut verdicts = command(cargo::binary(workspace, "examples/token_verdicts")?);
     let printed = process::output(&mut verdicts, LIMIT)?;
     let tokens = workspace.scratch("interop/token-verdicts.jsonl")?;
     fs::write(&tokens, printed).map_err(|error| format!("{}: {error}", tokens.display()))?;
@@ -144,7 +144,7 @@ fn servers(
 
 /// A job for each SDK and era. Logins are for HTTP only.
 fn over_http(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
-    let mut jobs = interop::of_sdks(what, sdks, argument);
+    let mut jobs = client_jobs::of_sdks(what, sdks, argument);
     jobs.retain(|job| job.argument["way"] == "http");
     jobs
 }

@@ -1,9 +1,10 @@
 //! The phases that are one cargo command.
 
+use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -61,30 +62,59 @@ pub(crate) fn doc(workspace: &Workspace) -> Outcome {
 
 /// Every target of the workspace.
 pub(crate) fn build(workspace: &Workspace) -> Outcome {
-    Outcome::of(workspace.built())
+    Outcome::of(built(workspace))
 }
 
-/// Compiles every target at once, so that the binaries share one set of features with the tests
-/// and nothing is compiled twice.
+/// Compiles every target, once; other callers wait until it is done.
+///
+/// All at once, so that the binaries share one set of features with the tests and nothing is compiled twice.
 ///
 /// # Errors
 ///
 /// When something does not compile; the message ends with cargo's last lines.
-pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
-    let log = workspace.scratch("build.log")?;
-    let arguments = ["build", "--workspace", "--all-targets"];
-    compiled(cargo(workspace).args(arguments), &log)
+pub(crate) fn built(workspace: &Workspace) -> Result<(), String> {
+    let compile = || {
+        let log = workspace.scratch("build.log")?;
+        let arguments = ["build", "--workspace", "--all-targets"];
+        compiled(cargo(workspace).args(arguments), &log)
+    };
+    workspace.built.get_or_init(compile).clone()
 }
 
-/// Compiles the binaries of one package.
+/// A binary of the workspace, built.
 ///
 /// # Errors
 ///
-/// When something does not compile; the message ends with cargo's last lines.
-pub(crate) fn compile_package(workspace: &Workspace, package: &str) -> Result<(), String> {
-    let log = workspace.scratch(&format!("build-{package}.log"))?;
-    let arguments = ["build", "--package", package, "--bins"];
-    compiled(cargo(workspace).args(arguments), &log)
+/// When something does not compile.
+pub(crate) fn binary(workspace: &Workspace, name: &str) -> Result<PathBuf, String> {
+    built(workspace)?;
+    beside_this(name)
+}
+
+/// A binary of `package`. Builds only that package, unless an earlier phase has built the workspace.
+///
+/// A package alone needs fewer features of its dependencies, so that cargo would build them a second time.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub(crate) fn binary_of(
+    workspace: &Workspace,
+    package: &str,
+    name: &str,
+) -> Result<PathBuf, String> {
+    if !matches!(workspace.built.get(), Some(Ok(()))) {
+        let log = workspace.scratch(&format!("build-{package}.log"))?;
+        let arguments = ["build", "--package", package, "--bins"];
+        compiled(cargo(workspace).args(arguments), &log)?;
+    }
+    beside_this(name)
+}
+
+/// All binaries are beside this one, wherever the target directory is.
+fn beside_this(name: &str) -> Result<PathBuf, String> {
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    Ok(this.with_file_name(name))
 }
 
 /// `cargo` in the workspace.
@@ -147,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_first_errors_of_the_compiler_come_first() {
-        let log = std::env::temp_dir().join(format!("vary-errors-{}", std::process::id()));
+        let log = env::temp_dir().join(format!("vary-errors-{}", std::process::id()));
         let text = "   Compiling a\nerror[E0425]: no `x`\n  --> a.rs:3:1\n   |\nerror: it rains\n";
         fs::write(&log, text).unwrap();
         let error = with_first_errors("cargo build: exit status: 101", &log);

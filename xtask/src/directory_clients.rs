@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::outcome::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{npm, process, python};
+use crate::{cargo, npm, process, python};
 
 /// A client: its name, and the function of `clients.py` or `clients.mjs` that uses it.
 struct Client {
@@ -143,7 +143,7 @@ struct Report {
 /// Every client with a `directory`.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let prepared = || {
-        workspace.npm()?;
+        npm::installed(workspace)?;
         npm::install_from(workspace, DIRECTORY)?;
         let calls = workspace.read(&format!("{DIRECTORY}/calls.json"))?;
         let calls: Vec<Call> = serde_json::from_str(&calls).map_err(|error| error.to_string())?;
@@ -179,9 +179,13 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 
 /// Vary in front of the replay server.
 fn served(workspace: &Workspace) -> Result<Server, String> {
-    let mut command = process::command(workspace.binary_of("mcp-vary-cli", "vary")?);
+    let mut command = process::command(cargo::binary_of(workspace, "mcp-vary-cli", "vary")?);
     command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
-    command.arg(workspace.binary_of("replay-server", "replay-server")?);
+    command.arg(cargo::binary_of(
+        workspace,
+        "replay-server",
+        "replay-server",
+    )?);
     command.arg(workspace.path(DIRECTORY).join("tools.json"));
     let log: PathBuf = workspace.scratch("directory/vary.log")?;
     Server::start(&mut command, &log)

@@ -83,7 +83,7 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
 /// place, and runs there; the tutorial works with the npm package and with the wheel. Their files are removed again.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let scratch = || {
-        let built = workspace.binary("vary")?;
+        let built = cargo::binary(workspace, "vary")?;
         let directory = workspace.scratch("dist")?;
         empty(&directory)?;
         Ok::<_, String>((built, directory))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::guide::links;
 use crate::outcome::no_findings;
+use crate::page::links;
 use crate::workspace::Workspace;
 
 pub(crate) const PAGE: &str = "docs/internals/examples.md";

@@ -173,10 +173,7 @@ fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
 
 /// Writes the difference of the mutated sources from `revision` to a file, and returns its path.
 fn difference(workspace: &Workspace, revision: &str, scratch: &Path) -> Result<PathBuf, String> {
-    let mut git = process::command("git");
-    git.current_dir(workspace.path(""))
-        .args(["diff", revision, "--", MUTATED_SOURCES]);
-    let diff = process::output(&mut git, Duration::from_secs(60))?;
+    let diff = workspace.git(&["diff", revision, "--", MUTATED_SOURCES])?;
     if diff.is_empty() {
         return Err(format!(
             "{MUTATED_SOURCES} is as in {revision}: there is nothing to mutate"
@@ -252,10 +249,7 @@ fn compared(workspace: &Workspace, tag: &str) -> Outcome {
 
 /// The tag of the latest release.
 fn baseline(workspace: &Workspace) -> Result<Option<String>, String> {
-    let mut git = process::command("git");
-    git.current_dir(workspace.path(""))
-        .args(["tag", "--list", "v*", "--sort=-version:refname"]);
-    let tags = process::output(&mut git, Duration::from_secs(60))?;
+    let tags = workspace.git(&["tag", "--list", "v*", "--sort=-version:refname"])?;
     Ok(tags.lines().next().map(str::to_owned))
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use faults::{Programs, Report};
 
+use crate::cargo;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
@@ -39,8 +40,8 @@ pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result
 
 fn ran(workspace: &Workspace, wanted: &str, at_once: usize) -> Result<Report, String> {
     let programs = Programs {
-        vary: workspace.binary("vary")?,
-        server: workspace.binary("fault-server")?,
+        vary: cargo::binary(workspace, "vary")?,
+        server: cargo::binary(workspace, "fault-server")?,
         scratch: workspace.scratch("faults/cases")?,
     };
     faults::run(&programs, wanted, at_once)

@@ -2,6 +2,7 @@
 
 use crate::document_examples;
 use crate::outcome::{Outcome, no_findings};
+use crate::page::links;
 use crate::requirements::has_test;
 use crate::workspace::Workspace;
 
@@ -154,19 +155,6 @@ fn named_tests(workspace: &Workspace) -> Result<(), String> {
         }
     }
     no_findings(&broken)
-}
-
-/// The words in code and the files of the links to the workspace's own files.
-pub(crate) fn links(text: &str) -> Vec<(&str, &str)> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("`](../../") {
-        let name = before.rsplit("[`").next().unwrap_or_default();
-        let end = after.find(')').unwrap_or(after.len());
-        found.push((name, &after[..end]));
-        rest = &after[end..];
-    }
-    found
 }
 
 /// Each row names a test or a reason, and no test of the reference is missing.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::outcome::Outcome;
 use crate::page::{Block, blocks, texts};
 use crate::workspace::Workspace;
-use crate::{npm, process};
+use crate::{cargo, npm, process};
 
 /// The page with the program.
 const PAGE: &str = "docs/tutorial/library.md";
@@ -40,7 +40,7 @@ struct Step<'a> {
 /// Writes the project of the page into an empty directory, and runs the commands of the page there.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let prepared = || {
-        workspace.npm()?;
+        npm::installed(workspace)?;
         let path = path(workspace)?;
         let page = workspace.read(PAGE)?;
         let project = project(workspace, &blocks(&page))?;
@@ -187,7 +187,7 @@ fn is_same(shown: &str, printed: &str) -> bool {
 
 /// `PATH` with the binary `vary` of the workspace and the pinned packages first.
 fn path(workspace: &Workspace) -> Result<OsString, String> {
-    let vary = workspace.binary("vary")?;
+    let vary = cargo::binary(workspace, "vary")?;
     let packages = workspace.path(npm::DIRECTORY).join("node_modules/.bin");
     let before = env::var_os("PATH").unwrap_or_default();
     let first = vary.parent().map(Path::to_owned).into_iter();

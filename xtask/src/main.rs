@@ -3,13 +3,15 @@
 
 mod amplify;
 mod auth;
-mod behind;
 mod bench;
 mod book;
+mod budget;
+mod capability_servers;
 mod cargo;
+mod changed;
 mod check;
+mod client_jobs;
 mod clients;
-mod conformance;
 mod directory_clients;
 mod dist;
 mod document_examples;
@@ -21,9 +23,9 @@ mod interop;
 mod layout;
 mod library;
 mod modules;
-mod names;
 mod npm;
-mod official;
+mod official_servers;
+mod official_suite;
 mod outcome;
 mod page;
 mod phases;
@@ -42,7 +44,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use ::faults::Crowd;
+use ::faults::SoakOptions;
 use clap::{Parser, Subcommand};
 
 use workspace::Workspace;
@@ -66,6 +68,18 @@ enum Task {
         /// The phases to run; all if none is given
         #[arg(value_parser = phases::names())]
         phases: Vec<String>,
+        /// The commit with which `quick` and `layout` compare [default: the last one that HEAD shares with `main`]
+        #[arg(long, value_name = "COMMIT")]
+        since: Option<String>,
+    },
+    /// Print the lines of code of each part with its budget
+    Budget {
+        /// Set every figure of budget.toml to the lines that there are
+        #[arg(long)]
+        write: bool,
+        /// The reason for figures that are new or higher
+        #[arg(long, requires = "write")]
+        reason: Option<String>,
     },
     /// Print what clients receive when a server of the gateway fails
     ///
@@ -135,11 +149,17 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let workspace = Workspace::here();
+    let mut workspace = Workspace::here();
     match Arguments::parse().task {
-        Task::Test { phases } => phases::run(&workspace, &phases),
+        Task::Test { phases, since } => {
+            workspace.since = since;
+            phases::run(&workspace, &phases)
+        }
+        Task::Budget { write, reason } => {
+            exit_code(budget::budget(&workspace, write, reason.as_deref()))
+        }
         Task::Faults { title, write } => exit_code(faults::faults(&workspace, &title, write)),
-        Task::Conformance { write } => exit_code(conformance::conformance(&workspace, write)),
+        Task::Conformance { write } => exit_code(official_suite::official_suite(&workspace, write)),
         Task::Dist(options) => exit_code(dist::dist(&workspace, &options)),
         Task::Bench(options) => exit_code(bench::bench(&workspace, &options)),
         Task::Soak {
@@ -147,8 +167,8 @@ fn main() -> ExitCode {
             only,
             write,
         } => {
-            let crowd = Crowd { clients, only };
-            exit_code(soak::soak(&workspace, &crowd, write))
+            let options = SoakOptions { clients, only };
+            exit_code(soak::soak(&workspace, &options, write))
         }
         Task::Amplify {
             only,

@@ -16,13 +16,14 @@ pub(crate) const DIRECTORY: &str = "tests/interop";
 /// Enough for some hundred megabytes over a slow connection.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Installs exactly the packages of the lockfile, unless they are installed.
+/// Installs exactly the packages of the lockfile, once; other callers wait until it is done.
 ///
 /// # Errors
 ///
 /// When npm is missing or fails.
-pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
-    install_from(workspace, DIRECTORY)
+pub(crate) fn installed(workspace: &Workspace) -> Result<(), String> {
+    let install = || install_from(workspace, DIRECTORY);
+    workspace.npm.get_or_init(install).clone()
 }
 
 /// Installs exactly the packages of the lockfile in `directory`, unless they are installed.

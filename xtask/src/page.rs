@@ -1,4 +1,4 @@
-//! Pages whose commands and files are tried: their fenced blocks, in order.
+//! Pages of the book: their fenced blocks, and their links to files of the workspace.
 
 /// A fenced block: its language and its text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -10,8 +10,8 @@ pub(crate) struct Block<'a> {
 /// The fenced blocks of a page.
 pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
-    let mut rest = page;
-    while let Some((_, after)) = rest.split_once("\n```") {
+    let mut left = page;
+    while let Some((_, after)) = left.split_once("\n```") {
         let Some((language, after)) = after.split_once('\n') else {
             break;
         };
@@ -20,7 +20,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
         };
         let (text, after) = after.split_at(end + 1);
         found.push(Block { language, text });
-        rest = after.trim_start_matches("```");
+        left = after.trim_start_matches("```");
     }
     found
 }
@@ -29,6 +29,19 @@ pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
 pub(crate) fn texts<'a>(blocks: &[Block<'a>], language: &str) -> Vec<&'a str> {
     let found = blocks.iter().filter(|block| block.language == language);
     found.map(|block| block.text).collect()
+}
+
+/// The words in code and the files of the links to the workspace's own files.
+pub(crate) fn links(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut left = text;
+    while let Some((before, after)) = left.split_once("`](../../") {
+        let name = before.rsplit("[`").next().unwrap_or_default();
+        let end = after.find(')').unwrap_or(after.len());
+        found.push((name, &after[..end]));
+        left = &after[end..];
+    }
+    found
 }
 
 #[cfg(test)]

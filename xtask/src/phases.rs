@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
-    amplify, auth, book, cargo, check, conformance, dist, faults, guide, interop, layout, library,
-    names, requirements, rust_tests, soak, tokens,
+    amplify, auth, book, cargo, check, dist, faults, guide, interop, layout, library, npm,
+    official_suite, python, requirements, rust_tests, soak, tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -34,13 +34,8 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "layout",
-        about: "packages and folders use only what they may; no file or function is too long, or contains a path of one machine",
+        about: "packages and folders use only what they may; no file is too long, or contains a path of one machine; every part is within its budget",
         run: layout::phase,
-    },
-    Phase {
-        name: "names",
-        about: "no name is, or contains, a word that CONTRIBUTING.md replaces by a standard term",
-        run: names::phase,
     },
     Phase {
         name: "requirements",
@@ -66,6 +61,11 @@ const PHASES: &[Phase] = &[
         name: "tests",
         about: "all Rust tests and doctests, fuzz corpora replayed",
         run: rust_tests::phase,
+    },
+    Phase {
+        name: CHANGED,
+        about: "the Rust tests of the changed packages and of those that use them, without doctests; only if named, or in `quick`",
+        run: rust_tests::changed,
     },
     Phase {
         name: "clippy",
@@ -110,7 +110,12 @@ const PHASES: &[Phase] = &[
     Phase {
         name: "packages",
         about: "the npm and PyPI packages of the next phases are installed",
-        run: |workspace| Outcome::of_all(&[("npm", workspace.npm()), ("PyPI", workspace.python())]),
+        run: |workspace| {
+            Outcome::of_all(&[
+                ("npm", npm::installed(workspace)),
+                ("PyPI", python::installed(workspace)),
+            ])
+        },
     },
     Phase {
         name: "library",
@@ -120,7 +125,7 @@ const PHASES: &[Phase] = &[
     Phase {
         name: "conformance",
         about: "the official suite reports no new failures through Vary",
-        run: conformance::phase,
+        run: official_suite::phase,
     },
     Phase {
         name: "interop",
@@ -133,6 +138,13 @@ const PHASES: &[Phase] = &[
         run: auth::phase,
     },
 ];
+
+/// The phase that runs a part of `tests`.
+const CHANGED: &str = "changed";
+
+/// A name for several phases.
+const QUICK: &str = "quick";
+const QUICK_PHASES: &[&str] = &["format", "layout", CHANGED, "clippy"];
 
 /// The phases that need packages from npm and PyPI.
 const NEED_PACKAGES: &[&str] = &[
@@ -155,7 +167,8 @@ struct Row {
 
 /// The names that `cargo xtask test` accepts.
 pub(crate) fn names() -> Vec<&'static str> {
-    PHASES.iter().map(|phase| phase.name).collect()
+    let names = PHASES.iter().map(|phase| phase.name);
+    names.chain([QUICK]).collect()
 }
 
 /// A line for each phase.
@@ -164,6 +177,7 @@ pub(crate) fn help() -> String {
     for phase in PHASES {
         let _ = writeln!(help, "  {:<13} {}", phase.name, phase.about);
     }
+    let _ = writeln!(help, "  {QUICK:<13} these: {}", QUICK_PHASES.join(", "));
     help
 }
 
@@ -173,7 +187,7 @@ pub(crate) fn help() -> String {
 pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
     let chosen: Vec<&Phase> = PHASES
         .iter()
-        .filter(|phase| wanted.is_empty() || wanted.iter().any(|name| name == phase.name))
+        .filter(|phase| is_chosen(phase.name, wanted))
         .collect();
     let started = Instant::now();
     let before = cpu();
@@ -183,8 +197,8 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
             .any(|phase| NEED_PACKAGES.contains(&phase.name))
         {
             // Downloads mostly wait for the network, so they do not slow the compiler down.
-            scope.spawn(|| workspace.npm());
-            scope.spawn(|| workspace.python());
+            scope.spawn(|| npm::installed(workspace));
+            scope.spawn(|| python::installed(workspace));
         }
         all(workspace, &chosen)
     });
@@ -198,6 +212,16 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+fn is_chosen(phase: &str, wanted: &[String]) -> bool {
+    if wanted.is_empty() {
+        return phase != CHANGED;
+    }
+    let is_quick = QUICK_PHASES.contains(&phase);
+    wanted
+        .iter()
+        .any(|name| name == phase || name == QUICK && is_quick)
 }
 
 /// Runs the phases one after the other, and [`WAITING`] beside those that follow it.
@@ -423,7 +447,21 @@ mod tests {
     }
 
     #[test]
-    fn the_phase_that_waits_is_one_of_them() {
-        assert!(names().contains(&WAITING));
+    fn the_phases_of_other_constants_exist() {
+        let names = names();
+        assert!(names.contains(&WAITING));
+        assert!(QUICK_PHASES.iter().all(|name| names.contains(name)));
+    }
+
+    #[test]
+    fn quick_is_a_few_phases_and_none_is_all_but_changed() {
+        let chosen = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
+            let phases = PHASES.iter().map(|phase| phase.name);
+            phases.filter(|name| is_chosen(name, &wanted)).count()
+        };
+        assert_eq!(chosen(&["quick"]), QUICK_PHASES.len());
+        assert_eq!(chosen(&["quick", "guide"]), QUICK_PHASES.len() + 1);
+        assert_eq!(chosen(&[]), PHASES.len() - 1);
     }
 }

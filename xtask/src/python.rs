@@ -25,15 +25,18 @@ pub(crate) const FIRST: &str = "python-1";
 /// The environment of FastMCP 4, both its client and its server.
 pub(crate) const FASTMCP: &str = "fastmcp";
 
-/// Installs exactly the packages of each list of requirements into a separate environment, unless they are installed.
+/// Installs exactly the packages of each list of requirements into a separate environment, once; other callers wait
+/// until it is done.
 ///
 /// # Errors
 ///
 /// When Python 3 or its pip is missing or fails.
-pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
-    ENVIRONMENTS
-        .iter()
-        .try_for_each(|(name, list)| install_into(workspace, name, list))
+pub(crate) fn installed(workspace: &Workspace) -> Result<(), String> {
+    let install = || {
+        let mut environments = ENVIRONMENTS.iter();
+        environments.try_for_each(|(name, list)| install_into(workspace, name, list))
+    };
+    workspace.python.get_or_init(install).clone()
 }
 
 /// Installs exactly the packages of `list` into the environment `name`, unless they are installed.
@@ -46,7 +49,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
 /// When Python 3 or its pip is missing or fails.
 pub(crate) fn install_into(workspace: &Workspace, name: &str, list: &str) -> Result<(), String> {
     install_with(workspace, name, list, |environment| {
-        let mut uv = process::command(workspace.uv()?);
+        let mut uv = process::command(installed_uv(workspace)?);
         uv.args(["pip", "install", "--quiet", "--no-config", "--python"])
             .arg(environment.join("bin/python"))
             .arg("--cache-dir")
@@ -61,17 +64,20 @@ pub(crate) fn install_into(workspace: &Workspace, name: &str, list: &str) -> Res
     })
 }
 
-/// Installs `uv` itself, which only pip can, unless it is installed. Returns the program.
+/// The program `uv`, which only pip can install. It is installed once; other callers wait until it is done.
 ///
 /// # Errors
 ///
 /// When Python 3 or its pip is missing or fails.
-pub(crate) fn install_uv(workspace: &Workspace) -> Result<PathBuf, String> {
-    let (name, list) = UV;
-    install_with(workspace, name, list, |environment| {
-        pip(workspace, name, list, environment)
-    })?;
-    program(workspace, name, "uv")
+pub(crate) fn installed_uv(workspace: &Workspace) -> Result<PathBuf, String> {
+    let install = || {
+        let (name, list) = UV;
+        install_with(workspace, name, list, |environment| {
+            pip(workspace, name, list, environment)
+        })?;
+        program(workspace, name, "uv")
+    };
+    workspace.uv.get_or_init(install).clone()
 }
 
 /// What `uv` and `uvx` have downloaded. An environment has links to its files instead of copies.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use crate::cargo::{cargo, compiled};
+use crate::changed;
 use crate::outcome::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
@@ -28,6 +29,24 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         Ok(jobs) => run_all(workspace, jobs),
         Err(error) => Outcome::failure(error),
     }
+}
+
+/// Runs and counts the Rust tests of the changed packages and of those that use them, without doctests.
+///
+/// Cargo compiles what changed. Compiling only these packages would need other features, and so all dependencies again.
+pub(crate) fn changed(workspace: &Workspace) -> Outcome {
+    jobs_of_changed(workspace).map_or_else(Outcome::failure, |jobs| run_all(workspace, jobs))
+}
+
+fn jobs_of_changed(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
+    let folders = changed::folders(workspace)?.into_iter();
+    let folders: Vec<PathBuf> = folders.map(|folder| workspace.path(&folder)).collect();
+    if folders.is_empty() {
+        return Ok(VecDeque::new());
+    }
+    let mut jobs = jobs(workspace)?;
+    jobs.retain(|job| matches!(job, Job::Binary(binary) if folders.contains(&binary.package)));
+    Ok(jobs)
 }
 
 /// Runs and counts the ignored Rust tests, which take too long for every change.

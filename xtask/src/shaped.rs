@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{npm, process};
+use crate::{cargo, npm, process};
 
 const RECORDING: &str = "tests/interop/shaped.json";
 const CONFIGURATION: &str = "tests/interop/shaped.yaml";
@@ -45,7 +45,7 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
     let recording = workspace.scratch("interop/shaped.json")?;
     write(&recording, &recorded(workspace, &rows)?.to_string())?;
     let configuration = workspace.scratch("interop/shaped.yaml")?;
-    let replay_server = workspace.binary("replay-server")?;
+    let replay_server = cargo::binary(workspace, "replay-server")?;
     let text = workspace.read(CONFIGURATION)?;
     let text = text.replace("${REPLAY_SERVER}", &quoted(&replay_server));
     write(

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::interop::Job;
-use crate::process;
+use crate::client_jobs::Job;
 use crate::workspace::Workspace;
+use crate::{cargo, process};
 
 /// Vary judges some twenty thousand calls in that time.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(5 * 60);
 ///
 /// When the calls cannot be printed.
 pub(crate) fn jobs(workspace: &Workspace) -> Result<[Job; 2], String> {
-    let mut verdicts = process::command(workspace.binary("examples/verdicts")?);
+    let mut verdicts = process::command(cargo::binary(workspace, "examples/verdicts")?);
     let printed = process::output(&mut verdicts, LIMIT)?;
     let calls = workspace.scratch("interop/verdicts.jsonl")?;
     fs::write(&calls, printed).map_err(|error| format!("{}: {error}", calls.display()))?;

@@ -1,22 +1,25 @@
-//! The paths and files of the workspace, its builds, and its installed packages.
+//! The paths and files of the workspace.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::modules::Sources;
-use crate::{cargo, npm, process, python};
+use crate::process;
 
 /// The workspace that this xtask was built from.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
-    built: OnceLock<Result<(), String>>,
-    npm: OnceLock<Result<(), String>>,
-    python: OnceLock<Result<(), String>>,
-    uv: OnceLock<Result<PathBuf, String>>,
+    /// The commit with which changes are compared, if another one is given than that of [`Self::base`].
+    pub(crate) since: Option<String>,
+    /// The results of the steps that each run needs at most once.
+    pub(crate) built: OnceLock<Result<(), String>>,
+    pub(crate) npm: OnceLock<Result<(), String>>,
+    pub(crate) python: OnceLock<Result<(), String>>,
+    pub(crate) uv: OnceLock<Result<PathBuf, String>>,
 }
 
 impl Workspace {
@@ -26,75 +29,12 @@ impl Workspace {
         let root = crate_root.parent().unwrap_or(crate_root);
         Self {
             root: root.into(),
+            since: None,
             built: OnceLock::new(),
             npm: OnceLock::new(),
             python: OnceLock::new(),
             uv: OnceLock::new(),
         }
-    }
-
-    /// Builds every target, once; other callers wait until it is done.
-    ///
-    /// # Errors
-    ///
-    /// When something does not compile.
-    pub(crate) fn built(&self) -> Result<(), String> {
-        self.built.get_or_init(|| cargo::compile(self)).clone()
-    }
-
-    /// Whether every target has been built in this run.
-    pub(crate) fn is_built(&self) -> bool {
-        matches!(self.built.get(), Some(Ok(())))
-    }
-
-    /// Installs the npm packages, once; other callers wait until it is done.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be installed.
-    pub(crate) fn npm(&self) -> Result<(), String> {
-        self.npm.get_or_init(|| npm::install(self)).clone()
-    }
-
-    /// Installs the PyPI packages, once; other callers wait until it is done.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be installed.
-    pub(crate) fn python(&self) -> Result<(), String> {
-        self.python.get_or_init(|| python::install(self)).clone()
-    }
-
-    /// The program `uv`, installed once; other callers wait until it is done.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be installed.
-    pub(crate) fn uv(&self) -> Result<PathBuf, String> {
-        self.uv.get_or_init(|| python::install_uv(self)).clone()
-    }
-
-    /// A binary of the workspace, built.
-    ///
-    /// # Errors
-    ///
-    /// When it does not compile.
-    pub(crate) fn binary(&self, name: &str) -> Result<PathBuf, String> {
-        self.built()?;
-        // All binaries end up beside this one, wherever the target directory is.
-        let this = env::current_exe().map_err(|error| error.to_string())?;
-        Ok(this.with_file_name(name))
-    }
-
-    /// The binary `name` of `package`, without the other packages.
-    ///
-    /// # Errors
-    ///
-    /// When it does not compile.
-    pub(crate) fn binary_of(&self, package: &str, name: &str) -> Result<PathBuf, String> {
-        cargo::compile_package(self, package)?;
-        let this = env::current_exe().map_err(|error| error.to_string())?;
-        Ok(this.with_file_name(name))
     }
 
     /// A path in the workspace.
@@ -121,16 +61,33 @@ impl Workspace {
     ///
     /// When git cannot list them.
     pub(crate) fn files(&self, directory: &str) -> Result<Vec<String>, String> {
-        let mut git = process::command("git");
-        git.current_dir(self.path(""));
-        git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
-        git.args(["--deduplicate", "--", directory]);
-        let list = process::output(&mut git, Duration::from_secs(60))?;
+        let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
+        let list = self.git(&[&list[..], &["--deduplicate", "--", directory]].concat())?;
         Ok(list
             .lines()
             .filter(|file| self.path(file).is_file())
             .map(str::to_owned)
             .collect())
+    }
+
+    /// The commit with which changes are compared: `since`, or the last one that HEAD shares with `main`, or HEAD.
+    pub(crate) fn base(&self) -> String {
+        let shared = |main| self.git(&["merge-base", "HEAD", main]).ok();
+        let base = self.since.clone().or_else(|| shared("main"));
+        let base = base.or_else(|| shared("origin/main"));
+        base.map_or_else(|| "HEAD".to_owned(), |base| base.trim().to_owned())
+    }
+
+    /// What git prints.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, String> {
+        let mut git = process::command("git");
+        git.current_dir(self.path("")).args(arguments);
+        git.stderr(Stdio::null());
+        process::output(&mut git, Duration::from_secs(60))
     }
 
     /// The texts of all Rust files, by path.

@@ -19,4 +19,4 @@ mod soak;
 pub use amplify::{Amplified, AmplifyPrograms, amplify};
 pub use report::{Report, Row, Seen};
 pub use run::{Programs, run, titles};
-pub use soak::{Crowd, Soak, SoakPrograms, soak};
+pub use soak::{Soak, SoakOptions, SoakPrograms, soak};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use ::faults::script::{Era, Script, Start};
 use serde_json::json;
 
-use crate::process;
 use crate::server::Server;
 use crate::workspace::Workspace;
+use crate::{cargo, process};
 
 /// Seconds that a run may take whose time is not what is checked: the machine may be busy.
 const PATIENT: &str = "240";
@@ -50,10 +50,10 @@ pub(super) struct Programs<'a> {
 
 impl<'a> Programs<'a> {
     pub(super) fn built(workspace: &'a Workspace) -> Result<Self, String> {
-        let binary = |name| Ok::<_, String>(workspace.binary(name)?.display().to_string());
+        let binary = |name| Ok::<_, String>(cargo::binary(workspace, name)?.display().to_string());
         Ok(Self {
             workspace,
-            vary: workspace.binary("vary")?,
+            vary: cargo::binary(workspace, "vary")?,
             fixture: binary("fixture-server")?,
             fault_server: binary("fault-server")?,
             peer: binary("conformance-peer")?,
@@ -310,7 +310,9 @@ fn examples(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     ];
     let mut jobs = Vec::new();
     for (server, extension) in SERVERS {
-        let program = programs.workspace.binary(server)?.display().to_string();
+        let program = cargo::binary(programs.workspace, server)?
+            .display()
+            .to_string();
         let tool = match server {
             "weather-negotiated" => BERN,
             _ => &[],
@@ -338,7 +340,7 @@ fn examples(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
 
 /// Our clients, over HTTP and on standard input and output: the one of the library, and a command of Vary.
 fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
-    let library = programs.workspace.binary("weather-client")?;
+    let library = cargo::binary(programs.workspace, "weather-client")?;
     let library = library.display().to_string();
     // It begins as a modern client unless it is told otherwise.
     let by_revision = format!(

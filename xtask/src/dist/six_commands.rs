@@ -70,8 +70,8 @@ fn tried(
 
 /// The page, with all that its commands need installed.
 fn prepared(workspace: &Workspace) -> Result<String, String> {
-    workspace.npm()?;
-    workspace.uv()?;
+    npm::installed(workspace)?;
+    python::installed_uv(workspace)?;
     let page = workspace.read(PAGE)?;
     for (tool, launcher) in LAUNCHERS {
         if !page.contains(&format!("`{launcher}`")) {
@@ -205,7 +205,7 @@ impl Tutorial<'_> {
 
     /// `PATH` with `uvx`, and with the pinned Node.
     fn path(&self) -> Result<OsString, String> {
-        let uv = self.workspace.uv()?;
+        let uv = python::installed_uv(self.workspace)?;
         let node = self
             .workspace
             .path(npm::DIRECTORY)

@@ -340,13 +340,14 @@ struct Metadata {
 #[derive(Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    dependencies: Vec<Dependency>,
+    pub(crate) manifest_path: String,
+    pub(crate) dependencies: Vec<Dependency>,
     targets: Vec<Target>,
 }
 
 #[derive(Deserialize)]
-struct Dependency {
-    name: String,
+pub(crate) struct Dependency {
+    pub(crate) name: String,
     kind: Option<String>,
 }
 
@@ -360,6 +361,12 @@ pub(super) struct Target {
 }
 
 impl Package {
+    /// Its folder in the workspace.
+    pub(crate) fn folder(&self) -> &str {
+        let folder = self.manifest_path.strip_suffix("/Cargo.toml");
+        folder.unwrap_or_default()
+    }
+
     /// The crate roots of its libraries and binaries.
     pub(crate) fn roots(&self) -> Vec<String> {
         let targets = self.shipped_targets();
@@ -378,7 +385,7 @@ impl Package {
     }
 }
 
-/// All packages of the workspace, with the paths of their targets in it.
+/// All packages of the workspace, with paths in it.
 pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Package>, String> {
     let mut metadata = cargo::cargo(workspace);
     metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -386,9 +393,15 @@ pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Package>, String> {
     let metadata: Metadata = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let root = format!("{}/", metadata.workspace_root.replace('\\', "/"));
     let mut packages = metadata.packages;
-    for target in packages.iter_mut().flat_map(|package| &mut package.targets) {
-        let path = target.src_path.replace('\\', "/");
-        target.src_path = path.strip_prefix(&root).unwrap_or(&path).to_owned();
+    for package in &mut packages {
+        let sources = package
+            .targets
+            .iter_mut()
+            .map(|target| &mut target.src_path);
+        for path in sources.chain([&mut package.manifest_path]) {
+            let normal = path.replace('\\', "/");
+            *path = normal.strip_prefix(&root).unwrap_or(&normal).to_owned();
+        }
     }
     Ok(packages)
 }
@@ -444,6 +457,7 @@ mod tests {
     fn uses(name: &str, used: &str, kind: Option<&str>) -> Vec<String> {
         broken_arrows(&Package {
             name: name.to_owned(),
+            manifest_path: String::new(),
             dependencies: vec![Dependency {
                 name: used.to_owned(),
                 kind: kind.map(str::to_owned),

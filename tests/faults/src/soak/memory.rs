@@ -2,7 +2,7 @@
 
 /// What was resident after each [`EACH`] clients, in KiB.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Course(Vec<usize>);
+pub(super) struct MemorySeries(Vec<usize>);
 
 /// Memory is read after so many clients.
 pub(super) const EACH: usize = 1_000;
@@ -14,7 +14,7 @@ const LEVEL: usize = 512;
 /// ten thousand clients is more than this.
 const MORE: usize = 8 << 10;
 
-impl Course {
+impl MemorySeries {
     pub(super) fn push(&mut self, resident: usize) {
         self.0.push(resident);
     }
@@ -52,8 +52,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn is_level(course: &[usize], expected: bool) {
-        assert_eq!(Course(course.to_vec()).is_level(), expected, "{course:?}");
+    fn is_level(memory_series: &[usize], expected: bool) {
+        assert_eq!(
+            MemorySeries(memory_series.to_vec()).is_level(),
+            expected,
+            "{memory_series:?}"
+        );
     }
 
     #[test]

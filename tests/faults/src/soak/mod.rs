@@ -1,36 +1,33 @@
-//! Connects and disconnects clients in every way, and measures what remains of them in the gateway.
+//! Connects and disconnects clients in every scenario, and measures what remains of them in the gateway.
 //!
-//! The real `vary serve` stands in front of the fixture server four times: of either era, as a child and over HTTP.
-//! Some clients come first, so that everything that is created once exists. Then the gateway is measured from outside,
-//! many clients come, and it is measured again.
+//! The real `vary serve` stands in front of the fixture server four times: in both eras, over stdio and over HTTP.
+//! Some clients run first, so that everything that is created once exists. Then the gateway is measured from outside,
+//! many clients run, and it is measured again.
 
-mod coming;
-mod ground;
+mod client_run;
+mod deployment;
 mod http;
-mod look;
+mod load;
+mod measurement;
 mod memory;
-mod visit;
-mod ways;
+mod scenarios;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use self::ground::SoakPrograms;
+pub use self::deployment::SoakPrograms;
 
-use self::coming::{AT_ONCE, Coming, Until};
-use self::look::Look;
-use self::ways::Ways;
+use self::load::{AT_ONCE, ClientLoad, Until};
+use self::measurement::Measurement;
+use self::scenarios::Scenarios;
 
 /// The clients of a soak.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "whoever runs the soak names all of them"
-)]
-pub struct Crowd {
-    /// How many.
+#[expect(clippy::exhaustive_structs, reason = "the caller names all fields")]
+pub struct SoakOptions {
+    /// Their number.
     pub clients: usize,
-    /// Only in the ways whose names hold this; empty: in every way.
+    /// Only the scenarios whose names contain this.
     pub only: String,
 }
 
@@ -40,53 +37,53 @@ pub struct Crowd {
 pub struct Soak {
     /// The table of the page.
     pub table: String,
-    /// What was left, or went otherwise than it should; nothing when all is well.
+    /// What remained in the gateway, and clients that received wrong answers.
     pub failed: Vec<String>,
 }
 
-/// So many come as often before the first look, and no more of them.
+/// With more clients than these, memory must be level before the first measurement.
 const FEW: usize = 500;
 
-/// Lets clients come and go.
+/// Runs the clients, and measures the gateway before and after.
 ///
 /// # Errors
 ///
-/// When the gateway cannot be started or looked at.
-pub fn soak(programs: &SoakPrograms, crowd: &Crowd) -> Result<Soak, String> {
+/// When the gateway cannot be started or measured.
+pub fn soak(programs: &SoakPrograms, options: &SoakOptions) -> Result<Soak, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(run(programs, crowd))
+    runtime.block_on(run(programs, options))
 }
 
-async fn run(programs: &SoakPrograms, crowd: &Crowd) -> Result<Soak, String> {
-    let (ground, watched) = ground::start(programs).await?;
-    let coming = Arc::new(Coming::new(ground, Ways::of(&crowd.only)?));
-    let look = || Look::at(&watched);
-    let (until, calm) = match crowd.clients > FEW {
-        true => (Until::Level(Instant::now()), look::POOLED),
-        false => (Until::All(crowd.clients), Duration::ZERO),
+async fn run(programs: &SoakPrograms, options: &SoakOptions) -> Result<Soak, String> {
+    let (deployment, observed) = deployment::start(programs).await?;
+    let load = Arc::new(ClientLoad::new(deployment, Scenarios::of(&options.only)?));
+    let measure = || Measurement::take(&observed);
+    let (until, calm) = match options.clients > FEW {
+        true => (Until::Level(Instant::now()), measurement::POOLED),
+        false => (Until::All(options.clients), Duration::ZERO),
     };
-    let mut failed = coming.come(until).await;
-    let first = coming.gone();
-    let is_level = coming.course().is_level();
-    let before = look::settled_for(calm, look).await?;
-    let begun = Instant::now();
-    failed.extend(coming.come(Until::All(first + crowd.clients)).await);
-    let took = begun.elapsed();
-    let after = look::settled_as(&before, look).await?;
+    let mut failed = load.run(until).await;
+    let first = load.ended();
+    let is_level = load.memory_series().is_level();
+    let before = measurement::settled_for(calm, measure).await?;
+    let started = Instant::now();
+    failed.extend(load.run(Until::All(first + options.clients)).await);
+    let took = started.elapsed();
+    let after = measurement::settled_as(&before, measure).await?;
     failed.extend(after.left_since(&before));
     failed.extend(memory::left(before.memory, after.memory));
-    let mut table = looks(crowd.clients, took, [&before, &after]);
-    if crowd.clients > FEW {
-        table.push_str(&course(&coming, first, is_level));
+    let mut table = measurement_table(options.clients, took, [&before, &after]);
+    if options.clients > FEW {
+        table.push_str(&memory_table(&load, first, is_level));
     }
-    table.push_str(&ways(&coming, first));
+    table.push_str(&scenario_table(&load, first));
     Ok(Soak { table, failed })
 }
 
-fn looks(clients: usize, took: Duration, [before, after]: [&Look; 2]) -> String {
+fn measurement_table(clients: usize, took: Duration, [before, after]: [&Measurement; 2]) -> String {
     let mut table = format!(
         "{clients} clients in {} s, {AT_ONCE} at once.\n\n| of `vary` | before | after |\n|---|---|---|\n",
         took.as_secs()
@@ -97,7 +94,7 @@ fn looks(clients: usize, took: Duration, [before, after]: [&Look; 2]) -> String 
     table
 }
 
-fn course(coming: &Coming, first: usize, is_level: bool) -> String {
+fn memory_table(load: &ClientLoad, first: usize, is_level: bool) -> String {
     let memory = match is_level {
         true => "until memory was level",
         false => "and memory was not level",
@@ -106,16 +103,16 @@ fn course(coming: &Coming, first: usize, is_level: bool) -> String {
         "\n{first} clients came before these, {memory}. While all of them came:\n\n\
          | clients that had gone | memory (RSS) |\n|---|---|\n"
     );
-    for (clients, memory) in coming.course().rows() {
+    for (clients, memory) in load.memory_series().rows() {
         table.push_str(&format!("| {clients} | {memory} |\n"));
     }
     table
 }
 
-fn ways(coming: &Coming, first: usize) -> String {
+fn scenario_table(load: &ClientLoad, first: usize) -> String {
     let mut table = "\n| how they come and go | clients |\n|---|---|\n".to_owned();
-    for (way, clients) in coming.ways(first) {
-        table.push_str(&format!("| {way} | {clients} |\n"));
+    for (scenario, clients) in load.scenarios(first) {
+        table.push_str(&format!("| {scenario} | {clients} |\n"));
     }
     table
 }

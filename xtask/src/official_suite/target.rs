@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process;
 use crate::server::Server;
 use crate::workspace::Workspace;
+use crate::{cargo, process};
 
 /// The fixture in both eras without Vary. The other targets are compared with it.
 pub(super) const DIRECT: &str = "direct";
@@ -66,8 +66,8 @@ impl<'a> Programs<'a> {
     pub(super) fn built(workspace: &'a Workspace) -> Result<Self, String> {
         Ok(Self {
             workspace,
-            fixture: workspace.binary("fixture-server")?,
-            vary: workspace.binary("vary")?,
+            fixture: cargo::binary(workspace, "fixture-server")?,
+            vary: cargo::binary(workspace, "vary")?,
         })
     }
 

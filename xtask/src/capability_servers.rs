@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fork_server::ForkServers;
 use crate::server::{Server, StartingServer};
 use crate::workspace::Workspace;
-use crate::{npm, process, python};
+use crate::{cargo, npm, process, python};
 
 /// Starts the gateways in front of the servers. Returns the scripts' argument about them, by the names that the scripts
 /// know, and the servers, which must run as long as the scripts.
@@ -17,7 +17,7 @@ pub(crate) fn begun(
     vary: &Path,
     forks: &ForkServers,
 ) -> Result<(Value, Vec<Server>), String> {
-    let fixture = workspace.binary("fixture-server")?;
+    let fixture = cargo::binary(workspace, "fixture-server")?;
     let fixture = fixture.to_str().unwrap_or("fixture-server");
     let mut targets = vec![
         // The installed program: over stdio every client starts it, and npx takes longer to start than the server.

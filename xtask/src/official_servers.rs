@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
 /// A server with Vary in front of it.
-pub(crate) struct Official {
+pub(crate) struct OfficialServer {
     pub(crate) name: &'static str,
     /// Vary over HTTP.
     pub(crate) http: Server,
@@ -27,7 +27,7 @@ pub(crate) fn begun(
     vary: &Path,
     forks: &ForkServers,
     directory: &str,
-) -> Result<Vec<Official>, String> {
+) -> Result<Vec<OfficialServer>, String> {
     let mut begun = Vec::new();
     for (name, upstream) in commands(workspace, directory)? {
         let log = workspace.scratch(&format!("interop/{name}-vary.log"))?;
@@ -39,7 +39,7 @@ pub(crate) fn begun(
         let mut stdio = vec![vary.display().to_string()];
         stdio.extend(["serve", "--stdio", "--"].map(str::to_owned));
         stdio.extend(quickly(workspace, forks, &upstream)?);
-        begun.push(Official { name, http, stdio });
+        begun.push(OfficialServer { name, http, stdio });
     }
     Ok(begun)
 }

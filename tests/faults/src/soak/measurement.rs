@@ -7,19 +7,19 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::ground::Watched;
+use super::deployment::Observed;
 use super::http::Http;
 use super::memory::mebibytes;
 use crate::process;
 
-/// One look.
+/// One measurement.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Look {
+pub(super) struct Measurement {
     /// What is counted: in the order of [`COUNTED`].
     counts: [usize; COUNTED.len()],
-    /// That of the gateway, in KiB.
+    /// The memory of the gateway, in KiB.
     pub(super) memory: usize,
-    /// That of the servers. Theirs is their own; it is said because whoever opens sessions there has it grow.
+    /// The memory of the servers, which grows with the sessions that are opened there.
     of_servers: usize,
 }
 
@@ -41,20 +41,20 @@ const COUNTED: [&str; 14] = [
     "file descriptors of the servers over HTTP",
 ];
 
-impl Look {
-    pub(super) async fn at(watched: &Watched) -> Result<Self, String> {
-        let process = watched.gateway.process();
-        let status = Http::connect(&watched.admin).await?.status().await?;
+impl Measurement {
+    pub(super) async fn take(observed: &Observed) -> Result<Self, String> {
+        let process = observed.gateway.process();
+        let status = Http::connect(&observed.admin).await?.status().await?;
         let number = |name: &str| {
             let number = status[name].as_u64();
             let number = number.and_then(|number| usize::try_from(number).ok());
             number.ok_or(format!("no `{name}` in {status}"))
         };
         let sockets = sockets(process)?;
-        let clients = accepted(process, watched.port)?;
-        let endpoints = watched.endpoints.iter();
+        let clients = accepted(process, observed.port)?;
+        let endpoints = observed.endpoints.iter();
         let endpoints: Vec<_> = endpoints.map(|endpoint| endpoint.process).collect();
-        let piped = process::marked(&watched.mark)?;
+        let piped = process::marked(&observed.mark)?;
         let descriptors = endpoints.iter().map(|it| process::descriptors(*it));
         let servers = endpoints.iter().chain(&piped);
         // One that has just ended has none.
@@ -102,7 +102,7 @@ impl Look {
         counts.chain(memory).collect()
     }
 
-    /// What is more now than it was `before`, of what is counted.
+    /// The counts that are higher than they were `before`.
     pub(super) fn left_since(&self, before: &Self) -> Vec<String> {
         let counts = COUNTED.iter().zip(before.counts.iter().zip(&self.counts));
         let left = counts.filter(|(_, (before, now))| now > before);
@@ -110,7 +110,7 @@ impl Look {
             .collect()
     }
 
-    /// Whether nothing is there that belongs to a client.
+    /// Whether nothing in the gateway belongs to a client.
     fn is_empty(&self) -> bool {
         let of_clients = COUNTED.iter().zip(&self.counts).filter(|(name, _)| {
             matches!(
@@ -128,49 +128,55 @@ impl Look {
     }
 }
 
-/// Looks until nothing is more than `before`; what is seen when that does not come about in time.
-pub(super) async fn settled_as<F>(before: &Look, look: impl Fn() -> F) -> Result<Look, String>
+/// Measures until no count exceeds `before`, or the time is over; returns the last measurement.
+pub(super) async fn settled_as<F>(
+    before: &Measurement,
+    measure: impl Fn() -> F,
+) -> Result<Measurement, String>
 where
-    F: Future<Output = Result<Look, String>>,
+    F: Future<Output = Result<Measurement, String>>,
 {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
-        let now = look().await?;
-        if now.left_since(before).is_empty() || begun.elapsed() > SETTLES {
+        let now = measure().await?;
+        if now.left_since(before).is_empty() || started.elapsed() > SETTLES {
             return Ok(now);
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Looks until nothing is there that belongs to a client, for as long as `calm`, and nothing changes from one look to
-/// the next; what is seen when that does not come about in time.
-pub(super) async fn settled_for<F>(calm: Duration, look: impl Fn() -> F) -> Result<Look, String>
+/// Measures until nothing belongs to a client for as long as `calm` and nothing changes any more, or the time is over;
+/// returns the last measurement.
+pub(super) async fn settled_for<F>(
+    calm: Duration,
+    measure: impl Fn() -> F,
+) -> Result<Measurement, String>
 where
-    F: Future<Output = Result<Look, String>>,
+    F: Future<Output = Result<Measurement, String>>,
 {
-    let begun = Instant::now();
-    let mut last = look().await?;
+    let started = Instant::now();
+    let mut last = measure().await?;
     let mut since = Instant::now();
     loop {
         tokio::time::sleep(PAUSE).await;
-        let now = look().await?;
+        let now = measure().await?;
         if !now.is_empty() {
             since = Instant::now();
         }
         let is_calm = since.elapsed() >= calm && now.is_empty() && now.counts == last.counts;
-        if is_calm || begun.elapsed() > SETTLES {
+        if is_calm || started.elapsed() > SETTLES {
             return Ok(now);
         }
         last = now;
     }
 }
 
-/// Between two looks.
+/// Between two measurements.
 const PAUSE: Duration = Duration::from_secs(2);
 /// How long a socket to a server waits for its next request at most: a minute, and another until that is looked for.
 pub(super) const POOLED: Duration = Duration::from_secs(125);
-/// More than the longest call and all that is kept for a while take, and then [`POOLED`].
+/// Longer than the longest call and every lifetime of the configuration, and then [`POOLED`].
 const SETTLES: Duration = Duration::from_secs(300);
 
 /// The sockets of a process, by their numbers.
@@ -193,7 +199,7 @@ fn accepted(process: u32, port: u16) -> Result<BTreeSet<u64>, String> {
     Ok(accepted_in(&text, port))
 }
 
-/// The same in the text of `/proc/net/tcp`.
+/// Accepted sockets in the text of `/proc/net/tcp`.
 fn accepted_in(text: &str, port: u16) -> BTreeSet<u64> {
     let local = format!(":{port:04X}");
     let sockets = text.lines().filter_map(|line| {

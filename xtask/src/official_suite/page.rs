@@ -98,7 +98,7 @@ pub(super) fn is_current(page: &str, table: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::judge::{self, Tally};
+    use crate::official_suite::judge::{self, Tally};
 
     fn results(status: &str) -> Results {
         let mut tally = Tally::default();

@@ -27,7 +27,7 @@ pub struct SoakPrograms {
     pub scratch: PathBuf,
 }
 
-/// A server behind.
+/// A server behind Vary.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) name: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct Server {
     pub(super) slow: &'static str,
 }
 
-/// All of them; clients go to each in turn.
+/// The servers, which clients use in rotation.
 pub(super) const SERVERS: [Server; 4] = [
     server("stdio-legacy", false, false),
     server("http-legacy", false, true),
@@ -45,7 +45,7 @@ pub(super) const SERVERS: [Server; 4] = [
     server("http-modern", true, true),
 ];
 
-/// One more, whose only tool can be called as a task of 2025-11-25 and no other way.
+/// A server whose only tool can be called as a task of 2025-11-25 and no other way.
 pub(super) const TASKS: Server = Server {
     slow: "job",
     ..server("tasks-legacy", false, false)
@@ -61,15 +61,15 @@ const fn server(name: &'static str, is_modern: bool, is_http: bool) -> Server {
 }
 
 impl Server {
-    /// Its resources have its name for their scheme: of two with one URI only the first would be there.
+    /// The scheme of its resources is its name: Vary lists only the first of two resources with one URI.
     fn arguments(&self) -> [&'static str; 4] {
         let era = if self.is_modern { "modern" } else { "legacy" };
         ["--era", era, "--scheme", self.name]
     }
 }
 
-/// What clients meet.
-pub(super) struct Ground {
+/// What clients connect to, or start.
+pub(super) struct Deployment {
     /// HOST:PORT.
     pub(super) address: String,
     /// The process of the gateway.
@@ -79,15 +79,15 @@ pub(super) struct Ground {
     pub(super) config: PathBuf,
 }
 
-/// What is looked at.
-pub(super) struct Watched {
+/// The processes that are measured.
+pub(super) struct Observed {
     pub(super) gateway: Gateway,
     /// HOST:PORT of its status.
     pub(super) admin: String,
     pub(super) port: u16,
     /// The servers over HTTP, which end with this.
     pub(super) endpoints: Vec<Endpoint>,
-    /// Paths of processes of servers begin so.
+    /// The beginning of the paths of server processes.
     pub(super) mark: String,
 }
 
@@ -123,8 +123,8 @@ impl Endpoint {
     }
 }
 
-/// Starts everything.
-pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), String> {
+/// Starts the servers and Vary.
+pub(super) async fn start(programs: &SoakPrograms) -> Result<(Deployment, Observed), String> {
     let scratch = &programs.scratch;
     let _ = fs::remove_dir_all(scratch);
     fs::create_dir_all(scratch).map_err(|error| error.to_string())?;
@@ -132,7 +132,7 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), 
     symlink(&programs.server, &program).map_err(|error| error.to_string())?;
     let mut endpoints = Vec::new();
     for server in SERVERS.iter().filter(|server| server.is_http) {
-        // Under its own name, since these are no children of Vary.
+        // Under another name, since these are not children of Vary.
         endpoints.push(Endpoint::start(&programs.server, server).await?);
     }
     let mut servers = entries(&program, &endpoints);
@@ -151,20 +151,20 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), 
         .rsplit(':')
         .next()
         .and_then(|port| port.parse().ok());
-    let ground = Ground {
+    let deployment = Deployment {
         address: address.to_owned(),
         process: gateway.process(),
         vary: programs.vary.clone(),
         config: piped,
     };
-    let watched = Watched {
+    let observed = Observed {
         admin: admin(&gateway).await?,
         gateway,
         port: port.ok_or("it serves on no port")?,
         endpoints,
         mark: program.display().to_string(),
     };
-    Ok((ground, watched))
+    Ok((deployment, observed))
 }
 
 fn entries(program: &Path, endpoints: &[Endpoint]) -> Map<String, Value> {
@@ -187,7 +187,7 @@ fn entries(program: &Path, endpoints: &[Endpoint]) -> Map<String, Value> {
 /// Stalled writes to a client end its connection after this long.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Limits that give up soon what the defaults keep for minutes, so that the end can be waited for.
+/// Short limits: the end of a soak waits until everything has expired.
 fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Result<(), String> {
     let mut config = json!({
         "servers": servers,
@@ -204,7 +204,7 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
     fs::write(path, config.to_string()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Where the status is, which it says when it begins.
+/// The address of the status, which Vary prints when it starts.
 async fn admin(gateway: &Gateway) -> Result<String, String> {
     until(|| {
         let said = gateway.said();

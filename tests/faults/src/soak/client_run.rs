@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::ground::{Ground, Server};
+use super::deployment::{Deployment, Server};
 use super::http::request;
 
 /// One client, and the server that it calls.
 #[derive(Clone, Copy)]
-pub(super) struct Visit<'a> {
-    pub(super) ground: &'a Ground,
+pub(super) struct ClientRun<'a> {
+    pub(super) deployment: &'a Deployment,
     pub(super) server: &'static Server,
     /// Tells clients apart.
     pub(super) number: usize,
 }
 
-impl Visit<'_> {
+impl ClientRun<'_> {
     pub(super) fn address(&self) -> &str {
-        &self.ground.address
+        &self.deployment.address
     }
 
     /// A call of the server's tool `name`.

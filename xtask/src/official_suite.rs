@@ -16,6 +16,7 @@ use suite::{Declares, SUITES};
 use target::{BEHIND, DIRECT, Programs, Target};
 
 use crate::faults::write_table;
+use crate::npm;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
@@ -35,7 +36,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 /// # Errors
 ///
 /// When a result is worse than expected.
-pub(crate) fn conformance(workspace: &Workspace, write: bool) -> Result<(), String> {
+pub(crate) fn official_suite(workspace: &Workspace, write: bool) -> Result<(), String> {
     let Found { outcome, table } = found(workspace)?;
     println!("{table}");
     if outcome.failed() > 0 {
@@ -55,7 +56,7 @@ struct Found {
 }
 
 fn found(workspace: &Workspace) -> Result<Found, String> {
-    workspace.npm()?;
+    npm::installed(workspace)?;
     let entries = judge::entries(&workspace.read(EXPECTED)?)?;
     let suites: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
     judge::well_named(&entries, &behinds(), &suites)?;

@@ -1,0 +1,146 @@
+//! Clients that receive notifications: sessions on their stream, others by `subscriptions/listen`.
+
+use serde_json::json;
+
+use super::super::client_run::ClientRun;
+use super::super::http::{Http, Legacy, modern, request};
+use super::{Scenario, ScenarioResult, common};
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    common("session: hang up a `GET` stream", |run| {
+        Box::pin(listens(run))
+    }),
+    common("session: end the session of a `GET` stream", |run| {
+        Box::pin(ends_while_listening(run))
+    }),
+    common("session: come back to a `GET` stream, hang up", |run| {
+        Box::pin(listens_again(run))
+    }),
+    common("session: subscribe and vanish", |run| {
+        Box::pin(subscribes(run, Left::Nothing))
+    }),
+    common("session: subscribe, `DELETE`", |run| {
+        Box::pin(subscribes(run, Left::Delete))
+    }),
+    common("session: subscribe, unsubscribe, vanish", |run| {
+        Box::pin(subscribes(run, Left::Unsubscribe))
+    }),
+    common("session: subscribe, hear of a change, hang up", |run| {
+        Box::pin(receives(run))
+    }),
+    common("stateless: `subscriptions/listen`, hang up", |run| {
+        Box::pin(listens_stateless(run, false))
+    }),
+    common(
+        "stateless: `subscriptions/listen`, hear of a change, hang up",
+        |run| Box::pin(listens_stateless(run, true)),
+    ),
+];
+
+async fn open(run: ClientRun<'_>) -> Result<Legacy, String> {
+    Legacy::open(run.address(), &json!({})).await
+}
+
+async fn listens(run: ClientRun<'_>) -> ScenarioResult {
+    let mut client = open(run).await?;
+    client.verb("GET", "").await?;
+    client.http.until("data: \n\n").await.map(drop)
+}
+
+async fn ends_while_listening(run: ClientRun<'_>) -> ScenarioResult {
+    let mut client = open(run).await?;
+    client.verb("GET", "").await?;
+    client.http.until("data: \n\n").await?;
+    let stream = client.http;
+    client.http = Http::connect(run.address()).await?;
+    client.end(run.address()).await?;
+    let mut stream = stream;
+    stream.until("0\r\n\r\n").await.map(drop)
+}
+
+async fn listens_again(run: ClientRun<'_>) -> ScenarioResult {
+    let mut client = open(run).await?;
+    client.verb("GET", "").await?;
+    let read = client.http.until("data: \n\n").await?;
+    let id = read.lines().find_map(|line| line.strip_prefix("id: "));
+    let last = format!("Last-Event-ID: {}\r\n", id.ok_or(read.clone())?);
+    client.reconnect(run.address()).await?;
+    client.verb("GET", &last).await?;
+    client.http.until("data: \n\n").await.map(drop)
+}
+
+/// What a client does after it has subscribed.
+#[derive(Clone, Copy)]
+enum Left {
+    Nothing,
+    Unsubscribe,
+    Delete,
+}
+
+async fn subscribe(client: &mut Legacy, run: ClientRun<'_>) -> ScenarioResult {
+    let params = json!({"uri": run.resource()});
+    client
+        .send(&request(2, "resources/subscribe", &params))
+        .await?;
+    answered(&mut client.http).await
+}
+
+async fn answered(http: &mut Http) -> ScenarioResult {
+    let answer = http.answer().await?;
+    match answer["result"].is_object() {
+        true => Ok(()),
+        false => Err(format!("no result: {answer}")),
+    }
+}
+
+async fn subscribes(run: ClientRun<'_>, left: Left) -> ScenarioResult {
+    let mut client = open(run).await?;
+    // Notifications need a stream of the session.
+    let mut stream = Legacy {
+        http: Http::connect(run.address()).await?,
+        session: client.session.clone(),
+    };
+    stream.verb("GET", "").await?;
+    stream.http.until("data: \n\n").await?;
+    subscribe(&mut client, run).await?;
+    match left {
+        Left::Nothing => Ok(()),
+        Left::Delete => client.end(run.address()).await,
+        Left::Unsubscribe => {
+            let params = json!({"uri": run.resource()});
+            let message = request(3, "resources/unsubscribe", &params);
+            client.send(&message).await?;
+            answered(&mut client.http).await
+        }
+    }
+}
+
+async fn receives(run: ClientRun<'_>) -> ScenarioResult {
+    let mut client = open(run).await?;
+    let mut stream = Legacy {
+        http: Http::connect(run.address()).await?,
+        session: client.session.clone(),
+    };
+    stream.verb("GET", "").await?;
+    stream.http.until("data: \n\n").await?;
+    subscribe(&mut client, run).await?;
+    client.send(&run.change(3)).await?;
+    stream
+        .http
+        .until("notifications/resources/updated")
+        .await
+        .map(drop)
+}
+
+async fn listens_stateless(run: ClientRun<'_>, receives: bool) -> ScenarioResult {
+    let mut stream = Http::connect(run.address()).await?;
+    let listen = request(2, "subscriptions/listen", &run.wanted());
+    stream.send(&modern(listen, &json!({}))).await?;
+    stream.until("acknowledged").await?;
+    if receives {
+        let mut http = Http::connect(run.address()).await?;
+        http.send(&modern(run.change(3), &json!({}))).await?;
+        stream.until("notifications/resources/updated").await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! What changed since the commit that HEAD shares with `main`, uncommitted files included.
+
+use std::collections::BTreeSet;
+
+use crate::layout::packages::{self, Package};
+use crate::workspace::Workspace;
+
+/// Files that change every package.
+const OF_ALL: &[&str] = &["Cargo.lock", "Cargo.toml", "clippy.toml"];
+
+/// The folders of the changed packages, and of those that use them directly or indirectly.
+///
+/// # Errors
+///
+/// When git or cargo cannot list the files or packages.
+pub(crate) fn folders(workspace: &Workspace) -> Result<BTreeSet<String>, String> {
+    let committed = workspace.git(&["diff", "--name-only", &workspace.base()])?;
+    let new = workspace.git(&["ls-files", "--others", "--exclude-standard"])?;
+    let files: Vec<&str> = committed.lines().chain(new.lines()).collect();
+    Ok(affected(&packages::read(workspace)?, &files))
+}
+
+/// The folders of the packages that have one of the `files`, and of those that use them.
+fn affected(packages: &[Package], files: &[&str]) -> BTreeSet<String> {
+    let is_all = files.iter().any(|file| OF_ALL.contains(file));
+    let has_file = |package: &&Package| {
+        files
+            .iter()
+            .any(|file| owner(packages, file) == Some(package.folder()))
+    };
+    let changed = packages
+        .iter()
+        .filter(|package| is_all || has_file(package));
+    let mut names: BTreeSet<&str> = changed.map(|package| package.name.as_str()).collect();
+    loop {
+        let uses = |package: &&Package| {
+            package
+                .dependencies
+                .iter()
+                .any(|it| names.contains(&*it.name))
+        };
+        let users: Vec<&str> = packages
+            .iter()
+            .filter(uses)
+            .map(|it| it.name.as_str())
+            .collect();
+        let before = names.len();
+        names.extend(users);
+        if names.len() == before {
+            break;
+        }
+    }
+    let affected = packages
+        .iter()
+        .filter(|package| names.contains(&*package.name));
+    affected
+        .map(|package| package.folder().to_owned())
+        .collect()
+}
+
+/// The innermost folder of a package that has `file`.
+fn owner<'a>(packages: &'a [Package], file: &str) -> Option<&'a str> {
+    let folders = packages.iter().map(Package::folder);
+    let owners = folders.filter(|folder| {
+        let inside = file.strip_prefix(folder);
+        inside.is_some_and(|inside| inside.starts_with('/'))
+    });
+    owners.max_by_key(|folder| folder.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn affects(files: &[&str], expected: &[&str]) {
+        let package = |name: &str, folder: &str, uses: &[&str]| {
+            let uses: Vec<_> = uses
+                .iter()
+                .map(|name| serde_json::json!({"name": name}))
+                .collect();
+            let manifest = format!("{folder}/Cargo.toml");
+            let text = serde_json::json!({
+                "name": name, "manifest_path": manifest, "dependencies": uses, "targets": [],
+            });
+            serde_json::from_value::<Package>(text).unwrap()
+        };
+        let packages = [
+            package("base", "crates/base", &["serde"]),
+            package("fuzz", "fuzz", &["fuzz-checks"]),
+            package("fuzz-checks", "fuzz/checks", &["gateway"]),
+            package("gateway", "crates/gateway", &["base"]),
+            package("other", "crates/gateway-other", &[]),
+        ];
+        let expected = expected.iter().map(|folder| (*folder).to_owned());
+        assert_eq!(affected(&packages, files), expected.collect(), "{files:?}");
+    }
+
+    #[test]
+    fn a_changed_package_affects_those_that_use_it() {
+        affects(&["README.md", "docs/a.md"], &[]);
+        affects(
+            &["crates/gateway-other/src/lib.rs"],
+            &["crates/gateway-other"],
+        );
+        affects(&["fuzz/checks/src/lib.rs"], &["fuzz", "fuzz/checks"]);
+        affects(
+            &["crates/base/README.md"],
+            &["crates/base", "crates/gateway", "fuzz", "fuzz/checks"],
+        );
+    }
+
+    #[test]
+    fn the_manifest_of_the_workspace_affects_all() {
+        let all = [
+            "crates/base",
+            "crates/gateway",
+            "crates/gateway-other",
+            "fuzz",
+            "fuzz/checks",
+        ];
+        affects(&["Cargo.lock"], &all);
+    }
+}

@@ -1,0 +1,252 @@
+//! Runs the scripts of official clients, and counts the checks that they print.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::num::NonZero;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::clients::{Came, Table};
+use crate::fork_server::ForkServers;
+use crate::outcome::Outcome;
+use crate::workspace::Workspace;
+use crate::{npm, process, python};
+
+/// The time limit of a job: the Inspector starts a process for each of its requests.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// The SDKs whose clients run additional checks, and the eras that they speak.
+pub(crate) const SDKS: &[(&str, &[&str])] = &[
+    ("typescript-1", &["legacy"]),
+    ("typescript-2", &["legacy", "modern"]),
+    ("python", &["legacy", "modern"]),
+];
+
+/// The SDKs for checks between one client and one server, such as notifications, and the eras that they speak: those
+/// above, a widely used one with legacy tasks, and FastMCP.
+pub(crate) const NOTIFIED: &[(&str, &[&str])] = &[
+    SDKS[0],
+    SDKS[1],
+    (python::FIRST, &["legacy"]),
+    SDKS[2],
+    (python::FASTMCP, &["legacy", "modern"]),
+];
+
+/// One client with one server, in one era and over one transport.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// Its name in the table.
+    pub(crate) name: String,
+    /// The script that it runs, in the directory of the npm packages.
+    pub(crate) script: String,
+    /// The argument of the script.
+    pub(crate) argument: Value,
+}
+
+/// One line of a script's output.
+#[derive(Debug, Deserialize)]
+struct Check {
+    name: String,
+    /// The server, if the table of clients has a row for the check.
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(flatten)]
+    came: Came,
+}
+
+/// A job for each SDK, era and transport with this `argument`, run by the scripts that are named after `what`.
+pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for way in ["http", "stdio"] {
+        for (name, eras) in sdks {
+            let kind = match *name {
+                "python" | python::FIRST | python::FASTMCP => "py",
+                _ => "mjs",
+            };
+            for era in *eras {
+                let mut argument = argument.clone();
+                argument["way"] = json!(way);
+                argument["era"] = json!(era);
+                argument["client"] = json!(name);
+                jobs.push(Job {
+                    name: format!("{what} {way} {name} {era}"),
+                    script: format!("{what}.{kind}"),
+                    argument,
+                });
+            }
+        }
+    }
+    jobs
+}
+
+/// Runs the jobs, several at once, and prints each when it is done. Scripts in Python run in `forks`, if there are any.
+pub(crate) fn run_all(
+    workspace: &Workspace,
+    jobs: VecDeque<Job>,
+    forks: Option<&ForkServers>,
+) -> Outcome {
+    let jobs = Mutex::new(jobs);
+    let found = Mutex::new((Outcome::default(), Table::default()));
+    thread::scope(|scope| {
+        for _ in 0..at_once() {
+            scope.spawn(|| {
+                while let Some(job) = next(&jobs) {
+                    let started = Instant::now();
+                    let (done, checks) = run(workspace, &job, forks);
+                    let took = started.elapsed().as_secs_f64();
+                    println!("  {took:>5.1} s  {}", row(&job.name, &done));
+                    if let Ok(mut found) = found.lock() {
+                        found.0.add(done);
+                        for Check { name, server, came } in &checks {
+                            found.1.note(&job.name, (name, server.as_deref()), came);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let Ok((mut outcome, table)) = found.into_inner() else {
+        return Outcome::failure("a worker panicked, see above");
+    };
+    let documented = table.held_against_the_document(workspace);
+    outcome.add(documented.unwrap_or_else(Outcome::failure));
+    outcome
+}
+
+/// The number of concurrent jobs: a job needs half a second to six seconds of a core to start its programs, and waits for
+/// their answers for longer than that.
+fn at_once() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    (3 * cores).clamp(6, 12)
+}
+
+fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
+    jobs.lock().ok()?.pop_front()
+}
+
+fn row(name: &str, done: &Outcome) -> String {
+    let words: Vec<&str> = name.split(' ').collect();
+    let verdict = if done.failed() == 0 { "ok" } else { "FAILED" };
+    let passed = done.passed;
+    let of = passed + done.failed();
+    match words[..] {
+        [server, way, client, era] => {
+            format!(
+                "{server:<10}  {way:<5}  {client:<12}  {era:<6}  {passed:>2} of {of:>2}  {verdict}"
+            )
+        }
+        _ => format!("{name}  {passed} of {of}  {verdict}"),
+    }
+}
+
+/// Runs one job; its checks are the lines it prints.
+fn run(workspace: &Workspace, job: &Job, forks: Option<&ForkServers>) -> (Outcome, Vec<Check>) {
+    let name = &job.name;
+    let (text, end) = match output(workspace, job, forks) {
+        Ok(ended) => ended,
+        Err(error) => return (Outcome::failure(format!("{name}: {error}")), Vec::new()),
+    };
+    let checks: Vec<Check> = text.lines().filter_map(parsed).collect();
+    let mut outcome = Outcome::default();
+    for check in &checks {
+        match &check.came {
+            Came::To { ok: true, .. } => outcome.passed += 1,
+            Came::To { ok: false, detail } => {
+                let server = check.server.as_deref().unwrap_or("it");
+                let what = &check.name;
+                outcome.fail(format!("{name}: {what}, with {server}: {detail}"));
+            }
+            Came::Lacks { .. } => {}
+        }
+    }
+    if let Err(error) = end {
+        outcome.fail(format!("{name}: {error}"));
+    }
+    if outcome.passed + outcome.failed() == 0 {
+        outcome.fail(format!("{name}: not one check ran"));
+    }
+    (outcome, checks)
+}
+
+/// The script's output, and whether it succeeded.
+fn output(
+    workspace: &Workspace,
+    job: &Job,
+    forks: Option<&ForkServers>,
+) -> Result<(String, Result<(), String>), String> {
+    let log = workspace.scratch(&format!("interop/{}.log", job.name.replace(' ', "-")))?;
+    let mut command = command(workspace, job, forks)?;
+    command.arg(job.argument.to_string());
+    let end = process::run(&mut command, &log, LIMIT);
+    let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
+    Ok((text, end))
+}
+
+/// The command that runs the script.
+fn command(
+    workspace: &Workspace,
+    job: &Job,
+    forks: Option<&ForkServers>,
+) -> Result<Command, String> {
+    let script = workspace.path(npm::DIRECTORY).join(&job.script);
+    if job.script.ends_with(".mjs") {
+        let mut node = npm::node(workspace)?;
+        node.arg(script);
+        return Ok(node);
+    }
+    let environment = job.argument["client"].as_str().unwrap_or("python");
+    let script = script.display().to_string();
+    let words = match forks {
+        Some(forks) => forks.command(workspace, environment, &script)?,
+        None => {
+            let python = python::program(workspace, environment, "python")?;
+            vec![python.display().to_string(), script]
+        }
+    };
+    let mut python = process::command(&words[0]);
+    npm::with_packages(workspace, python.args(&words[1..]))?;
+    Ok(python)
+}
+
+/// Parses a line that is a check. Servers and SDKs may write other lines to the same log.
+fn parsed(line: &str) -> Option<Check> {
+    let mut values = serde_json::Deserializer::from_str(line).into_iter();
+    values.next()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_script_asks_is_asked_in_each_way_and_era() {
+        let jobs = of_sdks("library", SDKS, &json!({"programs": "p"}));
+        assert_eq!(jobs.len(), 10);
+        assert_eq!(jobs[0].name, "library http typescript-1 legacy");
+        assert_eq!(jobs[4].name, "library http python modern");
+        assert_eq!(jobs[4].script, "library.py");
+        assert_eq!(
+            jobs[4].argument,
+            json!({"programs": "p", "way": "http", "era": "modern", "client": "python"})
+        );
+    }
+
+    #[test]
+    fn what_is_no_check_is_not_counted() {
+        assert!(parsed("Starting default (STDIO) server...").is_none());
+        assert!(parsed(r#"{"jsonrpc": "2.0"}"#).is_none());
+        assert!(parsed(r#"{"name": "connects", "ok": true}"#).is_some());
+    }
+
+    /// Another program that writes to the same log can come between a line and its end.
+    #[test]
+    fn a_check_is_counted_whatever_follows_in_its_line() {
+        let line = r#"{"name": "connects", "ok": false}in front of python-sdk"#;
+        assert!(parsed(line).is_some());
+    }
+}
