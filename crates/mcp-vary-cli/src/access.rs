@@ -64,18 +64,16 @@ async fn explain(args: &ExplainAccess, mut stop: Stop) -> Result<Verdict, Failur
         variants: gateway.variants(),
         servers: gateway.servers(),
     };
-    let shown = print::data(&match args.json {
-        true => sanitize_json(&explanation.to_json()),
-        false => sanitize(&explanation.to_text()),
+    let shown = print::data(&if args.json {
+        sanitize_json(&explanation.to_json())
+    } else {
+        sanitize(&explanation.to_text())
     });
     tokio::select! {
         () = gateway.close() => {}
         () = stop.requested() => {}
     }
-    shown.map(|()| match explanation.is_complete() {
-        true => Verdict::Fine,
-        false => Verdict::Failed,
-    })
+    shown.map(|()| Verdict::fine_if(explanation.is_complete()))
 }
 
 async fn open(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
@@ -133,15 +131,16 @@ fn key_principal(
 
 /// The claims in `text`, or in the file of that name. No error repeats any of it.
 fn read_claims(text: &str) -> Result<Claims, Failure> {
-    let json = match text.trim_start().starts_with('{') {
-        true => text.to_owned(),
-        false => claims_file(text).map_err(|error| {
+    let json = if text.trim_start().starts_with('{') {
+        text.to_owned()
+    } else {
+        claims_file(text).map_err(|error| {
             Failure::command(format!(
                 "--as: it is not a JSON object, and cannot be read as a file: {}; write it like \
-                 '{{\"groups\": [\"dev\"]}}'",
+             '{{\"groups\": [\"dev\"]}}'",
                 io_error::describe(&error)
             ))
-        })?,
+        })?
     };
     Claims::from_json(&json).map_err(|error| Failure::command(format!("--as: {error}")))
 }

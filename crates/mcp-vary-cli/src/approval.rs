@@ -97,9 +97,10 @@ fn list(effects: &[Effect]) -> Option<String> {
 /// An argument as a shell reads it.
 pub(crate) fn quoted(arg: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    match !arg.is_empty() && arg.chars().all(is_plain) {
-        true => arg.to_owned(),
-        false => format!("'{}'", arg.replace('\'', r"'\''")),
+    if !arg.is_empty() && arg.chars().all(is_plain) {
+        arg.to_owned()
+    } else {
+        format!("'{}'", arg.replace('\'', r"'\''"))
     }
 }
 

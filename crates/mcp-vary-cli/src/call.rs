@@ -26,9 +26,9 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     let variant = args.client.variant.as_deref();
     let tool = &called.tool;
     let needed = Some(Needed { tool, variant });
-    let front = TargetSession::open(&called.target, needed, &mut stop).await?;
+    let session = TargetSession::open(&called.target, needed, &mut stop).await?;
     let mut answers = Vec::new();
-    let calls = call_all(&front, &called, variant, args.lint, &mut answers);
+    let calls = call_all(&session, &called, variant, args.lint, &mut answers);
     let ended = stop.unless_requested(calls).await;
     // If a later client fails, the answers to the clients before it are still shown.
     let shown = if answers.is_empty() {
@@ -40,9 +40,9 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         print::data(&(shown + &lint::report(&called.titles(), &answers)))
     };
     if answers.iter().any(|called| called.answer.is_err()) {
-        front.summary.note_missing_servers();
+        session.summary.note_missing_servers();
     }
-    let closed = front.close(&mut stop).await;
+    let closed = session.close(&mut stop).await;
     let tip = ended?;
     shown.and(closed)?;
     if let Some(sentence) = tip {
@@ -52,19 +52,19 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         let went_well = |result: &String| !result::is_error(result);
         called.answer.as_ref().is_ok_and(went_well) && !lint::contradicts(called)
     });
-    Ok(if fine { Verdict::Fine } else { Verdict::Failed })
+    Ok(Verdict::fine_if(fine))
 }
 
 async fn call_all(
-    front: &TargetSession,
+    session: &TargetSession,
     called: &CallRequest,
     variant: Option<&str>,
     is_linted: bool,
     answers: &mut Vec<Linted>,
 ) -> Result<Option<String>, Failure> {
     let mut tip = None;
-    for persona in &called.identities {
-        let client = front.client(persona).await?;
+    for identity in &called.identities {
+        let client = session.client(identity).await?;
         client.check_selectable(variant)?;
         let arguments = called.arguments_for(&client, variant).await?;
         let answer = client.call(&called.tool, &arguments, variant);
@@ -76,7 +76,7 @@ async fn call_all(
                 Some(meant) => Some(meant),
                 // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
                 None if is_starting(error) => None,
-                None => unknown_tool::suggestion(front, &client, &called.tool, variant)
+                None => unknown_tool::suggestion(session, &client, &called.tool, variant)
                     .await
                     .unwrap_or_default()
                     .or_else(|| called.missing_tool()),
@@ -121,9 +121,10 @@ impl CallRequest {
         let mut arguments = Arguments::default();
         let mut targets = Vec::new();
         for word in &args.arguments_and_target {
-            match arguments::is_argument(word) {
-                true => arguments.add(word)?,
-                false => targets.push(word.as_str()),
+            if arguments::is_argument(word) {
+                arguments.add(word)?
+            } else {
+                targets.push(word.as_str())
             }
         }
         if let [first, second, ..] = targets[..] {
@@ -160,9 +161,10 @@ impl CallRequest {
         client: &Client,
         variant: Option<&str>,
     ) -> Result<String, Failure> {
-        let listed = match self.arguments.need_schema() {
-            true => client.listed(&self.tool, variant).await?,
-            false => None,
+        let listed = if self.arguments.need_schema() {
+            client.listed(&self.tool, variant).await?
+        } else {
+            None
         };
         let listed = listed.and_then(|listed| json::to_value(&listed).ok());
         let schema = listed.as_ref().and_then(|listed| listed.get("inputSchema"));
@@ -171,7 +173,7 @@ impl CallRequest {
 
     /// Describes the declarations of each client.
     fn titles(&self) -> Vec<String> {
-        let title = |persona: &ClientIdentity| match persona.features.as_deref() {
+        let title = |identity: &ClientIdentity| match identity.features.as_deref() {
             Some(tags) => tags.replace(',', ", "),
             None => "default result".to_owned(),
         };

@@ -58,10 +58,7 @@ fn print_report(report: &Report, format: Format) -> Result<Verdict, Failure> {
         Format::Json => sanitize_json(&text),
         _ => text,
     })?;
-    Ok(match report.passes() {
-        true => Verdict::Fine,
-        false => Verdict::Failed,
-    })
+    Ok(Verdict::fine_if(report.passes()))
 }
 
 /// Starts the client after `--` before the mock server.
@@ -70,16 +67,16 @@ async fn check_client(
     options: &Options,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let words = &args.target.command;
+    let command = &args.target.command;
     let client = if args.stdio {
         let program = std::env::current_exe();
         let program = program.map_err(|error| {
             Failure::command(format!("the path of `vary` cannot be read: {error}"))
         })?;
         let program = program.display().to_string();
-        ClientCommand::stdio(words, [&*program, "check", "--relay"])
+        ClientCommand::stdio(command, [&*program, "check", "--relay"])
     } else {
-        ClientCommand::http(words)
+        ClientCommand::http(command)
     };
     let client = client.map_err(|_| Failure::command(CLIENT_ADVICE))?;
     let _progress = Progress::show(&format!("checking {client} ..."));
@@ -150,9 +147,10 @@ async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Re
         let report = run_checks(target, options).await;
         report.map_err(|error| {
             let error = error.to_string();
-            let advice = match error.contains("HTTP 401") {
-                true => CREDENTIALS_ADVICE,
-                false => "",
+            let advice = if error.contains("HTTP 401") {
+                CREDENTIALS_ADVICE
+            } else {
+                ""
             };
             Failure::command(format!("{target}: {error}{advice}"))
         })
@@ -185,9 +183,10 @@ async fn check_configuration(
 /// The checks that would run, with their levels and sentences.
 fn list(args: &ServerCheck) -> Result<String, Failure> {
     let options = args.checks.options(args.client)?;
-    let checks: Vec<&Check> = match args.client {
-        true => registry::client_checks().collect(),
-        false => registry::checks().collect(),
+    let checks: Vec<&Check> = if args.client {
+        registry::client_checks().collect()
+    } else {
+        registry::checks().collect()
     };
     let selected = checks.into_iter().filter(|check| options.selects(check));
     let rows: Vec<Vec<String>> = selected

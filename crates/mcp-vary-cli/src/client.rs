@@ -130,10 +130,10 @@ impl Client {
     /// Connects to `server` as `persona`.
     pub(crate) async fn connect(
         server: UpstreamConfig,
-        persona: &ClientIdentity,
+        identity: &ClientIdentity,
     ) -> Result<Self, Failure> {
-        let mut server = server.with_capabilities(persona.capabilities());
-        if let Some(name) = &persona.name {
+        let mut server = server.with_capabilities(identity.capabilities());
+        if let Some(name) = &identity.name {
             server = server.with_client_info(json!(name).to_string());
         }
         server.variables = variable;
@@ -327,9 +327,9 @@ mod tests {
     #[track_caller]
     fn declares(features: Option<&str>, hints: &[&str], expected: &Value) {
         let hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
-        let persona = ClientIdentity::from_args(features, &hints).unwrap();
+        let identity = ClientIdentity::from_args(features, &hints).unwrap();
         assert_eq!(
-            serde_json::from_str::<Value>(&persona.capabilities()).unwrap(),
+            serde_json::from_str::<Value>(&identity.capabilities()).unwrap(),
             *expected
         );
     }

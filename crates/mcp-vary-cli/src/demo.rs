@@ -59,8 +59,8 @@ fn weather() -> Result<UpstreamConfig, Failure> {
 async fn show(url: &str) -> Result<String, Failure> {
     let mut blocks = Vec::new();
     for (who, features) in CLIENTS {
-        let persona = ClientIdentity::from_args(*features, &[])?;
-        let client = Client::connect(target::url(url, &[])?, &persona).await?;
+        let identity = ClientIdentity::from_args(*features, &[])?;
+        let client = Client::connect(target::url(url, &[])?, &identity).await?;
         let answer = client.call(TOOL, ARGUMENTS, None).await?;
         let title = match features {
             Some(features) => format!("{who}\n{}", features.replace(',', ", ")),
@@ -81,13 +81,13 @@ async fn variants(url: &str) -> Result<String, Failure> {
     let client = Client::connect(target::url(url, &[])?, &ClientIdentity::default()).await?;
     let variants = inspect::variant_tools(&client, Vec::new(), None).await?;
     client.close().await;
-    let whole = inspect::baseline(&variants).map_or(0, |face| face.tokens);
-    let costs = variants.iter().map(|face| {
-        let percent = tokens::percent(face.tokens, whole);
+    let whole = inspect::baseline(&variants).map_or(0, |variant| variant.tokens);
+    let costs = variants.iter().map(|variant| {
+        let percent = tokens::percent(variant.tokens, whole);
         format!(
             "{} {} tokens ({percent} %)",
-            face.id().unwrap_or("all"),
-            face.tokens
+            variant.id().unwrap_or("all"),
+            variant.tokens
         )
     });
     Ok(format!(

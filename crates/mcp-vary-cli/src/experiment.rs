@@ -214,9 +214,10 @@ fn so_far(compared: &Comparison) -> String {
     let signed = |difference: f64| signed(compared.metric, difference);
     let Estimate { from, to, .. } = compared.difference;
     let (least, most) = (signed(from), signed(to));
-    match from > 0.0 || to < 0.0 {
-        true => format!("a difference between {least} and {most}"),
-        false => format!("no difference below {least} or above {most}"),
+    if from > 0.0 || to < 0.0 {
+        format!("a difference between {least} and {most}")
+    } else {
+        format!("no difference below {least} or above {most}")
     }
 }
 

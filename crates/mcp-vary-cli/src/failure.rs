@@ -17,6 +17,12 @@ pub(crate) enum Verdict {
     Failed,
 }
 
+impl Verdict {
+    pub(crate) const fn fine_if(is_fine: bool) -> Self {
+        if is_fine { Self::Fine } else { Self::Failed }
+    }
+}
+
 /// The reason why a command ended early, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {

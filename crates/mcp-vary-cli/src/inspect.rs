@@ -33,8 +33,8 @@ use self::task_cost::DescriptionCost;
 
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
-    let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
-    let persona = persona.selecting_variants(true).named(&args.client);
+    let identity = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
+    let identity = identity.selecting_variants(true).named(&args.client);
     let target = &args.client.target;
     let target = target.resolve(args.named.as_deref(), "vary inspect")?;
     if args.admin.is_some() && !matches!(target, ServerTarget::Url { .. }) {
@@ -42,9 +42,9 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
             "--admin is the address of a running gateway, so TARGET must be its URL",
         ));
     }
-    let front = TargetSession::open(&target, None, &mut stop).await?;
+    let session = TargetSession::open(&target, None, &mut stop).await?;
     let seen = stop
-        .unless_requested(inspect(&args, &persona, &front))
+        .unless_requested(inspect(&args, &identity, &session))
         .await;
     let shown = seen.and_then(|seen| {
         print::data(&if args.client.json {
@@ -56,57 +56,55 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
         let rows = seen
             .variants
             .iter()
-            .map(|face| face.listed.len())
+            .map(|variant| variant.listed.len())
             .sum::<usize>();
         if !args.client.json && !args.summary && rows > MANY_ROWS {
             print::notice("tip: --summary prints the sums alone");
         }
         Ok(seen.review.as_ref().is_some_and(Review::is_wrong))
     });
-    let closed = front.close(&mut stop).await;
+    let closed = session.close(&mut stop).await;
     let is_wrong = shown?;
-    closed.map(|()| match is_wrong {
-        true => Verdict::Failed,
-        false => Verdict::Fine,
-    })
+    closed.map(|()| Verdict::fine_if(!is_wrong))
 }
 
 async fn inspect(
     args: &Inspect,
-    persona: &ClientIdentity,
-    front: &TargetSession,
+    identity: &ClientIdentity,
+    session: &TargetSession,
 ) -> Result<Inspection, Failure> {
-    let client = front.client(persona).await?;
+    let client = session.client(identity).await?;
     let first = client.variants().into_iter().next();
     let status = match &args.admin {
         Some(address) => Some(status::fetch(address).await?),
         None => None,
     };
-    let configured = front.configured(persona.hints.as_ref());
+    let configured = session.configured(identity.hints.as_ref());
     let configured = configured.or_else(|| status.as_ref().map(status::known_variants));
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
     let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
-    for face in &mut variants {
-        face.descriptions = DescriptionCost::read(&client, face.id(), &face.listed).await;
+    for variant in &mut variants {
+        variant.descriptions = DescriptionCost::read(&client, variant.id(), &variant.listed).await;
     }
-    let whole = baseline(&variants).map_or(0, |face| face.tokens);
+    let whole = baseline(&variants).map_or(0, |variant| variant.tokens);
     if let Some(only) = &args.client.variant {
-        variants.retain(|face| face.id().is_none_or(|id| id == only));
+        variants.retain(|variant| variant.id().is_none_or(|id| id == only));
     }
-    let review = match args.lint {
-        true => Some(Review::of(&client, args.client.variant.as_deref()).await?),
-        false => None,
+    let review = if args.lint {
+        Some(Review::of(&client, args.client.variant.as_deref()).await?)
+    } else {
+        None
     };
     Ok(Inspection {
         review,
         whole,
         is_summary: args.summary,
-        summary: front.summary.clone(),
+        summary: session.summary.clone(),
         more: client.more_variants(),
         is_known,
-        has_hints: persona.hints.is_some(),
-        ranking: persona.hints.as_ref().and_then(|it| front.explain(it)),
+        has_hints: identity.hints.is_some(),
+        ranking: identity.hints.as_ref().and_then(|it| session.explain(it)),
         first: first.map(|variant| variant.id),
         today: environment::today(),
         variants,
@@ -121,7 +119,7 @@ const MANY_ROWS: usize = 200;
 #[derive(Debug)]
 pub(crate) struct VariantTools {
     /// `None` when the server offers no variants.
-    pub(crate) variant: Option<ServerVariant>,
+    pub(crate) definition: Option<ServerVariant>,
     source: Source,
     pub(crate) tokens: usize,
     tools: Vec<Tool>,
@@ -150,10 +148,12 @@ struct Tool {
 
 impl VariantTools {
     pub(crate) fn id(&self) -> Option<&str> {
-        self.variant.as_ref().map(|variant| variant.id.as_str())
+        self.definition
+            .as_ref()
+            .map(|definition| definition.id.as_str())
     }
 
-    fn read(variant: Option<ServerVariant>, source: Source, listed: Vec<String>) -> Self {
+    fn read(definition: Option<ServerVariant>, source: Source, listed: Vec<String>) -> Self {
         let name = |tool: &String| {
             Members::parse(tool)
                 .ok()
@@ -164,7 +164,7 @@ impl VariantTools {
             tokens: tokens::count(&compact(tool)),
         });
         Self {
-            variant,
+            definition,
             source,
             tools: tools.collect::<Vec<_>>(),
             tokens: tokens::count_array(
@@ -213,7 +213,7 @@ pub(crate) async fn variant_tools(
         let listed = client.tools(Some(variant.id.as_str())).await?;
         variants.push(VariantTools::read(Some(variant), source, listed));
     }
-    if let Some(id) = only.filter(|id| variants.iter().all(|face| face.id() != Some(id))) {
+    if let Some(id) = only.filter(|id| variants.iter().all(|variant| variant.id() != Some(id))) {
         variants.push(selected(client, id).await?);
     }
     Ok(variants)
@@ -225,10 +225,10 @@ fn with_configured(
     configured: Vec<ServerVariant>,
 ) -> Vec<(ServerVariant, Source)> {
     let is_new = |variant: &ServerVariant| offered.iter().all(|other| other.id != variant.id);
-    let rest: Vec<_> = configured.into_iter().filter(is_new).collect();
+    let unlisted: Vec<_> = configured.into_iter().filter(is_new).collect();
     let offered = offered.into_iter().map(|it| (it, Source::Advertised));
-    let rest = rest.into_iter().map(|it| (it, Source::Configured));
-    offered.chain(rest).collect()
+    let unlisted = unlisted.into_iter().map(|it| (it, Source::Configured));
+    offered.chain(unlisted).collect()
 }
 
 /// A variant that was not offered but may exist.
@@ -245,7 +245,7 @@ async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
 pub(crate) fn baseline(variants: &[VariantTools]) -> Option<&VariantTools> {
     variants
         .iter()
-        .find(|face| face.id() == Some(STANDARD))
+        .find(|variant| variant.id() == Some(STANDARD))
         .or_else(|| variants.first())
 }
 
@@ -282,7 +282,7 @@ impl Inspection {
         let variants: Vec<Value> = self
             .variants
             .iter()
-            .map(|face| self.variant_to_json(face))
+            .map(|variant| self.variant_to_json(variant))
             .collect();
         let mut seen = self.summary.to_json();
         seen.insert("encoding".to_owned(), json!("o200k_base"));
@@ -301,36 +301,36 @@ impl Inspection {
         format!("{:#}\n", Value::Object(seen))
     }
 
-    fn variant_to_json(&self, face: &VariantTools) -> Value {
-        let said = match &face.variant {
-            Some(variant) if face.source == Source::Selected => json!({"id": variant.id}),
-            Some(variant) => json!(variant),
+    fn variant_to_json(&self, variant: &VariantTools) -> Value {
+        let described = match &variant.definition {
+            Some(definition) if variant.source == Source::Selected => json!({"id": definition.id}),
+            Some(definition) => json!(definition),
             None => json!({"id": null}),
         };
-        let mut members = said.as_object().cloned().unwrap_or_else(Map::new);
-        if face.variant.is_some() {
-            let is_advertised = face.source == Source::Advertised;
+        let mut members = described.as_object().cloned().unwrap_or_else(Map::new);
+        if variant.definition.is_some() {
+            let is_advertised = variant.source == Source::Advertised;
             members.insert("advertised".to_owned(), json!(is_advertised));
         }
-        let tools = face
+        let tools = variant
             .tools
             .iter()
             .map(|tool| match self.server_of(&tool.name) {
                 Some(server) => json!({"name": tool.name, "server": server, "tokens": tool.tokens}),
                 None => json!({"name": tool.name, "tokens": tool.tokens}),
             });
-        let info = face.variant.as_ref();
-        let info = info.and_then(|variant| variant.deprecation_info.as_ref());
+        let info = variant.definition.as_ref();
+        let info = info.and_then(|definition| definition.deprecation_info.as_ref());
         if let Some(left) = info.and_then(|info| info.days_left(self.today)) {
             members.insert("daysLeft".to_owned(), json!(left));
         }
-        members.insert("tokens".to_owned(), json!(face.tokens));
+        members.insert("tokens".to_owned(), json!(variant.tokens));
         members.insert(
             "percent".to_owned(),
-            json!(tokens::percent(face.tokens, self.whole)),
+            json!(tokens::percent(variant.tokens, self.whole)),
         );
         let tasks = self.task_sizes().into_iter();
-        let tasks = tasks.map(|size| (size.to_string(), json!(face.task_tokens(size))));
+        let tasks = tasks.map(|size| (size.to_string(), json!(variant.task_tokens(size))));
         let tasks: Map<String, Value> = tasks.collect();
         if !tasks.is_empty() {
             members.insert("taskTokens".to_owned(), tasks.into());
@@ -365,14 +365,19 @@ impl Inspection {
     }
 
     fn write_variants(&self, out: &mut String, width: usize) {
-        if self.variants.iter().all(|face| face.variant.is_none()) {
+        if self
+            .variants
+            .iter()
+            .all(|variant| variant.definition.is_none())
+        {
             out.push_str("no variants\n");
             return;
         }
         out.push_str("variants, best first\n");
         let variants = || {
             let listed_variants = self.variants.iter();
-            listed_variants.filter_map(|face| Some((face.variant.as_ref()?, face.source)))
+            listed_variants
+                .filter_map(|variant| Some((variant.definition.as_ref()?, variant.source)))
         };
         let indent = variants()
             .map(|(variant, _)| variant.id.as_str().len())

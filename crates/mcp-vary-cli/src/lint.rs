@@ -58,10 +58,10 @@ pub(crate) fn report(titles: &[String], all: &[Linted]) -> String {
 /// A result with its findings.
 pub(crate) fn json(result: &str, findings: &[Finding]) -> String {
     let finding = |finding: &Finding| {
-        let mut said = Members::default();
-        said.set("kind", json::string(kind(finding)));
-        said.set("message", json::string(&finding.to_string()));
-        said.to_json()
+        let mut members = Members::default();
+        members.set("kind", json::string(kind(finding)));
+        members.set("message", json::string(&finding.to_string()));
+        members.to_json()
     };
     let findings: Vec<_> = findings.iter().map(finding).collect();
     format!(

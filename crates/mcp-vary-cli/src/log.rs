@@ -70,9 +70,10 @@ impl CommandLog {
         let filter = self.filter("warn", file.level.as_ref())?;
         // Nothing else reports the servers to a user who wants no more than errors.
         IS_STARTING.store(!self.args.quiet, Ordering::Relaxed);
-        let time = match io::stderr().is_terminal() {
-            true => LineTime::OfDay,
-            false => LineTime::Full,
+        let time = if io::stderr().is_terminal() {
+            LineTime::OfDay
+        } else {
+            LineTime::Full
         };
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
@@ -118,9 +119,12 @@ impl CommandLog {
 fn unreported<S: Subscriber>() -> impl Layer<S> {
     let filter =
         DynFilterFn::new(|event: &Metadata<'_>, _: &Context<'_, S>| !is_reported(event.target()));
-    filter.with_callsite_filter(|event| match REPORTED.contains(&event.target()) {
-        true => Interest::sometimes(),
-        false => Interest::always(),
+    filter.with_callsite_filter(|event| {
+        if REPORTED.contains(&event.target()) {
+            Interest::sometimes()
+        } else {
+            Interest::always()
+        }
     })
 }
 

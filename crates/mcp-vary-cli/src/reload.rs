@@ -87,8 +87,8 @@ impl FileReloader {
             let file = self.parse(text, args);
             let reload = reload(&name, file, &fixed, gateway, args);
             text = tokio::select! {
-                said = reload => {
-                    notice(&sanitize(&said));
+                outcome = reload => {
+                    notice(&sanitize(&outcome));
                     self.next(gateway).await
                 }
                 newer = self.next(gateway) => newer,
@@ -162,8 +162,8 @@ async fn reload(
     match gateway.reload(config).await {
         Ok(mut reloaded) => {
             reloaded.at_next_start.splice(..0, others);
-            let slips = serve_args::unmatched_warnings(gateway, name, &places);
-            format!("{name} reloaded: {reloaded}{slips}")
+            let warnings = serve_args::unmatched_warnings(gateway, name, &places);
+            format!("{name} reloaded: {reloaded}{warnings}")
         }
         Err(error) => refused(&error.to_string()),
     }

@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
         listen,
         admin,
         reloader: reloading,
-        source: said,
+        source,
     } = ServeConfig::from_args(&args, &log)?;
     // Clients are answered when the wait is over, even if some servers are not ready.
     let patience = config.start_wait;
@@ -57,16 +57,16 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
     for server in &mut config.servers {
         server.era_wait = ERA_WAIT;
     }
-    let config = with_audit_log(config, &args, &said)?;
+    let config = with_audit_log(config, &args, &source)?;
     let mut reloads = ServedFile {
         reloader: reloading,
         args: &args,
     };
     if args.stdio {
-        on_stdio(config, admin.as_deref(), &said, &mut reloads, &mut stop).await
+        on_stdio(config, admin.as_deref(), &source, &mut reloads, &mut stop).await
     } else {
         let listeners = (listen.as_str(), config, admin.as_deref());
-        on_http(listeners, &said, &mut reloads, &mut stop).await
+        on_http(listeners, &source, &mut reloads, &mut stop).await
     }
 }
 
@@ -202,7 +202,7 @@ const ERA_WAIT: Duration = Duration::from_millis(500);
 
 async fn on_http(
     (listen, config, admin): (&str, Config, Option<&str>),
-    said: &ConfigSource,
+    source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
@@ -227,7 +227,7 @@ async fn on_http(
     wait_until_ready(&gateway, reloads.args.require_all, stop).await?;
     progress(&format!(
         "{}\nserving at {}",
-        introduction(&gateway, said),
+        introduction(&gateway, source),
         serving.url()
     ));
     if is_public {
@@ -263,7 +263,7 @@ async fn on_http(
 async fn on_stdio(
     config: Config,
     admin: Option<&str>,
-    said: &ConfigSource,
+    source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
@@ -284,15 +284,15 @@ async fn on_stdio(
         ready = wait_until_ready(&gateway, reloads.args.require_all, stop) => ready?,
         never = first_message => match never {},
     }
-    progress(&introduction(&gateway, said));
+    progress(&introduction(&gateway, source));
     log::servers_reported();
     if io::stdin().is_terminal() {
         progress(STDIO_HINT);
     }
     // A terminal says only once that its input has ended.
     let input = input.take(if is_ended { 0 } else { u64::MAX });
-    let (ask, asked) = oneshot::channel();
-    let until = async { drop(asked.await) };
+    let (ask, requested) = oneshot::channel();
+    let until = async { drop(requested.await) };
     let mut serving = pin!(gateway.serve_stdio(input, output, until));
     tokio::select! {
         served = &mut serving => {
@@ -449,7 +449,8 @@ fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
 
 /// A server in one line, or why it is not ready.
 fn server_status(server: &ServerReport) -> String {
-    let (Some(hello), ConnectionState::Connected(_)) = (&server.handshake, &server.state) else {
+    let (Some(handshake), ConnectionState::Connected(_)) = (&server.handshake, &server.state)
+    else {
         return match &server.state {
             ConnectionState::Connecting => {
                 "still starting; clients get its tools when it is ready".to_owned()
@@ -466,9 +467,9 @@ fn server_status(server: &ServerReport) -> String {
             }
         };
     };
-    let info = hello.server_info.as_deref();
+    let info = handshake.server_info.as_deref();
     let info = info.and_then(|text| serde_json::from_str(text).ok());
-    let line = crate::print::server_line(info.as_ref(), hello.revision.as_str());
+    let line = crate::print::server_line(info.as_ref(), handshake.revision.as_str());
     let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
     let tools = match tools {
         Some((_, count)) => plural(*count, "tool"),

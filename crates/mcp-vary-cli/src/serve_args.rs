@@ -55,10 +55,10 @@ pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &Variant
     let lines = gateway
         .unmatched_overrides()
         .into_iter()
-        .filter(|(_, slip)| !slip.is_note())
-        .map(|(variant, slip)| {
-            let slip = places.diagnostic(&variant, &slip);
-            format!("\nwarning: {name}:{slip}")
+        .filter(|(_, diagnostic)| !diagnostic.is_note())
+        .map(|(variant, diagnostic)| {
+            let diagnostic = places.diagnostic(&variant, &diagnostic);
+            format!("\nwarning: {name}:{diagnostic}")
         });
     let mut lines: Vec<_> = lines.collect();
     // One entry of the file can match nothing on several servers.

@@ -29,7 +29,7 @@ impl ServerSummary {
             let revision = server
                 .handshake
                 .as_ref()
-                .map(|hello| hello.revision.as_str());
+                .map(|handshake| handshake.revision.as_str());
             let line =
                 print::server_line(server_info(server).as_ref(), revision.unwrap_or("unknown"));
             return line + "\n";
@@ -98,14 +98,14 @@ fn handshake_json(server: &ServerReport) -> Map<String, Value> {
     let revision = server
         .handshake
         .as_ref()
-        .map(|hello| hello.revision.as_str());
-    let mut said = Map::new();
-    said.insert("server".to_owned(), json!(server_info(server)));
-    said.insert("revision".to_owned(), json!(revision));
-    said
+        .map(|handshake| handshake.revision.as_str());
+    let mut members = Map::new();
+    members.insert("server".to_owned(), json!(server_info(server)));
+    members.insert("revision".to_owned(), json!(revision));
+    members
 }
 
 fn server_info(server: &ServerReport) -> Option<Value> {
-    let hello = server.handshake.as_ref()?;
-    serde_json::from_str(hello.server_info.as_deref()?).ok()
+    let handshake = server.handshake.as_ref()?;
+    serde_json::from_str(handshake.server_info.as_deref()?).ok()
 }

@@ -113,10 +113,7 @@ pub(crate) async fn wait(
 ) -> Result<(), Failure> {
     let began = Instant::now();
     let line = Progress::show(&waiting_line(gateway, began.elapsed()));
-    let mut pause = match line.is_shown() {
-        true => TICK,
-        false => SILENT_WAIT,
-    };
+    let mut pause = if line.is_shown() { TICK } else { SILENT_WAIT };
     let connected = gateway.connected_until(|gateway| {
         line.replace(&waiting_line(gateway, began.elapsed()));
         is_enough(gateway)
@@ -159,11 +156,11 @@ pub(crate) fn waiting_line(gateway: &Gateway, elapsed: Duration) -> String {
     let servers = gateway.servers().into_iter();
     let mut lines = servers.filter_map(|server| Some((server.name, server.last_line?)));
     if let Some((name, line)) = lines.next() {
-        let whose = match starting.len() {
+        let reasons = match starting.len() {
             1 => "its last line".to_owned(),
             _ => format!("last line of `{name}`"),
         };
-        text.push_str(&format!("; {whose}: {line}"));
+        text.push_str(&format!("; {reasons}: {line}"));
     }
     text
 }
@@ -308,7 +305,7 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
 }
 
 /// Whether what listens on `address` answers at `path` with these `words`.
-fn answers(address: &str, path: &str, words: &str) -> bool {
+fn answers(address: &str, path: &str, text: &str) -> bool {
     let ask = || {
         let address = address.to_socket_addrs().ok()?.next()?;
         let mut stream = StdTcpStream::connect_timeout(&address, PROBE).ok()?;
@@ -326,7 +323,7 @@ fn answers(address: &str, path: &str, words: &str) -> bool {
                 Ok(0) | Err(_) => break,
             }
         }
-        Some(String::from_utf8_lossy(&answer).contains(words))
+        Some(String::from_utf8_lossy(&answer).contains(text))
     };
     ask().unwrap_or(false)
 }

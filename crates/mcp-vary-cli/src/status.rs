@@ -56,23 +56,21 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
         (true, Some(_)) => sanitize_json(&format!("{status}\n")),
         (false, _) => shown(&status),
     })?;
-    Ok(if is_up {
-        Verdict::Fine
-    } else {
-        Verdict::Failed
-    })
+    Ok(Verdict::fine_if(is_up))
 }
 
 /// The status as text: as wide as the terminal at most, and in colour if it shows that.
 fn shown(status: &Value) -> String {
-    let width = match io::stdout().is_terminal() {
-        true => print::width(),
-        false => usize::MAX,
+    let width = if io::stdout().is_terminal() {
+        print::width()
+    } else {
+        usize::MAX
     };
     let text = sanitize(&to_text(status, width));
-    match print::terminal::has_color(&io::stdout()) {
-        true => colored(&text),
-        false => text,
+    if print::terminal::has_color(&io::stdout()) {
+        colored(&text)
+    } else {
+        text
     }
 }
 
@@ -183,13 +181,13 @@ fn clients(uses: &[Value]) -> String {
             "" => "-".to_owned(),
             name => name.to_owned(),
         };
-        let said = |key: &str| text(&used[key]).to_owned();
+        let member = |key: &str| text(&used[key]).to_owned();
         let counts = ["requests", "calls"].map(|key| number(&used[key]));
         let row = [
             name("name"),
             name("version"),
-            said("variant"),
-            said("reason"),
+            member("variant"),
+            member("reason"),
         ];
         rows.push(row.into_iter().chain(counts).collect());
     }
@@ -370,13 +368,14 @@ fn not_up(server: &Value) -> Option<String> {
 
 /// The open connections of all that may be.
 fn connections(connections: &Value) -> String {
-    match connections.is_object() {
-        true => format!(
+    if connections.is_object() {
+        format!(
             "{}/{}",
             number(&connections["open"]),
             number(&connections["limit"])
-        ),
-        false => "-".to_owned(),
+        )
+    } else {
+        "-".to_owned()
     }
 }
 
@@ -435,7 +434,7 @@ fn uses(uses: &[Value]) -> String {
             Value::Null if key == "name" => "others".to_owned(),
             client => match client[key].as_str() {
                 None | Some("") => "-".to_owned(),
-                Some(said) => said.to_owned(),
+                Some(text) => text.to_owned(),
             },
         };
         rows.push(vec![
@@ -450,12 +449,12 @@ fn uses(uses: &[Value]) -> String {
 
 /// A number of seconds as text, in the two largest units.
 fn duration(seconds: &Value) -> String {
-    let mut rest = seconds.as_u64().unwrap_or(0);
+    let mut remaining = seconds.as_u64().unwrap_or(0);
     let mut parts = Vec::new();
     for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
-        if rest >= length || (unit == "s" && parts.is_empty()) {
-            parts.push(format!("{}{unit}", rest / length));
-            rest %= length;
+        if remaining >= length || (unit == "s" && parts.is_empty()) {
+            parts.push(format!("{}{unit}", remaining / length));
+            remaining %= length;
         }
     }
     parts.truncate(2);

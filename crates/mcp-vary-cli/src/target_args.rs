@@ -127,9 +127,10 @@ impl TargetArgs {
             ));
         }
         if !self.headers.is_empty() && !is_url {
-            let instead = match is_file {
-                true => "write `headers` into the server's entry of the file",
-                false => "a command gets no headers; leave it out",
+            let instead = if is_file {
+                "write `headers` into the server's entry of the file"
+            } else {
+                "a command gets no headers; leave it out"
             };
             return Err(Failure::command(format!(
                 "--header is for a URL, and TARGET is not a URL; {instead}"

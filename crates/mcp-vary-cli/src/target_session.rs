@@ -72,23 +72,23 @@ impl TargetSession {
         let serving = Serving::begin(config, listener).await?;
         let gateway = serving.gateway();
         serving::wait(gateway, stop, |gateway| has(gateway, needed)).await?;
-        let behind = ServerSummary::from_gateway(gateway);
-        let hello = behind
+        let summary = ServerSummary::from_gateway(gateway);
+        let handshake = summary
             .servers
             .iter()
             .find_map(|server| server.handshake.as_deref());
-        if let (Some(server), true) = (only, hello.is_some_and(knows_extensions)) {
+        if let (Some(server), true) = (only, handshake.is_some_and(knows_extensions)) {
             stop.unless_requested(serving.stop()).await?;
             return Ok(Self {
                 server,
-                summary: behind,
+                summary,
                 serving: None,
                 client: Mutex::default(),
             });
         }
         Ok(Self {
             server: target::url(&serving.url(), &[])?,
-            summary: behind,
+            summary,
             serving: Some(serving),
             client: Mutex::default(),
         })
@@ -140,12 +140,12 @@ impl TargetSession {
     }
 
     /// Connects a new client, and closes the last one.
-    pub(crate) async fn client(&self, persona: &ClientIdentity) -> Result<Arc<Client>, Failure> {
+    pub(crate) async fn client(&self, identity: &ClientIdentity) -> Result<Arc<Client>, Failure> {
         let mut current = self.client.lock().await;
         if let Some(last) = current.as_ref() {
             last.close().await;
         }
-        let client = Arc::new(Client::connect(self.server.clone(), persona).await?);
+        let client = Arc::new(Client::connect(self.server.clone(), identity).await?);
         *current = Some(Arc::clone(&client));
         Ok(client)
     }
@@ -181,8 +181,8 @@ fn has(gateway: &Gateway, needed: Option<Needed<'_>>) -> bool {
 }
 
 /// Whether a server is a Vary, or another implementation of one of the extensions.
-fn knows_extensions(hello: &Handshake) -> bool {
-    let capabilities: Value = serde_json::from_str(&hello.capabilities).unwrap_or_default();
+fn knows_extensions(handshake: &Handshake) -> bool {
+    let capabilities: Value = serde_json::from_str(&handshake.capabilities).unwrap_or_default();
     [SERVER_VARIANTS, CONTENT_NEGOTIATION]
         .iter()
         .any(|id| settings(&capabilities, id).is_some())

@@ -5,12 +5,12 @@
 /// Long text is counted in pieces, so that the count may be one token too high at each cut.
 pub(crate) fn count(text: &str) -> usize {
     let encoding = tiktoken_rs::o200k_base_singleton();
-    let mut rest = text;
+    let mut remaining = text;
     let mut tokens = 0;
-    while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_PIECE));
+    while !remaining.is_empty() {
+        let (piece, after) = remaining.split_at(remaining.floor_char_boundary(LONGEST_PIECE));
         tokens += encoding.count_ordinary(piece);
-        rest = after;
+        remaining = after;
     }
     tokens
 }

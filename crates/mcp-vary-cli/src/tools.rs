@@ -24,16 +24,17 @@ use crate::unknown_tool;
 pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
     let target = &args.client.target;
     let target = target.resolve(args.named.as_deref(), "vary tools")?;
-    let front = TargetSession::open(&target, None, &mut stop).await?;
-    let read = stop.unless_requested(ToolList::read(&args, &front)).await;
+    let session = TargetSession::open(&target, None, &mut stop).await?;
+    let read = stop.unless_requested(ToolList::read(&args, &session)).await;
     let shown = read.and_then(|list| {
-        print::data(&match args.client.json {
-            true => sanitize_json(&list.to_json()),
-            false => list.to_text(&args),
+        print::data(&if args.client.json {
+            sanitize_json(&list.to_json())
+        } else {
+            list.to_text(&args)
         })
     });
-    front.summary.note_missing_servers();
-    let closed = front.close(&mut stop).await;
+    session.summary.note_missing_servers();
+    let closed = session.close(&mut stop).await;
     shown.and(closed).map(|()| Verdict::Fine)
 }
 
@@ -60,24 +61,25 @@ struct ListedTool {
 }
 
 impl ToolList {
-    async fn read(args: &Tools, front: &TargetSession) -> Result<Self, Failure> {
+    async fn read(args: &Tools, session: &TargetSession) -> Result<Self, Failure> {
         let variant = args.client.variant.as_deref();
         let identity = ClientIdentity::default().named(&args.client);
         let identity = identity.selecting_variants(variant.is_some());
-        let client = front.client(&identity).await?;
+        let client = session.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;
         let mut tools: Vec<_> = listed
             .into_iter()
-            .filter_map(|json| tool(front, json))
+            .filter_map(|json| tool(session, json))
             .collect();
-        let hidden = match args.diff {
-            true => compare(front, &mut tools)?,
-            false => Vec::new(),
+        let hidden = if args.diff {
+            compare(session, &mut tools)?
+        } else {
+            Vec::new()
         };
         for name in &args.tools {
             if tools.iter().all(|tool| tool.name != *name) {
-                let meant = unknown_tool::suggestion(front, &client, name, variant).await?;
+                let meant = unknown_tool::suggestion(session, &client, name, variant).await?;
                 let why = meant.unwrap_or_else(|| format!("there is no tool `{name}`"));
                 return Err(Failure::looked_at(sanitize(&why)));
             }
@@ -146,9 +148,9 @@ impl ToolList {
 }
 
 /// The tool with the definition `json`; `None` without a name.
-fn tool(front: &TargetSession, json: String) -> Option<ListedTool> {
+fn tool(session: &TargetSession, json: String) -> Option<ListedTool> {
     let name = Members::parse(&json).ok()?.get_str("name")?;
-    let mut served = front.summary.served.iter();
+    let mut served = session.summary.served.iter();
     let origin = served.find(|item| item.list == "tools/list" && item.id == name);
     let origin = origin.map(|item| (item.server.clone(), item.upstream_name.clone()));
     Some(ListedTool {
@@ -160,8 +162,8 @@ fn tool(front: &TargetSession, json: String) -> Option<ListedTool> {
 }
 
 /// Adds the servers' definitions to `tools`. Returns the servers' tools that are not in the list.
-fn compare(front: &TargetSession, tools: &mut [ListedTool]) -> Result<Vec<String>, Failure> {
-    let upstream = front.server_tools().ok_or_else(|| {
+fn compare(session: &TargetSession, tools: &mut [ListedTool]) -> Result<Vec<String>, Failure> {
+    let upstream = session.server_tools().ok_or_else(|| {
         Failure::command(
             "--diff compares with the server's own tools, which a gateway does not show; name the file that it serves",
         )
@@ -231,9 +233,10 @@ impl ListedTool {
             return "not a tool of a server\n".to_owned();
         };
         let (before, after) = (definition(upstream), definition(&self.json));
-        match before == after {
-            true => "as the server lists it\n".to_owned(),
-            false => word_diff(&before, &after, has_color),
+        if before == after {
+            "as the server lists it\n".to_owned()
+        } else {
+            word_diff(&before, &after, has_color)
         }
     }
 }
@@ -263,9 +266,10 @@ fn argument(name: &str, property: &Value, is_required: bool) -> String {
     if let Some(default) = property.get("default") {
         facts.push(format!("default {default}"));
     }
-    let facts = match facts.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", facts.join(", ")),
+    let facts = if facts.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", facts.join(", "))
     };
     match property["description"].as_str() {
         Some(text) => format!("- {name}{facts}: {}", text.replace('\n', " ")),

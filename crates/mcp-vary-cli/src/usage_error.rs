@@ -19,7 +19,7 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         Ok(args) => return Ok(args),
         Err(error) => error,
     };
-    let words: Vec<String> = std::env::args_os()
+    let arguments: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
@@ -29,11 +29,11 @@ pub(crate) fn parse() -> Result<Args, Failure> {
     );
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) if error.kind() == ErrorKind::UnknownArgument => {
-            other_name(&words, word)
+            other_name(&arguments, word)
         }
         _ => None,
     };
-    match unknown.or_else(|| advice(&words).filter(|_| is_about_words)) {
+    match unknown.or_else(|| advice(&arguments).filter(|_| is_about_words)) {
         Some(text) => Err(Failure::command(text)),
         None => {
             // clap's tip for any unknown option is to pass it to the server's command, which hardly anybody wants.
@@ -44,9 +44,9 @@ pub(crate) fn parse() -> Result<Args, Failure> {
 }
 
 /// What to write instead of the option `word`, if other programs call it so.
-fn other_name(words: &[String], word: &str) -> Option<String> {
-    let at = *positionals("", words).first()?;
-    let command = words.get(at)?;
+fn other_name(arguments: &[String], word: &str) -> Option<String> {
+    let at = *positionals("", arguments).first()?;
+    let command = arguments.get(at)?;
     let flag = word.split('=').next()?;
     let known = OTHER_NAMES.iter();
     let mut known = known.filter(|(commands, names, _)| {
@@ -57,32 +57,32 @@ fn other_name(words: &[String], word: &str) -> Option<String> {
 }
 
 /// What to write instead of `words`, the command line after the program's name.
-fn advice(words: &[String]) -> Option<String> {
+fn advice(arguments: &[String]) -> Option<String> {
     // Global flags may come before the command.
-    let at = *positionals("", words).first()?;
-    let command = words.get(at)?;
+    let at = *positionals("", arguments).first()?;
+    let command = arguments.get(at)?;
     if !COMMANDS.contains(&command.as_str()) {
         return None;
     }
-    let rest = words.get(at + 1..)?;
-    let until = rest.iter().position(|word| word == "--");
-    let rest = rest.get(..until.unwrap_or(rest.len()))?;
-    removed_flag(command, rest).or_else(|| command_without_dashes(command, rest))
+    let arguments = arguments.get(at + 1..)?;
+    let until = arguments.iter().position(|word| word == "--");
+    let arguments = arguments.get(..until.unwrap_or(arguments.len()))?;
+    removed_flag(command, arguments).or_else(|| command_without_dashes(command, arguments))
 }
 
 /// For a flag that earlier versions had.
-fn removed_flag(command: &str, rest: &[String]) -> Option<String> {
+fn removed_flag(command: &str, arguments: &[String]) -> Option<String> {
     let named = |word: &String| {
         let flag = word.split('=').next().unwrap_or_default();
         REMOVED.iter().find(|(removed, _)| *removed == flag)
     };
-    let (at, (flag, what)) = rest
+    let (at, (flag, what)) = arguments
         .iter()
         .enumerate()
         .find_map(|(at, word)| Some((at, named(word)?)))?;
-    let value = match rest.get(at)?.split_once('=') {
+    let value = match arguments.get(at)?.split_once('=') {
         Some((_, value)) => Some(value.to_owned()),
-        None => rest.get(at + 1).cloned(),
+        None => arguments.get(at + 1).cloned(),
     };
     let value = value.filter(|value| !value.contains(['?', '@']) && !value.starts_with('-'));
     let value = value.map_or_else(|| (*what).to_owned(), |value| quoted(&value));
@@ -94,30 +94,30 @@ fn removed_flag(command: &str, rest: &[String]) -> Option<String> {
 }
 
 /// For a server's command that is not after `--`.
-fn command_without_dashes(command: &str, rest: &[String]) -> Option<String> {
+fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String> {
     let first = if command == "call" { 1 } else { 0 };
-    let positions = positionals(command, rest);
+    let positions = positionals(command, arguments);
     let mut candidates = positions.into_iter().skip(first).filter(|at| {
-        let word = rest.get(*at).map_or("", String::as_str);
+        let word = arguments.get(*at).map_or("", String::as_str);
         !(command == "call" && arguments::is_argument(word))
     });
     let at = candidates.next()?;
-    let words = rest.get(at..)?;
-    let program = words.first()?;
-    if is_url(program) || std::path::Path::new(program).is_file() || words.len() < 2 {
+    let server = arguments.get(at..)?;
+    let program = server.first()?;
+    if is_url(program) || std::path::Path::new(program).is_file() || server.len() < 2 {
         return None;
     }
     let tool = if command == "call" { " TOOL" } else { "" };
-    let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+    let server: Vec<_> = server.iter().map(|word| quoted(word)).collect();
     Some(format!(
         "`{program}` is not a URL or a file; to start a server by its command, write it after `--`: `vary \
          {command}{tool} -- {}`",
-        words.join(" ")
+        server.join(" ")
     ))
 }
 
 /// The indices of the words that are neither flags nor their values.
-fn positionals(command: &str, rest: &[String]) -> Vec<usize> {
+fn positionals(command: &str, arguments: &[String]) -> Vec<usize> {
     let all = Args::command();
     let known = all.find_subcommand(command);
     let takes_value = |flag: &str| {
@@ -131,7 +131,7 @@ fn positionals(command: &str, rest: &[String]) -> Vec<usize> {
     };
     let mut found = Vec::new();
     let mut is_value = false;
-    for (at, word) in rest.iter().enumerate() {
+    for (at, word) in arguments.iter().enumerate() {
         if is_value {
             is_value = false;
         } else if word.starts_with('-') {
@@ -193,8 +193,8 @@ mod tests {
 
     #[track_caller]
     fn advises(line: &str, expected: &str) {
-        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        assert_eq!(advice(&words).unwrap_or_default(), expected, "{line}");
+        let arguments: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(advice(&arguments).unwrap_or_default(), expected, "{line}");
     }
 
     #[test]
@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn an_option_that_other_programs_have_is_followed_by_what_it_is_called_here() {
         let instead = |line: &str, word: &str| {
-            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-            other_name(&words, word).unwrap_or_default()
+            let arguments: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            other_name(&arguments, word).unwrap_or_default()
         };
         let listen = "does not exist; write `--listen HOST:PORT`, or `--listen PORT`";
         for (line, word, expected) in [

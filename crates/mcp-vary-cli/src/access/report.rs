@@ -96,9 +96,10 @@ impl Explanation<'_> {
             (all > 0).then(|| format!("{visible} of {all} {plural}"))
         });
         let counts: Vec<String> = counts.collect();
-        match counts.is_empty() {
-            true => "sees nothing: the servers list nothing\n".to_owned(),
-            false => format!("sees {}\n", counts.join(", ")),
+        if counts.is_empty() {
+            "sees nothing: the servers list nothing\n".to_owned()
+        } else {
+            format!("sees {}\n", counts.join(", "))
         }
     }
 
@@ -115,9 +116,12 @@ impl Explanation<'_> {
             }
         }
         let claims = self.used_claims().into_iter();
-        let claims = claims.map(|(name, is_present)| match is_present {
-            true => format!("{name} (present)"),
-            false => format!("{name} (absent)"),
+        let claims = claims.map(|(name, is_present)| {
+            if is_present {
+                format!("{name} (present)")
+            } else {
+                format!("{name} (absent)")
+            }
         });
         let claims: Vec<String> = claims.collect();
         if !claims.is_empty() {
@@ -247,9 +251,10 @@ fn server_json(server: &ServerReport) -> Value {
 /// The rules that decided on an item.
 fn reasons(item: &ItemReport) -> String {
     let reasons: Vec<String> = item.reasons().iter().map(Reason::to_string).collect();
-    match reasons.is_empty() {
-        true => "no rule allows it".to_owned(),
-        false => reasons.join(", "),
+    if reasons.is_empty() {
+        "no rule allows it".to_owned()
+    } else {
+        reasons.join(", ")
     }
 }
 
@@ -257,9 +262,10 @@ fn reasons(item: &ItemReport) -> String {
 fn one_line(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
-        match c.is_control() {
-            true => out.extend(c.escape_default()),
-            false => out.push(c),
+        if c.is_control() {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
         }
     }
     out

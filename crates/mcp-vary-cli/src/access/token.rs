@@ -60,9 +60,10 @@ pub(super) async fn verify(
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let input: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(File::open(path)?),
+    let input: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path)?)
     };
     let mut text = String::new();
     input.take(MAX_TOKEN).read_to_string(&mut text)?;
@@ -108,8 +109,9 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier) -> String {
         );
     }
     let scopes: Vec<_> = trusted.scopes.iter().map(|scope| scope.as_str()).collect();
-    match !scopes.is_empty() && reason.contains("scope") {
-        true => format!("{first}\n  scopes that it needs: {}", scopes.join(" ")),
-        false => first,
+    if !scopes.is_empty() && reason.contains("scope") {
+        format!("{first}\n  scopes that it needs: {}", scopes.join(" "))
+    } else {
+        first
     }
 }

@@ -82,9 +82,10 @@ impl Arguments {
         }
         self.single.push(Single {
             name: name.to_owned(),
-            value: match is_json {
-                true => Typed::Json(value.to_owned()),
-                false => Typed::Text(value.to_owned()),
+            value: if is_json {
+                Typed::Json(value.to_owned())
+            } else {
+                Typed::Text(value.to_owned())
             },
         });
         Ok(())

@@ -43,16 +43,17 @@ impl<'a> Property<'a> {
         let name = self.name;
         let wanted: Vec<_> = self.types.iter().map(|known| with_article(known)).collect();
         let wanted = wanted.join(" or ");
-        let fix = match self
+        let fix = if self
             .types
             .iter()
             .any(|known| ["array", "object"].contains(known))
         {
-            true => format!(
+            format!(
                 "; write it as JSON, like `{name}:={}`",
                 example(&self.types)
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         Err(format!(
             "`{name}` is {wanted}, and `{text}` is not one{fix}"
@@ -110,9 +111,10 @@ fn with_article(known: &str) -> String {
 }
 
 fn example(types: &[&str]) -> &'static str {
-    match types.contains(&"array") {
-        true => "[\"a\"]",
-        false => "{\"a\":1}",
+    if types.contains(&"array") {
+        "[\"a\"]"
+    } else {
+        "{\"a\":1}"
     }
 }
 

@@ -124,9 +124,10 @@ impl Checks {
     ///
     /// If `--only` selects nothing.
     pub(crate) fn options(&self, is_client: bool) -> Result<Options, Failure> {
-        let (options, list) = match is_client {
-            true => (Options::for_clients(), "vary check --client --list"),
-            false => (Options::default(), "vary check --list"),
+        let (options, list) = if is_client {
+            (Options::for_clients(), "vary check --client --list")
+        } else {
+            (Options::default(), "vary check --list")
         };
         let mut options = options
             .only(&self.only)

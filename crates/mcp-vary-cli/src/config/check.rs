@@ -48,7 +48,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         is_json: args.json,
     };
     if args.offline {
-        return print(&args, &checked.offline()).map(|()| exit_verdict(refused.len()));
+        return print(&args, &checked.offline()).map(|()| Verdict::fine_if(refused.is_empty()));
     }
     let config = with_full_start_wait(file.clone().into_config(environment()?));
     let start_wait = config.start_wait;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         () = gateway.close() => {}
         () = stop.requested() => {}
     }
-    printed.map(|()| exit_verdict(problems))
+    printed.map(|()| Verdict::fine_if(problems == 0))
 }
 
 /// A valid file, and the form of the report about it.
@@ -105,9 +105,10 @@ impl CheckedFile<'_> {
         let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
         let refused: Vec<_> = self.refused.iter().cloned().chain(unknown).collect();
         let problems = down.count() + unmatched.len() + refused.len();
-        let variants = match self.file.declares_variants() {
-            true => gateway.tools(),
-            false => Vec::new(),
+        let variants = if self.file.declares_variants() {
+            gateway.tools()
+        } else {
+            Vec::new()
         };
         if self.is_json {
             let found = report::CheckResult {
@@ -121,9 +122,9 @@ impl CheckedFile<'_> {
             return (report::connected(self.name, self.file, &found), problems);
         }
         let (states, collided) = (status_table(&servers), collision_table(&collisions));
-        let own = upstream_variant_notes(&servers);
+        let upstream_notes = upstream_variant_notes(&servers);
         let shown = format!(
-            "{}\n{states}{own}{collided}{}{}{}{}\n{}",
+            "{}\n{states}{upstream_notes}{collided}{}{}{}{}\n{}",
             file_summary(self.name, self.file),
             cost_table(&variants),
             unmatched_lines(&format!("note: {}", self.name), &notes),
@@ -141,9 +142,10 @@ impl CheckedFile<'_> {
         let (mut notes, mut mistakes) = (Vec::new(), Vec::new());
         for (variant, diagnostic) in all {
             let placed = self.file.places.diagnostic(&variant, &diagnostic);
-            let found = match diagnostic.is_note() {
-                true => &mut notes,
-                false => &mut mistakes,
+            let found = if diagnostic.is_note() {
+                &mut notes
+            } else {
+                &mut mistakes
             };
             found.push((Some(variant), placed));
         }
@@ -162,13 +164,6 @@ impl CheckedFile<'_> {
             .collect();
         let notes = self.file.unmatched_access(&items).into_iter();
         notes.map(|note| (None, note)).collect()
-    }
-}
-
-fn exit_verdict(problems: usize) -> Verdict {
-    match problems {
-        0 => Verdict::Fine,
-        _ => Verdict::Failed,
     }
 }
 
@@ -201,8 +196,8 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
         let at = at.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
     }
-    let own = file.servers.iter().filter(|server| is_own(server, file));
-    refused.extend(own.map(|server| {
+    let circular = file.servers.iter().filter(|server| is_own(server, file));
+    refused.extend(circular.map(|server| {
         format!(
             "{name}: `servers.{}` has the address on which this file is served; take its entry out",
             server.name
@@ -229,9 +224,10 @@ fn is_own(server: &UpstreamConfig, file: &File) -> bool {
 
 fn problem_lines(refused: &[String]) -> String {
     let lines: Vec<_> = refused.iter().map(|line| format!("{line}\n")).collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!("\n{}", lines.concat()),
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", lines.concat())
     }
 }
 
@@ -253,9 +249,10 @@ fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
 }
 
 fn print(args: &Check, shown: &str) -> Result<(), Failure> {
-    print::data(&match args.json {
-        true => sanitize_json(shown),
-        false => sanitize(shown),
+    print::data(&if args.json {
+        sanitize_json(shown)
+    } else {
+        sanitize(shown)
     })
 }
 
@@ -265,11 +262,11 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
     Ok(gateway)
 }
 
-fn unmatched_lines(name: &str, slips: &[Unmatched]) -> String {
+fn unmatched_lines(name: &str, unmatched: &[Unmatched]) -> String {
     let mut out = String::new();
-    for (_, slip) in slips {
+    for (_, diagnostic) in unmatched {
         let start = if out.is_empty() { "\n" } else { "" };
-        let _ = writeln!(out, "{start}{name}:{slip}");
+        let _ = writeln!(out, "{start}{name}:{diagnostic}");
     }
     out
 }

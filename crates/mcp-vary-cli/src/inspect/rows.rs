@@ -13,20 +13,25 @@ impl Inspection {
                 .chain(cells)
                 .collect::<Vec<_>>()
         };
-        let mut rows = vec![row("tokens", &|face| {
-            face.id().unwrap_or("as listed").to_owned()
+        let mut rows = vec![row("tokens", &|variant| {
+            variant.id().unwrap_or("as listed").to_owned()
         })];
-        rows.push(row("all tools", &|face| face.tokens.to_string()));
-        if self.variants.iter().any(|face| face.variant.is_some()) {
-            rows.push(row("", &|face| {
-                format!("{} %", tokens::percent(face.tokens, self.whole))
+        rows.push(row("all tools", &|variant| variant.tokens.to_string()));
+        if self
+            .variants
+            .iter()
+            .any(|variant| variant.definition.is_some())
+        {
+            rows.push(row("", &|variant| {
+                format!("{} %", tokens::percent(variant.tokens, self.whole))
             }));
         }
         for size in self.task_sizes() {
             let plural = if size == 1 { "" } else { "s" };
-            rows.push(row(&format!("a task with {size} tool{plural}"), &|face| {
-                face.task_tokens(size).to_string()
-            }));
+            rows.push(row(
+                &format!("a task with {size} tool{plural}"),
+                &|variant| variant.task_tokens(size).to_string(),
+            ));
         }
         if self.is_summary {
             return rows;
@@ -34,8 +39,8 @@ impl Inspection {
         for (server, names) in self.names() {
             let indent = if server.is_some() { "  " } else { "" };
             if let Some(server) = server {
-                rows.push(row(server, &|face| {
-                    let listed = face
+                rows.push(row(server, &|variant| {
+                    let listed = variant
                         .tools
                         .iter()
                         .filter(|tool| names.contains(&tool.name.as_str()));
@@ -43,8 +48,8 @@ impl Inspection {
                 }));
             }
             for name in names {
-                rows.push(row(&format!("{indent}{name}"), &|face| {
-                    let tool = face.tools.iter().find(|tool| tool.name == name);
+                rows.push(row(&format!("{indent}{name}"), &|variant| {
+                    let tool = variant.tools.iter().find(|tool| tool.name == name);
                     tool.map_or_else(|| "-".to_owned(), |tool| tool.tokens.to_string())
                 }));
             }
@@ -55,7 +60,10 @@ impl Inspection {
     /// The numbers of distinct tools for which the cost of a task is shown: none if no variant has schemas on demand,
     /// since each task then costs its list.
     pub(super) fn task_sizes(&self) -> Vec<usize> {
-        let costs = self.variants.iter().filter_map(|face| face.descriptions);
+        let costs = self
+            .variants
+            .iter()
+            .filter_map(|variant| variant.descriptions);
         let most = costs.map(|cost| cost.tools()).max().unwrap_or(0);
         let sizes = TOOLS_OF_A_TASK.into_iter();
         sizes.filter(|size| *size <= most).collect()
@@ -65,7 +73,7 @@ impl Inspection {
     /// are several.
     fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
-        for tool in self.variants.iter().flat_map(|face| &face.tools) {
+        for tool in self.variants.iter().flat_map(|variant| &variant.tools) {
             let server = self.server_of(&tool.name);
             let at = groups.iter().position(|(of, _)| *of == server);
             let at = at.unwrap_or_else(|| {

@@ -64,9 +64,10 @@ static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line to standard error. A closed pipe is not an error.
 pub(crate) fn notice(line: &str) {
-    let _ = match is_json() {
-        true => write_lines(format!("{}\n", json_line::json_notice(line)).as_bytes()),
-        false => write_lines(format!("{line}\n").as_bytes()),
+    let _ = if is_json() {
+        write_lines(format!("{}\n", json_line::json_notice(line)).as_bytes())
+    } else {
+        write_lines(format!("{line}\n").as_bytes())
     };
 }
 
@@ -182,9 +183,9 @@ fn fitting(line: &str) -> String {
 
 /// A server in one line: name, version and protocol revision.
 pub(crate) fn server_line(info: Option<&Value>, revision: &str) -> String {
-    let said = |key: &str| info?.get(key)?.as_str();
-    let name = said("name").unwrap_or("a server without a name");
-    let version = said("version")
+    let member = |key: &str| info?.get(key)?.as_str();
+    let name = member("name").unwrap_or("a server without a name");
+    let version = member("version")
         .map(|version| format!(" {version}"))
         .unwrap_or_default();
     sanitize(&format!("{name}{version}, revision {revision}"))

@@ -20,8 +20,8 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for server in servers {
-        let hello = server.handshake.as_ref();
-        let revision = hello.map_or("-", |hello| hello.revision.as_str());
+        let handshake = server.handshake.as_ref();
+        let revision = handshake.map_or("-", |handshake| handshake.revision.as_str());
         let mut row = vec![
             server.name.clone(),
             state(&server.state).to_owned(),

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// The rows as lines. Columns are as wide as their widest cell, with two spaces between them. The first `words` columns
 /// are aligned to the left.
-pub(crate) fn table(rows: &[Vec<String>], words: usize) -> String {
+pub(crate) fn table(rows: &[Vec<String>], text_columns: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -23,7 +23,7 @@ pub(crate) fn table(rows: &[Vec<String>], words: usize) -> String {
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let fill = " ".repeat(width.saturating_sub(cell.width()));
             let gap = if at == 0 { "" } else { "  " };
-            let _ = if at < words {
+            let _ = if at < text_columns {
                 write!(line, "{gap}{cell}{fill}")
             } else {
                 write!(line, "{gap}{fill}{cell}")

@@ -22,9 +22,10 @@ pub(crate) fn word_diff(before: &str, after: &str, has_color: bool) -> String {
             out.push_str(&added);
             continue;
         }
-        let marks = match has_color {
-            true => [("\x1b[31m", "\x1b[0m"), ("\x1b[32m", "\x1b[0m")],
-            false => [("[-", "-]"), ("{+", "+}")],
+        let marks = if has_color {
+            [("\x1b[31m", "\x1b[0m"), ("\x1b[32m", "\x1b[0m")]
+        } else {
+            [("[-", "-]"), ("{+", "+}")]
         };
         for (text, (open, close)) in [removed, added].iter().zip(marks) {
             mark(&mut out, text, open, close);
@@ -42,8 +43,8 @@ fn mark(out: &mut String, text: &str, open: &str, close: &str) {
             continue;
         }
         let start = line.len() - line.trim_start().len();
-        let (blank, rest) = line.split_at(start);
-        let (_, end) = rest.split_at(marked.len());
+        let (blank, after) = line.split_at(start);
+        let (_, end) = after.split_at(marked.len());
         let _ = write!(out, "{blank}{open}{marked}{close}{end}");
     }
 }

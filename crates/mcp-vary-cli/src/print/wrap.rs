@@ -13,21 +13,21 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 fn wrap_line(line: &str, width: usize) -> Vec<String> {
     let blank = (line.len() - line.trim_start_matches(' ').len()).min(width / 2);
-    let mut rest = line.trim_start_matches(' ');
-    let hanging = if blank > 0 || rest.starts_with("- ") {
+    let mut remaining = line.trim_start_matches(' ');
+    let hanging = if blank > 0 || remaining.starts_with("- ") {
         blank + 2
     } else {
         0
     };
     let mut lines = Vec::new();
     let mut indent = blank;
-    while rest.width() + indent > width {
-        let (head, tail) = cut(rest, width - indent);
+    while remaining.width() + indent > width {
+        let (head, tail) = cut(remaining, width - indent);
         lines.push(format!("{:indent$}{}", "", head.trim_end()));
-        rest = tail.trim_start_matches(' ');
+        remaining = tail.trim_start_matches(' ');
         indent = hanging;
     }
-    lines.push(format!("{:indent$}{rest}", ""));
+    lines.push(format!("{:indent$}{remaining}", ""));
     lines
 }
 

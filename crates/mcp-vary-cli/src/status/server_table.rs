@@ -38,8 +38,9 @@ fn excess(rows: &[Vec<String>], width: usize) -> usize {
 }
 
 fn laid_out(rows: &[Vec<String>]) -> String {
-    let words = |heading: &Vec<String>| heading.iter().filter(|it| WORDS.contains(&&***it)).count();
-    table(rows, rows.first().map_or(0, words))
+    let text_columns =
+        |heading: &Vec<String>| heading.iter().filter(|it| WORDS.contains(&&***it)).count();
+    table(rows, rows.first().map_or(0, text_columns))
 }
 
 /// The columns with words.

@@ -38,11 +38,15 @@ const SKY: [&str; 2] = ["sky_get_weather", "sky_get_forecast"];
 fn leaves_itself_out(name: &str) {
     let server = Server::start(&["serve", "--listen", "0", &path(name)]);
     assert_eq!(server.tools(), SKY, "{}", server.said);
-    let (code, rest) = server.end_with_said();
-    assert_eq!(code, Some(0), "{rest}");
-    assert_eq!(rest.matches("is this gateway itself").count(), 1, "{rest}");
+    let (code, stderr) = server.end_with_said();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(
+        stderr.matches("is this gateway itself").count(),
+        1,
+        "{stderr}"
+    );
     let line = "  self  down: is this gateway itself, or leads back to it";
-    assert!(rest.contains(line), "{rest}");
+    assert!(stderr.contains(line), "{stderr}");
 }
 
 #[test]

@@ -99,10 +99,10 @@ fn a_shell_without_a_script_is_refused() {
 /// The commands under `## Commands` of each help, which are those that users see.
 fn commands(args: &[&str]) -> Vec<String> {
     let help = run(&[args, &["--help"]].concat()).data(0);
-    let Some((_, rest)) = help.split_once("Commands:\n") else {
+    let Some((_, after)) = help.split_once("Commands:\n") else {
         return Vec::new();
     };
-    let lines = rest.lines().take_while(|line| line.starts_with("  "));
+    let lines = after.lines().take_while(|line| line.starts_with("  "));
     let names = lines.filter(|line| !line.starts_with("    "));
     names
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))

@@ -362,9 +362,9 @@ const README: &str = include_str!("../../../../README.md");
 
 /// The block of the page that follows `heading` and is of this language.
 fn block(heading: &str, language: &str) -> &'static str {
-    let (_, rest) = README.split_once(heading).unwrap();
-    let (_, rest) = rest.split_once(&format!("```{language}\n")).unwrap();
-    rest.split("```").next().unwrap()
+    let (_, after) = README.split_once(heading).unwrap();
+    let (_, after) = after.split_once(&format!("```{language}\n")).unwrap();
+    after.split("```").next().unwrap()
 }
 
 /// What a person with a `mcp.json` would write first.
@@ -446,9 +446,9 @@ fn several_servers_are_served_although_one_is_down() {
     ])
     .data(0);
     assert!(shown.contains("Bern"), "{shown}");
-    let (code, rest) = server.end();
-    assert_eq!(code, Some(0), "{rest}");
-    assert!(rest.contains(r#"{"mcpServers":{"vary":"#), "{rest}");
+    let (code, stderr) = server.end();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains(r#"{"mcpServers":{"vary":"#), "{stderr}");
 }
 
 #[test]

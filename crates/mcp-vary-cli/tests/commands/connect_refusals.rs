@@ -13,8 +13,8 @@ fn refuses_file(client: &str, file: &str, text: &str, parts: &[&str]) {
     assert_eq!(home.read(file), text);
     let path = home.path(file);
     let beside: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
-    let own = if file.contains('/') { 1 } else { 2 };
-    assert_eq!(beside.len(), own, "{beside:?}");
+    let expected = if file.contains('/') { 1 } else { 2 };
+    assert_eq!(beside.len(), expected, "{beside:?}");
 }
 
 #[track_caller]

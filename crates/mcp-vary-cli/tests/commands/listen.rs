@@ -6,17 +6,17 @@ const AUTH: &str = "auth: {keys: [{name: a, sha256: 0000000000000000000000000000
 const PROXY: &str = "behind-proxy: on\ntrusted-proxies: [127.0.0.1]\n";
 const NAME: &str = "hosts: [mcp.example]\n";
 
-fn config(rest: &[&str]) -> String {
+fn config(settings: &[&str]) -> String {
     format!(
         "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{}",
-        rest.concat()
+        settings.concat()
     )
 }
 
 #[test]
 fn serving_and_checking_say_what_is_missing_for_other_machines() {
     let listen = "listen: 0.0.0.0:0\n";
-    for (at, (rest, said)) in [
+    for (at, (settings, said)) in [
         (&[listen][..], "there is no authentication"),
         (&[listen, AUTH], "keys and tokens would not be encrypted"),
         (&[listen, AUTH, PROXY], "there is no name for them"),
@@ -24,7 +24,7 @@ fn serving_and_checking_say_what_is_missing_for_other_machines() {
     .into_iter()
     .enumerate()
     {
-        let path = file(&format!("listen-{at}.yaml"), &config(rest));
+        let path = file(&format!("listen-{at}.yaml"), &config(settings));
         let path = path.to_str().unwrap();
         run(&["serve", path]).refuses(&[said, "or listen on 127.0.0.1:"]);
         let checked = run(&["config", "check", "--offline", path]);

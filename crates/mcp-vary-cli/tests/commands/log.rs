@@ -39,13 +39,13 @@ fn a_call_is_one_line_at_the_level_info_and_none_at_warn() {
         let (body, head) = call("bot");
         let answer = server.post_with(&body, head);
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-        let (code, said) = server.end();
-        assert_eq!(code, Some(0), "{said}");
-        let about = said
+        let (code, stderr) = server.end();
+        assert_eq!(code, Some(0), "{stderr}");
+        let about = stderr
             .lines()
             .filter(|line| line.contains("request finished"));
         let about: Vec<_> = about.collect();
-        assert_eq!(about.len(), lines, "{said}");
+        assert_eq!(about.len(), lines, "{stderr}");
         for line in about {
             assert!(begins_with_time(line), "{line}");
             for part in [
@@ -77,14 +77,14 @@ fn with_the_format_json_each_line_is_an_object() {
         .spawn()
         .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut said = Vec::new();
+    let mut events = Vec::new();
     let address = loop {
         let mut line = String::new();
-        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "{said:?}");
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "{events:?}");
         let line = object(&line);
         let message = line["message"].as_str().unwrap();
         let address = message.strip_prefix("serving at ").map(str::to_owned);
-        said.push(line);
+        events.push(line);
         if let Some(address) = address {
             break address;
         }
@@ -95,8 +95,8 @@ fn with_the_format_json_each_line_is_an_object() {
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
-    said.extend(rest.lines().map(object));
-    let mut about = said
+    events.extend(rest.lines().map(object));
+    let mut about = events
         .iter()
         .filter(|line| line["message"] == "request finished");
     let line = about.find(|line| line["method"] == "tools/call").unwrap();
@@ -149,9 +149,9 @@ fn said_about_a_call(args: &[&str]) -> String {
     let server = Server::start(&[&["serve", "--listen", "0"], args].concat());
     let (body, head) = call("bot");
     server.post_with(&body, head);
-    let (code, said) = server.end_with_said();
-    assert_eq!(code, Some(0), "{said}");
-    said
+    let (code, stderr) = server.end_with_said();
+    assert_eq!(code, Some(0), "{stderr}");
+    stderr
 }
 
 #[test]
@@ -165,11 +165,11 @@ fn the_level_is_that_of_the_file_unless_the_command_line_has_one() {
         (&["--log", "warn"], false),
         (&["-v"], true),
     ] {
-        let said = said_about_a_call(&[args, &[&path]].concat());
+        let stderr = said_about_a_call(&[args, &[&path]].concat());
         assert_eq!(
-            said.contains("request finished"),
+            stderr.contains("request finished"),
             has_line,
-            "{args:?} {said}"
+            "{args:?} {stderr}"
         );
     }
 }
@@ -189,8 +189,8 @@ fn the_format_is_that_of_the_file_unless_the_command_line_has_one() {
     child.wait().unwrap();
     let message = object(&first)["message"].to_string();
     assert!(message.contains("starting `sky` at "), "{message}");
-    let said = said_about_a_call(&["--log-format", "plain", &path]);
-    assert!(said.starts_with("starting `sky` at "), "{said}");
+    let stderr = said_about_a_call(&["--log-format", "plain", &path]);
+    assert!(stderr.starts_with("starting `sky` at "), "{stderr}");
 }
 
 #[test]

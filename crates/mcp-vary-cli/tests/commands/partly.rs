@@ -89,8 +89,8 @@ fn checks(name: &str, text: &str, code: i32) -> String {
     checked.stdout
 }
 
-fn weather(rest: &str) -> String {
-    format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{rest}")
+fn weather(settings: &str) -> String {
+    format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{settings}")
 }
 
 #[test]

@@ -160,19 +160,23 @@ impl Server {
             .spawn()
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
+        let mut printed = String::new();
         let address = loop {
-            let start = said.len();
-            assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "it ended: {said}");
-            let address = said[start..].trim().strip_prefix("serving at http://");
-            if let Some(address) = address.and_then(|rest| rest.strip_suffix("/mcp")) {
+            let start = printed.len();
+            assert_ne!(
+                stderr.read_line(&mut printed).unwrap(),
+                0,
+                "it ended: {printed}"
+            );
+            let address = printed[start..].trim().strip_prefix("serving at http://");
+            if let Some(address) = address.and_then(|url| url.strip_suffix("/mcp")) {
                 break address.parse().unwrap();
             }
         };
         Self {
             child,
             stderr,
-            said,
+            said: printed,
             address,
         }
     }
@@ -231,12 +235,12 @@ impl Server {
     /// What it says until and with the line that has `part`.
     #[track_caller]
     pub(crate) fn says(&mut self, part: &str) -> String {
-        let mut said = String::new();
+        let mut text = String::new();
         loop {
-            let start = said.len();
-            assert_ne!(self.stderr.read_line(&mut said).unwrap(), 0, "{said}");
-            if said[start..].contains(part) {
-                return said;
+            let start = text.len();
+            assert_ne!(self.stderr.read_line(&mut text).unwrap(), 0, "{text}");
+            if text[start..].contains(part) {
+                return text;
             }
         }
     }
@@ -251,16 +255,16 @@ impl Server {
     /// The same with what it said before.
     #[cfg(unix)]
     pub(crate) fn end_with_said(self) -> (Option<i32>, String) {
-        let said = self.said.clone();
-        let (code, rest) = self.end();
-        (code, said + &rest)
+        let before = self.said.clone();
+        let (code, text) = self.end();
+        (code, before + &text)
     }
 
     /// Waits until it has ended, and returns how it did and what it still said.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
-        let mut rest = String::new();
-        self.stderr.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
+        let mut text = String::new();
+        self.stderr.read_to_string(&mut text).unwrap();
+        (self.child.wait().unwrap().code(), text)
     }
 }
 
