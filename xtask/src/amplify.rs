@@ -24,15 +24,16 @@ pub(crate) fn amplify(
     only: &str,
     write: bool,
 ) -> Result<(), String> {
-    let amplified = ran(workspace, vary, (only, LONG), false)?;
+    let amplified = measure(workspace, vary, (only, LONG), false)?;
     println!("{}", amplified.table);
     if !amplified.failed.is_empty() {
         return Err(amplified.failed.join("\n"));
     }
     println!("{} cases, all within their bounds", amplified.passed);
-    match write {
-        true => write_table(workspace, PAGE, &MARKS, &amplified.table),
-        false => Ok(()),
+    if write {
+        write_table(workspace, PAGE, &MARKS, &amplified.table)
+    } else {
+        Ok(())
     }
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn record(
     only: &str,
     commit: &str,
 ) -> Result<(), String> {
-    let amplified = ran(workspace, Some(vary), (only, RECORDED), false)?;
+    let amplified = measure(workspace, Some(vary), (only, RECORDED), false)?;
     println!("{}", amplified.table);
     let mut grown = before(workspace)?;
     grown.extend(amplified.grown);
@@ -71,7 +72,7 @@ fn before(workspace: &Workspace) -> Result<BTreeMap<String, String>, String> {
 
 /// A smaller measurement, as a phase.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match ran(workspace, None, ("", LONG), true) {
+    match measure(workspace, None, ("", LONG), true) {
         Ok(amplified) => Outcome {
             passed: amplified.passed,
             failures: amplified.failed,
@@ -80,7 +81,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     }
 }
 
-fn ran(
+fn measure(
     workspace: &Workspace,
     vary: Option<PathBuf>,
     (only, time): (&str, Duration),

@@ -35,7 +35,7 @@ const STEP: u32 = 20;
 
 /// Every client logs in to the endpoint and to the address of a variant; keys change, and their server dies.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    let (jobs, servers) = match prepared(workspace) {
+    let (jobs, servers) = match prepare(workspace) {
         Ok(prepared) => prepared,
         Err(error) => return Outcome::failure(error),
     };
@@ -62,19 +62,19 @@ fn has_no_token(workspace: &Workspace, output: &str) -> Result<(), String> {
 /// Whether there is a JSON Web Token in the line: two objects and a signature in base64, with dots between them.
 fn has_token(line: &str) -> bool {
     let is_of_token = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let mut words = line.split(|c| !is_of_token(c));
-    words.any(|word| {
+    let mut parts = line.split(|c| !is_of_token(c));
+    parts.any(|word| {
         let start = word.find("eyJ").map(|at| &word[at..]);
         start.is_some_and(|token| {
             token
                 .split_once('.')
-                .is_some_and(|(_, rest)| rest.starts_with("eyJ"))
+                .is_some_and(|(_, after)| after.starts_with("eyJ"))
         })
     })
 }
 
 /// The jobs, and the servers that must run for as long as the jobs.
-fn prepared(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
+fn prepare(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
     npm::installed(workspace)?;
     python::installed(workspace)?;
     let vary = cargo::binary(workspace, "vary")?;

@@ -70,7 +70,7 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     if let Some(before) = &before {
         command.arg("--against").arg(before);
     }
-    let gateway = measured(command.args(&bench.options));
+    let gateway = measure(command.args(&bench.options));
     // The options apply only to the gateway's rows.
     if before.is_some() || !bench.options.is_empty() {
         return gateway;
@@ -93,7 +93,7 @@ fn directory(workspace: &Workspace) -> Result<(), String> {
 /// Runs a measurement of functions, which compares its rows with their bars.
 fn in_process(workspace: &Workspace, package: &str, bench: &str) -> Result<(), String> {
     let mut command = cargo::cargo(workspace);
-    measured(command.args([
+    measure(command.args([
         "bench",
         "--profile",
         PROFILE,
@@ -104,7 +104,7 @@ fn in_process(workspace: &Workspace, package: &str, bench: &str) -> Result<(), S
     ]))
 }
 
-fn measured(command: &mut Command) -> Result<(), String> {
+fn measure(command: &mut Command) -> Result<(), String> {
     let ended = command.status();
     match ended.map_err(|error| error.to_string())? {
         ended if ended.success() => Ok(()),

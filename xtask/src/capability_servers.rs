@@ -12,7 +12,7 @@ use crate::{cargo, npm, process, python};
 
 /// Starts the gateways in front of the servers. Returns the scripts' argument about them, by the names that the scripts
 /// know, and the servers, which must run as long as the scripts.
-pub(crate) fn begun(
+pub(crate) fn start(
     workspace: &Workspace,
     vary: &Path,
     forks: &ForkServers,

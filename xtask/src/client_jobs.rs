@@ -62,7 +62,7 @@ struct Check {
 /// A job for each SDK, era and transport with this `argument`, run by the scripts that are named after `what`.
 pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
-    for way in ["http", "stdio"] {
+    for transport in ["http", "stdio"] {
         for (name, eras) in sdks {
             let kind = match *name {
                 "python" | python::FIRST | python::FASTMCP => "py",
@@ -70,11 +70,11 @@ pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) ->
             };
             for era in *eras {
                 let mut argument = argument.clone();
-                argument["way"] = json!(way);
+                argument["way"] = json!(transport);
                 argument["era"] = json!(era);
                 argument["client"] = json!(name);
                 jobs.push(Job {
-                    name: format!("{what} {way} {name} {era}"),
+                    name: format!("{what} {transport} {name} {era}"),
                     script: format!("{what}.{kind}"),
                     argument,
                 });
@@ -130,14 +130,14 @@ fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
 }
 
 fn row(name: &str, done: &Outcome) -> String {
-    let words: Vec<&str> = name.split(' ').collect();
-    let verdict = if done.failed() == 0 { "ok" } else { "FAILED" };
+    let parts: Vec<&str> = name.split(' ').collect();
+    let verdict = done.verdict();
     let passed = done.passed;
     let of = passed + done.failed();
-    match words[..] {
-        [server, way, client, era] => {
+    match parts[..] {
+        [server, transport, client, era] => {
             format!(
-                "{server:<10}  {way:<5}  {client:<12}  {era:<6}  {passed:>2} of {of:>2}  {verdict}"
+                "{server:<10}  {transport:<5}  {client:<12}  {era:<6}  {passed:>2} of {of:>2}  {verdict}"
             )
         }
         _ => format!("{name}  {passed} of {of}  {verdict}"),
@@ -151,7 +151,7 @@ fn run(workspace: &Workspace, job: &Job, forks: Option<&ForkServers>) -> (Outcom
         Ok(ended) => ended,
         Err(error) => return (Outcome::failure(format!("{name}: {error}")), Vec::new()),
     };
-    let checks: Vec<Check> = text.lines().filter_map(parsed).collect();
+    let checks: Vec<Check> = text.lines().filter_map(parse_check).collect();
     let mut outcome = Outcome::default();
     for check in &checks {
         match &check.came {
@@ -201,20 +201,20 @@ fn command(
     }
     let environment = job.argument["client"].as_str().unwrap_or("python");
     let script = script.display().to_string();
-    let words = match forks {
+    let command = match forks {
         Some(forks) => forks.command(workspace, environment, &script)?,
         None => {
             let python = python::program(workspace, environment, "python")?;
             vec![python.display().to_string(), script]
         }
     };
-    let mut python = process::command(&words[0]);
-    npm::with_packages(workspace, python.args(&words[1..]))?;
+    let mut python = process::command(&command[0]);
+    npm::with_packages(workspace, python.args(&command[1..]))?;
     Ok(python)
 }
 
 /// Parses a line that is a check. Servers and SDKs may write other lines to the same log.
-fn parsed(line: &str) -> Option<Check> {
+fn parse_check(line: &str) -> Option<Check> {
     let mut values = serde_json::Deserializer::from_str(line).into_iter();
     values.next()?.ok()
 }
@@ -238,15 +238,15 @@ mod tests {
 
     #[test]
     fn what_is_no_check_is_not_counted() {
-        assert!(parsed("Starting default (STDIO) server...").is_none());
-        assert!(parsed(r#"{"jsonrpc": "2.0"}"#).is_none());
-        assert!(parsed(r#"{"name": "connects", "ok": true}"#).is_some());
+        assert!(parse_check("Starting default (STDIO) server...").is_none());
+        assert!(parse_check(r#"{"jsonrpc": "2.0"}"#).is_none());
+        assert!(parse_check(r#"{"name": "connects", "ok": true}"#).is_some());
     }
 
     /// Another program that writes to the same log can come between a line and its end.
     #[test]
     fn a_check_is_counted_whatever_follows_in_its_line() {
         let line = r#"{"name": "connects", "ok": false}in front of python-sdk"#;
-        assert!(parsed(line).is_some());
+        assert!(parse_check(line).is_some());
     }
 }

@@ -44,8 +44,8 @@ pub(crate) enum Came {
 impl Table {
     /// Records the outcome of the check `name` with `server`, in a job called `what way client era`.
     pub(crate) fn note(&mut self, job: &str, (name, server): (&str, Option<&str>), came: &Came) {
-        let words: Vec<&str> = job.split(' ').collect();
-        let (Some(server), [what, _way, client, era]) = (server, &words[..]) else {
+        let parts: Vec<&str> = job.split(' ').collect();
+        let (Some(server), [what, _way, client, era]) = (server, &parts[..]) else {
             return;
         };
         let cell = match came {
@@ -105,7 +105,7 @@ impl Table {
             let _ = write!(text, "| {name} | `{server}` |");
             for (client, era, _) in COLUMNS {
                 let column = ((*client).to_owned(), (*era).to_owned());
-                let said = match cells.get(&column) {
+                let cell = match cells.get(&column) {
                     Some(Cell::Yes) => "yes".to_owned(),
                     Some(Cell::Fails) => "FAILS".to_owned(),
                     Some(Cell::Lacks(why)) => {
@@ -118,7 +118,7 @@ impl Table {
                     }
                     None => "?".to_owned(),
                 };
-                let _ = write!(text, " {said} |");
+                let _ = write!(text, " {cell} |");
             }
             text.push('\n');
         }

@@ -221,9 +221,10 @@ fn check(client: &Client, call: &Call, reports: &[Report]) -> Result<(), String>
         }
         _ => arrived.is_some_and(|arrived| arrived["arguments"] == call.arguments),
     };
-    match is_expected {
-        true => Ok(()),
-        false => Err(format!("{text:.400}")),
+    if is_expected {
+        Ok(())
+    } else {
+        Err(format!("{text:.400}"))
     }
 }
 

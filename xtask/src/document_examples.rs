@@ -94,9 +94,9 @@ fn absent_words(
             texts.extend(vectors.and_then(Result::ok));
             texts.push(read(file)?);
         }
-        let words = example.split('`').skip(1).step_by(2);
-        let words = words.map(|word| word.trim_end_matches('*'));
-        let missing = words.filter(|word| !texts.iter().any(|text| text.contains(word)));
+        let terms = example.split('`').skip(1).step_by(2);
+        let terms = terms.map(|word| word.trim_end_matches('*'));
+        let missing = terms.filter(|word| !texts.iter().any(|text| text.contains(word)));
         let missing = missing.filter(|_| !texts.is_empty());
         absent.extend(missing.map(|word| {
             format!("{PAGE}: {section}: no test that the row names has `{word}` in its file")
@@ -127,7 +127,7 @@ fn findings(page: &str) -> Vec<String> {
 /// The number of rows of each section in the table of `document`.
 fn rows<'a>(page: &'a str, document: &str) -> BTreeMap<&'a str, usize> {
     let heading = format!("\n## {document}\n");
-    let table = page.split_once(&heading).map_or("", |(_, rest)| rest);
+    let table = page.split_once(&heading).map_or("", |(_, after)| after);
     let table = table.split("\n## ").next().unwrap_or_default();
     let mut rows = BTreeMap::new();
     let cells = table.lines().filter_map(|line| line.strip_prefix("| "));

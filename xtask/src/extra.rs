@@ -125,30 +125,28 @@ pub(crate) fn run(
         }
         println!("{}: {}", extra.name, extra.about);
         let outcome = (extra.run)(workspace, options);
-        let verdict = if outcome.failed() == 0 {
-            "ok"
-        } else {
-            "FAILED"
-        };
+        let verdict = outcome.verdict();
         let (passed, not) = (outcome.passed, outcome.failed());
         println!("  {passed} passed, {not} failed: {verdict}");
         print!("{}", outcome.report());
         failed.extend((outcome.failed() > 0).then_some(extra.name));
     }
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(format!("failed: {}", failed.join(", "))),
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("failed: {}", failed.join(", ")))
     }
 }
 
 /// Tries every mutant that is not excluded for a stated reason.
 fn mutants(workspace: &Workspace, options: &Options) -> Outcome {
-    let found = found(workspace, "mutants", "27.1.0").and_then(|()| tried(workspace, options));
+    let found = check_installed(workspace, "mutants", "27.1.0")
+        .and_then(|()| try_mutants(workspace, options));
     found.unwrap_or_else(Outcome::failure)
 }
 
 /// Runs two rounds. The second tries the mutants that survived the first again, with the slow tests.
-fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
+fn try_mutants(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
     let scratch = workspace.scratch("mutants")?;
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let mut arguments: Vec<OsString> = vec!["--output".into(), scratch.clone().into()];
@@ -204,14 +202,14 @@ fn round<'a>(
         let list = fs::read_to_string(scratch.join(format!("mutants.out/{kind}.txt")));
         list.unwrap_or_default()
     };
-    judged(&of("caught"), &of("missed"), &of("timeout")).ok_or_else(|| {
+    count(&of("caught"), &of("missed"), &of("timeout")).ok_or_else(|| {
         let tail = process::tail(&log);
         format!("cargo mutants: {status}, and not one mutant was tried\n{tail}")
     })
 }
 
 /// Counts the mutants in the three lists, one per line. A mutant that times out counts as caught.
-fn judged(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
+fn count(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
     let passed = caught.lines().count() + timeout.lines().count();
     let failures: Vec<String> = missed.lines().map(str::to_owned).collect();
     (passed + failures.len() > 0).then_some(Outcome { passed, failures })
@@ -220,8 +218,8 @@ fn judged(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
 /// Compares the API of the libraries with their latest release. Succeeds if nothing is released yet.
 fn semver(workspace: &Workspace, _options: &Options) -> Outcome {
     match baseline(workspace) {
-        Ok(Some(tag)) => found(workspace, "semver-checks", "0.51.0")
-            .map_or_else(Outcome::failure, |()| compared(workspace, &tag)),
+        Ok(Some(tag)) => check_installed(workspace, "semver-checks", "0.51.0")
+            .map_or_else(Outcome::failure, |()| compare(workspace, &tag)),
         Ok(None) => {
             println!("  nothing is released yet: there is no tag `v*` to compare with");
             Outcome::default()
@@ -230,7 +228,7 @@ fn semver(workspace: &Workspace, _options: &Options) -> Outcome {
     }
 }
 
-fn compared(workspace: &Workspace, tag: &str) -> Outcome {
+fn compare(workspace: &Workspace, tag: &str) -> Outcome {
     let checks: Vec<_> = PROMISED
         .iter()
         .map(|name| {
@@ -254,7 +252,7 @@ fn baseline(workspace: &Workspace) -> Result<Option<String>, String> {
 }
 
 /// Whether `cargo {subcommand}` is installed.
-fn found(workspace: &Workspace, subcommand: &str, version: &str) -> Result<(), String> {
+fn check_installed(workspace: &Workspace, subcommand: &str, version: &str) -> Result<(), String> {
     let mut command = cargo(workspace);
     command.args([subcommand, "--version"]);
     process::output(quiet(&mut command), Duration::from_secs(60))
@@ -275,10 +273,10 @@ mod tests {
 
     #[test]
     fn a_mutant_that_lives_is_a_failure() {
-        let outcome = judged("a\nb\n", "c\n", "d\n").unwrap();
+        let outcome = count("a\nb\n", "c\n", "d\n").unwrap();
         assert_eq!((outcome.passed, outcome.failed()), (3, 1));
         assert_eq!(outcome.report(), "c\n");
-        assert_eq!(judged("", "", ""), None);
+        assert_eq!(count("", "", ""), None);
     }
 
     #[test]
@@ -290,9 +288,10 @@ mod tests {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => folders.push(path),
-                    false => tests += &fs::read_to_string(path).unwrap_or_default(),
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    tests += &fs::read_to_string(path).unwrap_or_default();
                 }
             }
         }
@@ -308,19 +307,18 @@ mod tests {
         let (list, _) = list.split_once("\n]").unwrap_or_default();
         let mut reason = false;
         for line in list.lines().map(str::trim) {
-            match line.starts_with('#') {
-                true => reason = line.len() > 10,
-                false => {
-                    assert!(line.is_empty() || reason, "no reason above {line}");
-                    reason = false;
-                }
-            }
+            let is_comment = line.starts_with('#');
+            assert!(
+                is_comment || line.is_empty() || reason,
+                "no reason above {line}"
+            );
+            reason = is_comment && line.len() > 10;
         }
     }
 
     #[test]
     fn what_is_missing_is_said_with_how_to_get_it() {
-        let error = found(&Workspace::here(), "nonesuch", "1.0.0").unwrap_err();
+        let error = check_installed(&Workspace::here(), "nonesuch", "1.0.0").unwrap_err();
         let expected = "cargo-nonesuch is not here; `cargo install --locked cargo-nonesuch@1.0.0`";
         assert!(error.starts_with(expected), "{error}");
     }

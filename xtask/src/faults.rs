@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 
 /// Every scenario with every kind of server.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match ran(workspace, "", AT_ONCE) {
+    match run_scenarios(workspace, "", AT_ONCE) {
         Ok(report) => Outcome {
             passed: report.passed,
             failures: report.failed,
@@ -22,7 +22,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 /// Prints the outcome of the scenarios whose names contain `wanted`, one after the other, so that the times are exact.
 /// With `write`, also updates the page.
 pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result<(), String> {
-    let report = ran(workspace, wanted, 1)?;
+    let report = run_scenarios(workspace, wanted, 1)?;
     let table = report.table();
     println!("{table}");
     if report.passed + report.failed.len() == 0 {
@@ -38,7 +38,7 @@ pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result
     Ok(())
 }
 
-fn ran(workspace: &Workspace, wanted: &str, at_once: usize) -> Result<Report, String> {
+fn run_scenarios(workspace: &Workspace, wanted: &str, at_once: usize) -> Result<Report, String> {
     let programs = Programs {
         vary: cargo::binary(workspace, "vary")?,
         server: cargo::binary(workspace, "fault-server")?,
@@ -64,7 +64,7 @@ pub(crate) fn write_table(
 fn with_table(page: &str, [begin, end]: &[&str; 2], table: &str) -> Result<String, String> {
     let parts = page
         .split_once(begin)
-        .and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+        .and_then(|(before, after)| Some((before, after.split_once(end)?.1)));
     let (before, after) = parts.ok_or_else(|| format!("lacks `{begin}` or `{end}`"))?;
     Ok(format!("{before}{begin}\n\n{table}{end}{after}"))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::client_jobs::{self, Job, NOTIFIED, SDKS};
+use crate::client_jobs::{self, Job, NOTIFIED, SDKS, of_sdks};
 use crate::fork_server::ForkServers;
 use crate::official_servers::OfficialServer;
 use crate::outcome::Outcome;
@@ -54,7 +54,7 @@ const EXAMPLES: &str = "examples/configurations";
 
 /// Every client against every server through Vary, over HTTP and over stdio.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match prepared(workspace) {
+    match prepare(workspace) {
         Ok(Prepared {
             jobs,
             forks,
@@ -71,7 +71,7 @@ struct Prepared {
     forks: ForkServers,
 }
 
-fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
+fn prepare(workspace: &Workspace) -> Result<Prepared, String> {
     npm::installed(workspace)?;
     python::installed(workspace)?;
     let forks = ForkServers::start(workspace)?;
@@ -80,44 +80,36 @@ fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
     let mut jobs = VecDeque::new();
     let mut running = Vec::new();
     for OfficialServer { name, http, stdio } in
-        official_servers::begun(workspace, &vary, &forks, &directory)?
+        official_servers::start(workspace, &vary, &forks, &directory)?
     {
-        let ways = [
+        let transports = [
             ("http", json!({ "url": http.url })),
             ("stdio", json!({ "command": stdio })),
         ];
-        for (way, target) in ways {
-            jobs.extend(of_way(name, way, &target, &directory));
+        for (transport, target) in transports {
+            jobs.extend(of_transport(name, transport, &target, &directory));
         }
         running.push(http);
     }
-    let programs = vary.parent().unwrap_or(&vary);
-    jobs.extend(client_jobs::of_sdks(
-        "library",
-        SDKS,
-        &json!({"programs": programs}),
-    ));
+    let programs = json!({"programs": vary.parent().unwrap_or(&vary)});
+    jobs.extend(of_sdks("library", SDKS, &programs));
     let (targets, examples) = examples(workspace, &vary)?;
     running.extend(examples);
-    jobs.extend(client_jobs::of_sdks(
-        "examples",
-        SDKS,
-        &json!({"targets": targets}),
-    ));
-    let (there, behind) = capability_servers::begun(workspace, &vary, &forks)?;
+    jobs.extend(of_sdks("examples", SDKS, &json!({"targets": targets})));
+    let (there, behind) = capability_servers::start(workspace, &vary, &forks)?;
     running.extend(behind);
     for what in ["server_requests", "eras", "notifications", "tasks"] {
-        jobs.extend(client_jobs::of_sdks(what, NOTIFIED, &there));
+        jobs.extend(of_sdks(what, NOTIFIED, &there));
     }
     let fixture = cargo::binary(workspace, "fixture-server")?;
     let programs = json!({"vary": vary, "fixture": fixture});
-    let hanging = client_jobs::of_sdks("hanging", BESIDE_HANGING, &programs);
+    let hanging = of_sdks("hanging", BESIDE_HANGING, &programs);
     jobs.push_back(Job {
         name: "bodies that are too large".to_owned(),
         script: "bodies.mjs".to_owned(),
         argument: json!({"url": there["fixture"]["url"]}),
     });
-    let (there, server) = shaped::begun(workspace, &vary)?;
+    let (there, server) = shaped::start(workspace, &vary)?;
     running.push(server);
     // The longest come first, so that none runs alone at the end.
     let mut longest: Vec<_> = shaped_jobs(&there).collect();
@@ -141,10 +133,10 @@ fn prepared(workspace: &Workspace) -> Result<Prepared, String> {
 
 /// The matrix of shaped results for each SDK, which declares other sets of tags over HTTP than on stdio.
 fn shaped_jobs(there: &Value) -> impl Iterator<Item = Job> {
-    let jobs = client_jobs::of_sdks("shaped", SDKS, there).into_iter();
+    let jobs = of_sdks("shaped", SDKS, there).into_iter();
     jobs.map(|mut job| {
-        let way = job.argument["way"].as_str().unwrap_or_default();
-        job.argument["sets"] = shaped::sets(way).into();
+        let transport = job.argument["way"].as_str().unwrap_or_default();
+        job.argument["sets"] = shaped::sets(transport).into();
         job
     })
 }
@@ -232,7 +224,7 @@ fn without_cargo(replay: &Path) -> String {
 }
 
 /// A job for every client and era with one server over one transport.
-fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> {
+fn of_transport(server: &str, transport: &str, target: &Value, directory: &str) -> Vec<Job> {
     let mut jobs = Vec::new();
     for client in CLIENTS {
         for era in client.eras {
@@ -242,7 +234,7 @@ fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> 
             argument["vary"] = json!(true);
             argument["directory"] = json!(directory);
             jobs.push(Job {
-                name: format!("{server} {way} {} {era}", client.name),
+                name: format!("{server} {transport} {} {era}", client.name),
                 script: client.script.to_owned(),
                 argument,
             });
@@ -257,7 +249,7 @@ mod tests {
 
     #[test]
     fn every_client_meets_every_server_in_every_era_it_speaks() {
-        let names: Vec<String> = of_way("time", "http", &json!({"url": "u"}), "d")
+        let names: Vec<String> = of_transport("time", "http", &json!({"url": "u"}), "d")
             .into_iter()
             .map(|job| job.name)
             .collect();

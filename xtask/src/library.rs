@@ -207,11 +207,12 @@ fn target() -> Result<PathBuf, String> {
 fn is_short(blocks: &[Block<'_>]) -> Result<(), String> {
     let program = texts(blocks, "rust").into_iter().next();
     let lines = program.unwrap_or_default().lines().count();
-    match lines <= MOST_LINES {
-        true => Ok(()),
-        false => Err(format!(
+    if lines <= MOST_LINES {
+        Ok(())
+    } else {
+        Err(format!(
             "{lines} lines; the page promises at most {MOST_LINES}"
-        )),
+        ))
     }
 }
 

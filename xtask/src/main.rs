@@ -12,6 +12,8 @@ mod changed;
 mod check;
 mod client_jobs;
 mod clients;
+#[cfg(test)]
+mod commit_subject_tests;
 mod directory_clients;
 mod dist;
 mod document_examples;

@@ -22,7 +22,7 @@ pub(crate) struct OfficialServer {
 /// # Errors
 ///
 /// When one does not start.
-pub(crate) fn begun(
+pub(crate) fn start(
     workspace: &Workspace,
     vary: &Path,
     forks: &ForkServers,

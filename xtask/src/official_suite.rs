@@ -9,7 +9,7 @@ mod target;
 
 use std::thread;
 
-use client::{MIXED, SCENARIOS, Way};
+use client::{MIXED, Route, SCENARIOS};
 use judge::{EXPECTED, Entry, Results};
 use page::Pair;
 use suite::{Declares, SUITES};
@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 
 /// Runs every release of the official suite, and checks that the page is current.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    let checked = found(workspace).and_then(|found| {
+    let checked = run(workspace).and_then(|found| {
         let mut outcome = found.outcome;
         let page = workspace.read(page::PAGE)?;
         outcome.add(Outcome::of(page::is_current(&page, &found.table)));
@@ -37,7 +37,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 ///
 /// When a result is worse than expected.
 pub(crate) fn official_suite(workspace: &Workspace, write: bool) -> Result<(), String> {
-    let Found { outcome, table } = found(workspace)?;
+    let Found { outcome, table } = run(workspace)?;
     println!("{table}");
     if outcome.failed() > 0 {
         return Err(outcome.report());
@@ -55,14 +55,14 @@ struct Found {
     table: String,
 }
 
-fn found(workspace: &Workspace) -> Result<Found, String> {
+fn run(workspace: &Workspace) -> Result<Found, String> {
     npm::installed(workspace)?;
     let entries = judge::entries(&workspace.read(EXPECTED)?)?;
     let suites: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
     judge::well_named(&entries, &behinds(), &suites)?;
     let programs = Programs::built(workspace)?;
     let (servers, clients, proofs) = thread::scope(|scope| {
-        let clients = scope.spawn(|| client::found(workspace, &programs));
+        let clients = scope.spawn(|| client::run(workspace, &programs));
         let proofs = scope.spawn(|| {
             let mut outcome = proof::careless(workspace, &programs)?;
             outcome.add(proof::declared(workspace, &programs)?);
@@ -85,15 +85,15 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
         );
     }
     let clients = clients?;
-    let by_way = |way| clients.get(&way).ok_or("no scenario of clients was run");
-    let direct = by_way(Way::Direct)?;
+    let by_route = |route| clients.get(&route).ok_or("no scenario of clients was run");
+    let direct = by_route(Route::Direct)?;
     outcome.add(judge::single("client", direct));
-    for (name, way) in [(SCENARIOS, Way::Through), (MIXED, Way::Mixed)] {
+    for (name, route) in [(SCENARIOS, Route::Through), (MIXED, Route::Mixed)] {
         compare(
             &mut outcome,
             &mut pairs,
             &entries,
-            (name, direct, by_way(way)?),
+            (name, direct, by_route(route)?),
         );
     }
     let table = page::table(&pairs, &entries);
@@ -113,7 +113,7 @@ fn compare(
     (name, direct, through): (&'static str, &Results, &Results),
 ) {
     let expected = judge::expected(entries, name);
-    outcome.add(judge::compared(name, direct, through, &expected));
+    outcome.add(judge::compare(name, direct, through, &expected));
     pairs.extend(page::pairs(name, direct, through));
 }
 

@@ -59,6 +59,15 @@ impl Outcome {
         self.failures.len()
     }
 
+    /// One word for the terminal.
+    pub(crate) fn verdict(&self) -> &'static str {
+        if self.failures.is_empty() {
+            "ok"
+        } else {
+            "FAILED"
+        }
+    }
+
     /// The text for the terminal: all failures, each from the start of a line; empty if there are none.
     pub(crate) fn report(&self) -> String {
         let mut report = String::new();

@@ -293,11 +293,7 @@ fn cpu_of(stat: &str) -> Option<Duration> {
 fn table(rows: &[Row], took: Duration, cpu: Option<Duration>, cores: usize) -> String {
     let mut table = String::new();
     for row in rows {
-        let verdict = if row.outcome.failed() == 0 {
-            "ok"
-        } else {
-            "FAILED"
-        };
+        let verdict = row.outcome.verdict();
         let cpu = row.cpu.map(|cpu| share(cpu, row.took, cores));
         let _ = writeln!(
             table,

@@ -137,8 +137,8 @@ impl Group {
     /// Ends the whole group, first with a signal, so that a gateway can stop its servers.
     fn end(&mut self) {
         self.signal("TERM");
-        let asked = Instant::now();
-        while asked.elapsed() < GRACE && matches!(self.0.try_wait(), Ok(None)) {
+        let signalled = Instant::now();
+        while signalled.elapsed() < GRACE && matches!(self.0.try_wait(), Ok(None)) {
             thread::sleep(POLL);
         }
         self.signal("KILL");
@@ -179,14 +179,14 @@ pub(crate) fn tail(log: &Path) -> String {
 
 /// `command` as a command line.
 fn show(command: &Command) -> String {
-    let mut words: Vec<String> = vec![PathBuf::from(command.get_program()).display().to_string()];
-    words.extend(command.get_args().map(|word| word.display().to_string()));
-    if let Some(end) = words.iter().position(|word| word == "--")
-        && words[0] == "setpriv"
+    let mut parts: Vec<String> = vec![PathBuf::from(command.get_program()).display().to_string()];
+    parts.extend(command.get_args().map(|word| word.display().to_string()));
+    if let Some(end) = parts.iter().position(|word| word == "--")
+        && parts[0] == "setpriv"
     {
-        words.drain(..=end);
+        parts.drain(..=end);
     }
-    words.join(" ")
+    parts.join(" ")
 }
 
 #[cfg(test)]

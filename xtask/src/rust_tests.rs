@@ -198,11 +198,7 @@ fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
                     let started = Instant::now();
                     let outcome = run(workspace, &job);
                     let outcome = outcome.unwrap_or_else(Outcome::failure);
-                    let verdict = if outcome.failed() == 0 {
-                        "ok"
-                    } else {
-                        "FAILED"
-                    };
+                    let verdict = outcome.verdict();
                     let took = started.elapsed().as_secs_f64();
                     let (name, passed) = (job.name(), outcome.passed);
                     println!("  {took:>5.1} s  {name}  {passed} passed  {verdict}");
@@ -252,9 +248,10 @@ fn read_log(name: &str, log: &str) -> Outcome {
         } else if line == "failures:" {
             outcome.failures.extend(failure.take());
         } else if let Some(text) = failure.as_mut().filter(|_| !line.is_empty()) {
-            let _ = match text.ends_with(": ") {
-                true => write!(text, "{line}"),
-                false => write!(text, "\n    {line}"),
+            let _ = if text.ends_with(": ") {
+                write!(text, "{line}")
+            } else {
+                write!(text, "\n    {line}")
             };
         } else if line.starts_with("test result:") {
             outcome.passed += number_before(line, " passed");

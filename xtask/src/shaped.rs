@@ -40,7 +40,7 @@ const VERBOSITIES: &[&[&str]] = &[
 ];
 
 /// A gateway in front of the recorded server, and the argument of the scripts.
-pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server), String> {
+pub(crate) fn start(workspace: &Workspace, vary: &Path) -> Result<(Value, Server), String> {
     let rows = rows(workspace)?;
     let recording = workspace.scratch("interop/shaped.json")?;
     write(&recording, &recorded(workspace, &rows)?.to_string())?;
@@ -70,12 +70,12 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
 /// The sets of tags that clients declare over a transport; `null` is a client that declares nothing.
 ///
 /// Over HTTP these are all combinations. On stdio, each set needs a process, so that each tag is declared once.
-pub(crate) fn sets(way: &str) -> Vec<Value> {
+pub(crate) fn sets(transport: &str) -> Vec<Value> {
     let mut sets = vec![Value::Null];
     for (a, audience) in AUDIENCES.iter().enumerate() {
         for (f, format) in FORMATS.iter().enumerate() {
             for (v, verbosity) in VERBOSITIES.iter().enumerate() {
-                if way == "http" || a == f && (f + 1) % VERBOSITIES.len() == v {
+                if transport == "http" || a == f && (f + 1) % VERBOSITIES.len() == v {
                     sets.push(json!([*audience, *format, *verbosity].concat()));
                 }
             }

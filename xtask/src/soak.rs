@@ -22,15 +22,16 @@ pub(crate) fn soak(
     options: &SoakOptions,
     write: bool,
 ) -> Result<(), String> {
-    let soaked = ran(workspace, options)?;
+    let soaked = run(workspace, options)?;
     println!("{}", soaked.table);
     if !soaked.failed.is_empty() {
         return Err(soaked.failed.join("\n"));
     }
     println!("nothing is left");
-    match write {
-        true => write_table(workspace, PAGE, &MARKS, &soaked.table),
-        false => Ok(()),
+    if write {
+        write_table(workspace, PAGE, &MARKS, &soaked.table)
+    } else {
+        Ok(())
     }
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
         clients,
         only: String::new(),
     };
-    match ran(workspace, &options) {
+    match run(workspace, &options) {
         Ok(soaked) => Outcome {
             passed: usize::from(soaked.failed.is_empty()),
             failures: soaked.failed,
@@ -49,7 +50,7 @@ pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
     }
 }
 
-fn ran(workspace: &Workspace, options: &SoakOptions) -> Result<faults::Soak, String> {
+fn run(workspace: &Workspace, options: &SoakOptions) -> Result<faults::Soak, String> {
     let programs = SoakPrograms {
         vary: binary_of(workspace, "mcp-vary-cli", "vary")?,
         server: binary_of(workspace, "fixture-server", "fixture-server")?,

@@ -124,10 +124,10 @@ fn anchors(text: &str) -> Vec<String> {
 /// The anchor of a heading: lower case, spaces as hyphens, without other punctuation.
 fn slug(heading: &str) -> String {
     let lower = heading.trim().to_lowercase();
-    let kept = lower
+    let slug = lower
         .chars()
         .filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'));
-    kept.map(|char| if char == ' ' { '-' } else { char })
+    slug.map(|char| if char == ' ' { '-' } else { char })
         .collect()
 }
 

@@ -180,15 +180,15 @@ const ERA_CRATES: &[&str] = &["crates/mcp-vary-cli/", "crates/mcp-vary-config/"]
 fn without_placeholders(text: &str) -> String {
     let mut parts = text.split('{');
     let first = parts.next().unwrap_or_default().to_owned();
-    let rest = parts.map(|part| part.split_once('}').map_or("", |(_, after)| after));
-    first + &rest.collect::<String>()
+    let others = parts.map(|part| part.split_once('}').map_or("", |(_, after)| after));
+    first + &others.collect::<String>()
 }
 
 /// The words of a line; a path, a file name and a word with hyphens is one.
 fn terms(line: &str) -> impl Iterator<Item = &str> {
     let is_inside = |char: char| char.is_alphanumeric() || "-_./".contains(char);
-    let words = line.split(move |char| !is_inside(char));
-    words.map(|word| word.trim_matches(['.', '-', '/']))
+    let terms = line.split(move |char| !is_inside(char));
+    terms.map(|word| word.trim_matches(['.', '-', '/']))
 }
 
 fn eras(page: &str, text: &str) -> Vec<String> {
@@ -205,8 +205,8 @@ fn eras(page: &str, text: &str) -> Vec<String> {
 fn private_words(page: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for (line, number) in text.lines().take(FIRST_LINES).zip(1..) {
-        let words = line.split(|char: char| !char.is_alphanumeric());
-        for word in words.filter(|word| PRIVATE.contains(&word.to_lowercase().as_str())) {
+        let terms = line.split(|char: char| !char.is_alphanumeric());
+        for word in terms.filter(|word| PRIVATE.contains(&word.to_lowercase().as_str())) {
             findings.push(format!(
                 "{page}:{number}: `{word}` is for later; use a plain word in the first {FIRST_LINES} lines"
             ));

@@ -359,7 +359,7 @@ fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
             Expected::Passes(ONE_CALL),
         ));
         let tools = [&*vary, "tools", "--"];
-        let words = if transport == "http" {
+        let arguments = if transport == "http" {
             &tools[..2]
         } else {
             &tools[..]
@@ -367,11 +367,11 @@ fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         jobs.push(command(
             &format!("client vary tools {transport}"),
             &options,
-            words,
+            arguments,
             Expected::Passes(&[]),
         ));
         let inspect = [&*vary, "inspect", "--"];
-        let words = if transport == "http" {
+        let arguments = if transport == "http" {
             &inspect[..2]
         } else {
             &inspect[..]
@@ -381,7 +381,7 @@ fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         jobs.push(command(
             &format!("client vary inspect {transport}"),
             &declaration,
-            words,
+            arguments,
             Expected::Passes(&[]),
         ));
     }

@@ -76,9 +76,10 @@ fn one(programs: &Programs<'_>, job: &Job) -> Result<(), String> {
     let described = || format!("exit code {code} after {:.1} s: {text}", took.as_secs_f64());
     match job.expected {
         Expected::ExitCode(expected) | Expected::ExitCodeInTime(expected) => {
-            match code == expected {
-                true => Ok(()),
-                false => Err(format!("instead of {expected}, {}", described())),
+            if code == expected {
+                Ok(())
+            } else {
+                Err(format!("instead of {expected}, {}", described()))
             }
         }
         Expected::Passes(known) if code <= 1 => Report::parse(&text)?.has_only(known),

@@ -49,12 +49,13 @@ fn demo(mut program: Command, place: &Path) -> Result<(), String> {
     run(program.args(["demo", "--once"]), place)?;
     let log = log(place);
     let printed = fs::read_to_string(&log).map_err(|error| error.to_string())?;
-    match printed.contains(DEMO) {
-        true => Ok(()),
-        false => Err(format!(
+    if printed.contains(DEMO) {
+        Ok(())
+    } else {
+        Err(format!(
             "`vary demo --once` printed\n{}",
             process::tail(&log)
-        )),
+        ))
     }
 }
 

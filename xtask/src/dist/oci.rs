@@ -108,11 +108,11 @@ fn libraries(binary: &Binary) -> Result<Vec<String>, String> {
         // So does `ldd` end for a static binary.
         return Ok(Vec::new());
     };
-    parsed(&listed)
+    parse_libraries(&listed)
 }
 
 /// The paths in the output of `ldd`.
-fn parsed(listed: &str) -> Result<Vec<String>, String> {
+fn parse_libraries(listed: &str) -> Result<Vec<String>, String> {
     let mut paths = Vec::new();
     for line in listed.lines().map(str::trim) {
         if line.ends_with("not found") {
@@ -139,14 +139,14 @@ mod tests {
     fn libraries_are_those_with_a_path() {
         let listed = "\tlinux-vdso.so.1 (0x7f)\n\tlibc.so.6 => /lib/x/libc.so.6 (0x7f)\n\t/lib64/ld.so.2 (0x7f)\n";
         assert_eq!(
-            parsed(listed).unwrap(),
+            parse_libraries(listed).unwrap(),
             ["/lib/x/libc.so.6", "/lib64/ld.so.2"]
         );
         assert_eq!(
-            parsed("\tstatically linked\n").unwrap(),
+            parse_libraries("\tstatically linked\n").unwrap(),
             Vec::<String>::new()
         );
-        let missing = parsed("\tlibx.so => not found\n").unwrap_err();
+        let missing = parse_libraries("\tlibx.so => not found\n").unwrap_err();
         assert_eq!(missing, "a library is missing: libx.so => not found");
     }
 }

@@ -91,9 +91,9 @@ impl fmt::Display for Platform {
 /// `None` for a static binary.
 pub(super) fn glibc(binary: &[u8]) -> Option<u32> {
     // The symbols of a debug build are large, so the search is the one of the C library: `skip_until`.
-    let (mut rest, mut newest) = (binary, None);
-    while rest.skip_until(b'G').is_ok_and(|skipped| skipped > 0) {
-        let digits = rest.strip_prefix(b"LIBC_2.").unwrap_or_default().iter();
+    let (mut unread, mut newest) = (binary, None);
+    while unread.skip_until(b'G').is_ok_and(|skipped| skipped > 0) {
+        let digits = unread.strip_prefix(b"LIBC_2.").unwrap_or_default().iter();
         let digits = digits.take_while(|byte| byte.is_ascii_digit()).take(3);
         let minor = digits.fold(None, |minor: Option<u32>, digit| {
             Some(minor.unwrap_or_default() * 10 + u32::from(digit - b'0'))

@@ -72,7 +72,7 @@ impl Release {
             let mut lines = manifest.lines();
             let line = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
             let value = line
-                .and_then(|rest| rest.strip_suffix('"'))
+                .and_then(|value| value.strip_suffix('"'))
                 .map(str::to_owned);
             value.ok_or_else(|| format!("Cargo.toml has no `{key}`"))
         };

@@ -160,7 +160,7 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
         let field = |key: &str| {
             let mut lines = package.lines();
             let line = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
-            line.and_then(|rest| rest.strip_suffix('"'))
+            line.and_then(|value| value.strip_suffix('"'))
                 .map(str::to_owned)
         };
         if let (Some(name), Some(version), Some(sum)) =

@@ -36,21 +36,21 @@ const LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// Runs the page with the npm package, then with the wheel.
 pub(super) fn check(workspace: &Workspace, out: &Path, names: &[String]) -> Outcome {
-    let page = match prepared(workspace) {
+    let page = match prepare(workspace) {
         Ok(page) => page,
         Err(error) => return Outcome::failure(format!("{PAGE}: {error}")),
     };
     let mut outcome = Outcome::default();
     for (tool, launcher) in LAUNCHERS {
         let tried = place(workspace, tool, out, names, &page)
-            .and_then(|place| tried(workspace, launcher, place, &page));
+            .and_then(|place| run_tutorial(workspace, launcher, place, &page));
         outcome.add(tried.unwrap_or_else(|error| Outcome::failure(format!("{tool}: {error}"))));
     }
     outcome
 }
 
 /// Runs the page with one way to run Vary, and removes the place.
-fn tried(
+fn run_tutorial(
     workspace: &Workspace,
     launcher: &str,
     place: PathBuf,
@@ -69,7 +69,7 @@ fn tried(
 }
 
 /// The page, with all that its commands need installed.
-fn prepared(workspace: &Workspace) -> Result<String, String> {
+fn prepare(workspace: &Workspace) -> Result<String, String> {
     npm::installed(workspace)?;
     python::installed_uv(workspace)?;
     let page = workspace.read(PAGE)?;

@@ -39,13 +39,13 @@ fn features(workspace: &Workspace, selection: &[&str]) -> Result<Features, Strin
     let mut tree = cargo::cargo(workspace);
     tree.arg("tree").args(selection);
     tree.args(["--prefix", "none", "--format", "{p} [{f}]"]);
-    Ok(parsed(&process::output(
+    Ok(parse(&process::output(
         &mut tree,
         Duration::from_secs(300),
     )?))
 }
 
-fn parsed(tree: &str) -> Features {
+fn parse(tree: &str) -> Features {
     let mut features = Features::new();
     for line in tree.lines() {
         // Behind the features stands `(*)` where the crate is listed again.
@@ -55,8 +55,8 @@ fn parsed(tree: &str) -> Features {
         else {
             continue;
         };
-        let ways = features.entry(name.to_owned()).or_default();
-        ways.insert(list.to_owned());
+        let sets = features.entry(name.to_owned()).or_default();
+        sets.insert(list.to_owned());
     }
     features
 }
@@ -64,15 +64,15 @@ fn parsed(tree: &str) -> Features {
 /// The features in `found` that the tests do not have; `user` is what has them.
 fn differences(user: &str, found: &Features, of_tests: &Features) -> Vec<String> {
     let none = BTreeSet::new();
-    let all = found.iter().flat_map(|(name, ways)| {
+    let all = found.iter().flat_map(|(name, sets)| {
         let in_tests = of_tests.get(name).unwrap_or(&none);
-        ways.difference(in_tests)
-            .map(move |way| (name, way, in_tests))
+        sets.difference(in_tests)
+            .map(move |features| (name, features, in_tests))
     });
-    let findings = all.map(|(name, way, in_tests)| {
-        let in_tests: Vec<String> = in_tests.iter().map(|way| format!("[{way}]")).collect();
+    let findings = all.map(|(name, features, in_tests)| {
+        let in_tests: Vec<String> = in_tests.iter().map(|features| format!("[{features}]")).collect();
         format!(
-            "`{name}` has the features [{way}] for {user} and {} for the tests; name those that differ in xtask/Cargo.toml",
+            "`{name}` has the features [{features}] for {user} and {} for the tests; name those that differ in xtask/Cargo.toml",
             in_tests.join(" or ")
         )
     });
@@ -91,7 +91,7 @@ xtask v0.1.0 (/w/xtask) []
 ";
 
     fn compared(xtask: &str) -> Vec<String> {
-        differences("xtask", &parsed(xtask), &parsed(TESTS))
+        differences("xtask", &parse(xtask), &parse(TESTS))
     }
 
     #[test]
@@ -109,8 +109,8 @@ xtask v0.1.0 (/w/xtask) []
     #[test]
     fn the_fuzz_targets_may_add_crates_and_change_none() {
         let lints = "libfuzzer-sys v0.4.0 []\nmcp-vary-fuzz v0.1.0 (/w/fuzz) [targets]\nsyn v3.0.0 (proc-macro) []\n";
-        let tests = parsed(&format!("{TESTS}mcp-vary-fuzz v0.1.0 (/w/fuzz) []\n"));
-        let found = common(parsed(lints), &tests);
+        let tests = parse(&format!("{TESTS}mcp-vary-fuzz v0.1.0 (/w/fuzz) []\n"));
+        let found = common(parse(lints), &tests);
         let finding = "`syn v3.0.0 (proc-macro)` has the features [] for the fuzz targets and [full] for the tests; name those that differ in xtask/Cargo.toml";
         assert_eq!(differences("the fuzz targets", &found, &tests), [finding]);
     }

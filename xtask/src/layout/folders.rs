@@ -84,14 +84,14 @@ fn imports(sources: &Sources, roots: &[String]) -> Imports {
 
 /// The folder that holds a file. `name.rs` beside a folder `name` belongs to that folder.
 fn folder(sources: &Sources, root: &str, path: &str) -> String {
-    let own = path.strip_suffix(".rs").unwrap_or(path);
-    let inside = format!("{own}/");
+    let folder = path.strip_suffix(".rs").unwrap_or(path);
+    let inside = format!("{folder}/");
     let has_folder = sources
         .range(inside.clone()..)
         .next()
         .is_some_and(|(next, _)| next.starts_with(&inside));
     if has_folder && path != root {
-        return own.to_owned();
+        return folder.to_owned();
     }
     let parent = Path::new(path).parent().unwrap_or(Path::new(""));
     parent.to_string_lossy().into_owned()

@@ -31,14 +31,3 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("budget", crate::budget::check(workspace)),
     ])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_workspace_keeps_its_layout() {
-        let outcome = phase(&Workspace::here());
-        assert_eq!(outcome.failed(), 0, "{}", outcome.report());
-    }
-}

@@ -10,52 +10,31 @@ use crate::workspace::Workspace;
 use crate::{cargo, process};
 
 /// A library leaves the terminal, the process and the environment to the command line.
-const QUIET: &[&str] = &[
-    "println!(",
-    "eprintln!(",
-    "print!(",
-    "process::exit",
-    "std::env",
-    "env::var",
-];
+#[rustfmt::skip]
+const QUIET: &[&str] = &["println!(", "eprintln!(", "print!(", "process::exit", "std::env", "env::var"];
 
 /// The protocol turns values into values.
+#[rustfmt::skip]
 const PURE: &[&str] = &[
-    "println!(",
-    "eprintln!(",
-    "print!(",
-    "process::exit",
-    "std::env",
-    "env::var",
-    "std::fs",
-    "std::net",
-    "std::process",
-    "std::thread",
-    "SystemTime",
-    "Instant",
+    "println!(", "eprintln!(", "print!(", "process::exit", "std::env", "env::var", "std::fs", "std::net", "std::process",
+    "std::thread", "SystemTime", "Instant",
 ];
 
 /// Values are turned into values; deadlines are arguments, or are inside a long computation.
+#[rustfmt::skip]
 const CALM: &[&str] = &[
-    "println!(",
-    "eprintln!(",
-    "print!(",
-    "process::exit",
-    "std::env",
-    "env::var",
-    "std::fs",
-    "std::net",
-    "std::process",
-    "std::thread",
-    "tokio::",
-    "SystemTime",
+    "println!(", "eprintln!(", "print!(", "process::exit", "std::env", "env::var", "std::fs", "std::net", "std::process",
+    "std::thread", "tokio::", "SystemTime",
 ];
+
+/// Tools and the command line do what they need.
+const NOTHING: &[&str] = &[];
 
 /// What one crate is allowed to do. ARCHITECTURE.md gives the reasons.
 pub(super) struct Rule {
     pub(super) package: &'static str,
-    /// Which of our packages it may use outside its tests.
-    uses: &'static [&'static str],
+    /// The short names of our packages that it may use outside its tests.
+    uses: &'static str,
     /// Whether it may use the SDK outside its tests.
     rmcp: bool,
     /// Texts that its sources must not contain.
@@ -63,269 +42,87 @@ pub(super) struct Rule {
 }
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        package: "mcp-vary-base",
-        uses: &[],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-json",
-        uses: &[],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary",
-        uses: &["mcp-vary-json"],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary-audit",
-        uses: &["mcp-vary", "mcp-vary-access", "mcp-vary-base"],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-experiment",
-        uses: &["mcp-vary-base"],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-rates",
-        uses: &["mcp-vary-base"],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-search",
-        uses: &[],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary-view",
-        uses: &["mcp-vary"],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary-access",
-        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary-auth",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-json",
-            "mcp-vary-wire",
-        ],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary-wire",
-        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
-        rmcp: false,
-        banned: PURE,
-    },
-    Rule {
-        package: "mcp-vary-upstream",
-        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-wire"],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-results",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-base",
-            "mcp-vary-view",
-            "mcp-vary-wire",
-        ],
-        rmcp: false,
-        banned: CALM,
-    },
-    Rule {
-        package: "mcp-vary-catalog",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-base",
-            "mcp-vary-results",
-            "mcp-vary-search",
-            "mcp-vary-view",
-            "mcp-vary-wire",
-        ],
-        rmcp: false,
-        banned: CALM,
-    },
-    Rule {
-        package: "mcp-vary-config",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-audit",
-            "mcp-vary-auth",
-            "mcp-vary-base",
-            "mcp-vary-catalog",
-            "mcp-vary-experiment",
-            "mcp-vary-gateway",
-            "mcp-vary-rates",
-            "mcp-vary-results",
-            "mcp-vary-upstream",
-            "mcp-vary-view",
-            "mcp-vary-wire",
-        ],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-rmcp",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-audit",
-            "mcp-vary-rates",
-            "mcp-vary-search",
-            "mcp-vary-view",
-        ],
-        rmcp: true,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-gateway",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-audit",
-            "mcp-vary-auth",
-            "mcp-vary-base",
-            "mcp-vary-catalog",
-            "mcp-vary-rates",
-            "mcp-vary-experiment",
-            "mcp-vary-results",
-            "mcp-vary-upstream",
-            "mcp-vary-view",
-            "mcp-vary-wire",
-        ],
-        rmcp: false,
-        banned: QUIET,
-    },
-    Rule {
-        package: "mcp-vary-cli",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-auth",
-            "mcp-vary-base",
-            "mcp-vary-catalog",
-            "mcp-vary-experiment",
-            "mcp-vary-config",
-            "mcp-vary-conformance",
-            "mcp-vary-gateway",
-            "mcp-vary-upstream",
-            "mcp-vary-view",
-            "mcp-vary-wire",
-            "weather",
-        ],
-        rmcp: false,
-        banned: &[],
-    },
+    rule("mcp-vary-base", "", QUIET),
+    rule("mcp-vary-json", "", PURE),
+    rule("mcp-vary", "json", PURE),
+    rule("mcp-vary-audit", "access base vary", QUIET),
+    rule("mcp-vary-experiment", "base", QUIET),
+    rule("mcp-vary-rates", "base", QUIET),
+    rule("mcp-vary-search", "", PURE),
+    rule("mcp-vary-view", "vary", PURE),
+    rule("mcp-vary-access", "base vary view", PURE),
+    rule("mcp-vary-auth", "access json vary wire", PURE),
+    rule("mcp-vary-wire", "base vary view", PURE),
+    rule("mcp-vary-upstream", "base vary wire", QUIET),
+    rule("mcp-vary-results", "access base vary view wire", CALM),
+    rule(
+        "mcp-vary-catalog",
+        "access base results search vary view wire",
+        CALM,
+    ),
+    rule(
+        "mcp-vary-config",
+        "access audit auth base catalog experiment gateway rates results upstream vary view wire",
+        QUIET,
+    ),
+    rule(
+        "mcp-vary-rmcp",
+        "access audit rates search vary view",
+        QUIET,
+    )
+    .with_sdk(),
+    rule(
+        "mcp-vary-gateway",
+        "access audit auth base catalog experiment rates results upstream vary view wire",
+        QUIET,
+    ),
+    rule(
+        "mcp-vary-cli",
+        "access auth base catalog config conformance experiment gateway upstream vary view weather wire",
+        NOTHING,
+    ),
     // It checks anybody's servers, so it must not share a mistake with ours.
-    Rule {
-        package: "mcp-vary-conformance",
-        uses: &[],
-        rmcp: false,
-        banned: QUIET,
-    },
+    rule("mcp-vary-conformance", "", QUIET),
     // What tests share. It uses none of the crates that use it.
-    Rule {
-        package: "mcp-vary-testkit",
-        uses: &[],
-        rmcp: false,
-        banned: &[],
-    },
-    Rule {
-        package: "weather",
-        uses: &["mcp-vary", "mcp-vary-rmcp"],
-        rmcp: true,
-        banned: &[],
-    },
-    Rule {
-        package: "library-examples",
-        uses: &["mcp-vary", "mcp-vary-rmcp"],
-        rmcp: true,
-        banned: &[],
-    },
-    Rule {
-        package: "faults",
-        uses: &[],
-        rmcp: false,
-        banned: &[],
-    },
-    Rule {
-        package: "fuzz-checks",
-        uses: &[
-            "mcp-vary",
-            "mcp-vary-access",
-            "mcp-vary-auth",
-            "mcp-vary-catalog",
-            "mcp-vary-config",
-            "mcp-vary-gateway",
-            "mcp-vary-testkit",
-            "mcp-vary-upstream",
-            "mcp-vary-view",
-            "mcp-vary-wire",
-        ],
-        rmcp: false,
-        banned: &[],
-    },
-    Rule {
-        package: "mcp-vary-fuzz",
-        uses: &["fuzz-checks"],
-        rmcp: false,
-        banned: &[],
-    },
-    Rule {
-        package: "fixture-server",
-        uses: &[],
-        rmcp: true,
-        banned: &[],
-    },
-    Rule {
-        package: "replay-server",
-        uses: &[],
-        rmcp: false,
-        banned: &[],
-    },
-    Rule {
-        package: "vary-bench",
-        uses: &["mcp-vary", "mcp-vary-rmcp"],
-        rmcp: true,
-        banned: &[],
-    },
-    Rule {
-        package: "xtask",
-        uses: &[
-            "faults",
-            "mcp-vary",
-            "mcp-vary-config",
-            "mcp-vary-gateway",
-            "mcp-vary-search",
-            "mcp-vary-view",
-        ],
-        // For its features only, see xtask/Cargo.toml.
-        rmcp: true,
-        banned: &[],
-    },
+    rule("mcp-vary-testkit", "", NOTHING),
+    rule("weather", "rmcp vary", NOTHING).with_sdk(),
+    rule("library-examples", "rmcp vary", NOTHING).with_sdk(),
+    rule("faults", "", NOTHING),
+    rule(
+        "fuzz-checks",
+        "access auth catalog config gateway testkit upstream vary view wire",
+        NOTHING,
+    ),
+    rule("mcp-vary-fuzz", "fuzz-checks", NOTHING),
+    rule("fixture-server", "", NOTHING).with_sdk(),
+    rule("replay-server", "", NOTHING),
+    rule("vary-bench", "rmcp vary", NOTHING).with_sdk(),
+    // For its features only, see xtask/Cargo.toml.
+    rule("xtask", "config faults gateway search vary view", NOTHING).with_sdk(),
 ];
+
+const fn rule(package: &'static str, uses: &'static str, banned: &'static [&'static str]) -> Rule {
+    Rule {
+        package,
+        uses,
+        rmcp: false,
+        banned,
+    }
+}
+
+impl Rule {
+    const fn with_sdk(self) -> Self {
+        Self { rmcp: true, ..self }
+    }
+
+    fn may_use(&self, used: &str) -> bool {
+        let short = match used {
+            "mcp-vary" => "vary",
+            _ => used.strip_prefix("mcp-vary-").unwrap_or(used),
+        };
+        self.uses.split(' ').any(|name| name == short)
+    }
+}
 
 /// Crates that the protocol crate must not depend on, directly or indirectly.
 const IMPURE: &[&str] = &["getrandom", "http", "hyper", "rmcp", "tokio"];
@@ -427,7 +224,7 @@ fn broken_arrows(package: &Package) -> Vec<String> {
         .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
         .map(|dependency| dependency.name.as_str())
         .filter(|used| {
-            let forbidden_package = ours.contains(used) && !rule.uses.contains(used);
+            let forbidden_package = ours.contains(used) && !rule.may_use(used);
             let forbidden_sdk = *used == "rmcp" && !rule.rmcp;
             forbidden_package || forbidden_sdk
         })

@@ -27,7 +27,7 @@ const AT_ONCE: usize = 2;
 
 /// How the client reaches the server of a scenario.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Way {
+pub(super) enum Route {
     Direct,
     Through,
     /// Through Vary, in the other era.
@@ -38,7 +38,7 @@ pub(super) enum Way {
 struct Job<'a> {
     suite: &'a Suite,
     scenario: &'a str,
-    way: Way,
+    route: Route,
 }
 
 /// The results of the scenarios, for each way.
@@ -46,10 +46,10 @@ struct Job<'a> {
 /// # Errors
 ///
 /// When the suite's scenarios differ from the known ones: a new one would be left out.
-pub(super) fn found(
+pub(super) fn run(
     workspace: &Workspace,
     programs: &Programs<'_>,
-) -> Result<BTreeMap<Way, Results>, String> {
+) -> Result<BTreeMap<Route, Results>, String> {
     for suite in SUITES.iter().filter(|suite| !suite.of_clients.is_empty()) {
         is_known(suite, &suite.listed(workspace)?)?;
     }
@@ -64,9 +64,9 @@ pub(super) fn found(
         joined.collect::<Result<Vec<_>, String>>()
     })?;
     let mut found = BTreeMap::new();
-    for (way, results) in ended.into_iter().flatten() {
+    for (route, results) in ended.into_iter().flatten() {
         found
-            .entry(way)
+            .entry(route)
             .or_insert_with(Results::new)
             .extend(results);
     }
@@ -91,10 +91,10 @@ fn jobs() -> VecDeque<Job<'static>> {
         scenarios.map(move |scenario| (suite, *scenario))
     });
     let jobs = scenarios.flat_map(|(suite, scenario)| {
-        [Way::Direct, Way::Through, Way::Mixed].map(|way| Job {
+        [Route::Direct, Route::Through, Route::Mixed].map(|route| Job {
             suite,
             scenario,
-            way,
+            route,
         })
     });
     jobs.collect()
@@ -104,14 +104,14 @@ fn work(
     workspace: &Workspace,
     programs: &Programs<'_>,
     jobs: &Mutex<VecDeque<Job<'_>>>,
-) -> Result<Vec<(Way, Results)>, String> {
+) -> Result<Vec<(Route, Results)>, String> {
     let mut found = Vec::new();
     loop {
         let job = jobs.lock().map_err(|error| error.to_string())?.pop_front();
         let Some(job) = job else {
             return Ok(found);
         };
-        found.push((job.way, job.run(workspace, programs)?));
+        found.push((job.route, job.run(workspace, programs)?));
     }
 }
 
@@ -136,16 +136,17 @@ impl Job<'_> {
         let Self {
             suite,
             scenario,
-            way,
+            route,
         } = self;
-        let name = format!("client-{scenario}-{way:?}").to_lowercase();
+        let name = format!("client-{scenario}-{route:?}").to_lowercase();
         let client = self.client(workspace, programs);
         let (mut results, status) = suite.client_scenario(workspace, scenario, &name, &client)?;
         let key = (suite.name.to_owned(), format!("{scenario}/{CONTENT}"));
         let log = format!("see target/xtask/conformance/{}-{name}.log", suite.name);
-        let (status, message) = match status.success() {
-            true => ("SUCCESS", None),
-            false => ("FAILURE", Some(log)),
+        let (status, message) = if status.success() {
+            ("SUCCESS", None)
+        } else {
+            ("FAILURE", Some(log))
         };
         results.entry(key).or_default().count(status, message);
         Ok(results)
@@ -154,15 +155,15 @@ impl Job<'_> {
     /// The command that starts the client. The suite passes it to a shell.
     fn client(&self, workspace: &Workspace, programs: &Programs<'_>) -> String {
         let script = workspace.path(npm::DIRECTORY).join("scenarios.mjs");
-        let mut words = vec!["node".to_owned(), quoted(&script.to_string_lossy())];
-        if self.way != Way::Direct {
-            words.push("--vary".to_owned());
-            words.push(quoted(&programs.vary.to_string_lossy()));
+        let mut command = vec!["node".to_owned(), quoted(&script.to_string_lossy())];
+        if self.route != Route::Direct {
+            command.push("--vary".to_owned());
+            command.push(quoted(&programs.vary.to_string_lossy()));
         }
-        if self.way == Way::Mixed {
-            words.extend(["--era", self.suite.other_era()].map(str::to_owned));
+        if self.route == Route::Mixed {
+            command.extend(["--era", self.suite.other_era()].map(str::to_owned));
         }
-        words.join(" ")
+        command.join(" ")
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn expected(entries: &[Entry], target: &str) -> BTreeSet<Key> {
 
 /// Checks that the fixture itself breaks no check: otherwise, failures through Vary would not count as worse.
 pub(super) fn single(name: &str, results: &Results) -> Outcome {
-    compared(name, &Results::new(), results, &BTreeSet::new())
+    compare(name, &Results::new(), results, &BTreeSet::new())
 }
 
 /// Whether all reports of `suite` about this check of this scenario say that it held.
@@ -126,7 +126,7 @@ pub(super) fn holds(results: &Results, suite: &str, (scenario, check): (&str, &s
 }
 
 /// Checks that all results worse than `direct` are expected, and that all expected ones are worse.
-pub(super) fn compared(
+pub(super) fn compare(
     name: &str,
     direct: &Results,
     through: &Results,
@@ -181,7 +181,7 @@ mod tests {
     #[track_caller]
     fn judges(through: &Results, listed: &str, failed: usize) {
         let expected = expected(&entries(listed).unwrap(), "http");
-        let outcome = compared("http", &results(2, 0), through, &expected);
+        let outcome = compare("http", &results(2, 0), through, &expected);
         assert_eq!(outcome.failed(), failed, "{}", outcome.report());
     }
 
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_check_that_only_vary_breaks_is_worse() {
-        let outcome = compared("http", &Results::new(), &results(0, 1), &BTreeSet::new());
+        let outcome = compare("http", &Results::new(), &results(0, 1), &BTreeSet::new());
         assert_eq!(outcome.failed(), 1);
     }
 
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(expected(&one, "stdio").len(), 0);
         let both = entries(&ENTRY.replace("[http]", "[http, stdio]")).unwrap();
         for name in ["http", "stdio"] {
-            let good = compared(name, &results(2, 0), &results(2, 0), &expected(&both, name));
+            let good = compare(name, &results(2, 0), &results(2, 0), &expected(&both, name));
             assert!(
                 good.report()
                     .contains(&format!("{name}: s: ping/ping: is no worse"))

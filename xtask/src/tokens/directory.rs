@@ -158,8 +158,8 @@ impl ListedTool {
 
     /// The members of these parts.
     fn with(&self, parts: &[Part]) -> String {
-        let kept = self.0.iter().filter(|(part, _)| parts.contains(part));
-        let members: Vec<&str> = kept.map(|(_, text)| text.as_str()).collect();
+        let selected = self.0.iter().filter(|(part, _)| parts.contains(part));
+        let members: Vec<&str> = selected.map(|(_, text)| text.as_str()).collect();
         format!("{{{}}}", members.join(","))
     }
 }

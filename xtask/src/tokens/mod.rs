@@ -59,7 +59,7 @@ fn with_table(page: &str, name: &str, table: &str) -> Result<String, String> {
     let begin = format!("<!-- what `cargo xtask tokens` writes of {name} begins here -->");
     let parts = page
         .split_once(&begin)
-        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+        .and_then(|(before, remaining)| Some((before, remaining.split_once(END)?.1)));
     let (before, after) = parts.ok_or_else(|| format!("lacks `{begin}` or `{END}`"))?;
     Ok(format!("{before}{begin}\n\n{table}\n{END}{after}"))
 }
@@ -85,12 +85,12 @@ fn count_list<T: AsRef<str>>(tools: &[T]) -> usize {
 /// The tokens of `text`, counted in pieces, because the encoding's pattern fails on very long texts.
 fn count(text: &str) -> usize {
     let encoding = tiktoken_rs::o200k_base_singleton();
-    let mut rest = text;
+    let mut remaining = text;
     let mut tokens = 0;
-    while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_PIECE));
+    while !remaining.is_empty() {
+        let (piece, after) = remaining.split_at(remaining.floor_char_boundary(LONGEST_PIECE));
         tokens += encoding.count_ordinary(piece);
-        rest = after;
+        remaining = after;
     }
     tokens
 }

@@ -27,7 +27,7 @@ pub(super) struct Cost {
     /// Unchanged, as the server sent it.
     served: usize,
     /// For each of [`ASKERS`]: with its features alone, and with `verbosity=compact`.
-    asked: Vec<(usize, usize)>,
+    costs: Vec<(usize, usize)>,
 }
 
 /// The cost of each set of rows.
@@ -110,7 +110,7 @@ fn cost(
         ..Compaction::default()
     };
     let served = read(result)?;
-    let asked = |tags: &str, more: &str| {
+    let cost = |tags: &str, more: &str| {
         let tags = tags.split(',').chain([more]).filter(|tag| !tag.is_empty());
         let (features, _) = Features::from_tags(tags);
         match compact_tool_result(result, &features, tool, &policy, &compaction).shaped {
@@ -122,14 +122,14 @@ fn cost(
         let standard = if tags.is_empty() {
             served
         } else {
-            asked(tags, "")?
+            cost(tags, "")?
         };
-        Ok((standard, asked(tags, "verbosity=compact")?))
+        Ok((standard, cost(tags, "verbosity=compact")?))
     };
     Ok(Cost {
         name,
         served,
-        asked: ASKERS.iter().map(both).collect::<Result<_, JsonError>>()?,
+        costs: ASKERS.iter().map(both).collect::<Result<_, JsonError>>()?,
     })
 }
 
@@ -156,14 +156,14 @@ fn read(result: &str) -> Result<usize, JsonError> {
 pub(super) fn table(costs: &[Cost]) -> String {
     let mut head = String::from("| asks for |");
     let mut rule = String::from("|---|");
-    for (_, said) in ASKERS {
-        let _ = write!(head, " {said} | compact | |");
+    for (_, client) in ASKERS {
+        let _ = write!(head, " {client} | compact | |");
         rule.push_str("--:|--:|--:|");
     }
     let mut table = format!("{head}\n{rule}\n");
     for cost in costs {
         let _ = write!(table, "| {} |", cost.name);
-        for (standard, compact) in &cost.asked {
+        for (standard, compact) in &cost.costs {
             let part = percent(*compact, *standard);
             let _ = write!(table, " {standard} | {compact} | {part} |");
         }
@@ -175,12 +175,12 @@ pub(super) fn table(costs: &[Cost]) -> String {
 /// Checks that the compact form saves three fifths of the same client's standard form, and of the server's result.
 pub(super) fn saves_enough(costs: &[Cost]) -> Result<(), String> {
     for cost in costs {
-        for ((standard, compact), (_, said)) in cost.asked.iter().zip(ASKERS) {
+        for ((standard, compact), (_, client)) in cost.costs.iter().zip(ASKERS) {
             let most = standard.min(&cost.served) * 2 / 5;
             if *compact > most {
                 let name = &cost.name;
                 return Err(format!(
-                    "{name} for {said}: {compact} tokens in few words, {most} at most"
+                    "{name} for {client}: {compact} tokens in few words, {most} at most"
                 ));
             }
         }
@@ -200,12 +200,12 @@ mod tests {
         let cost = |compact| Cost {
             name: "x".to_owned(),
             served: 100,
-            asked: vec![(100, 40), (200, compact)],
+            costs: vec![(100, 40), (200, compact)],
         };
         assert_eq!(saves_enough(&[cost(40)]), Ok(()));
-        let said = saves_enough(&[cost(41)]).unwrap_err();
+        let client = saves_enough(&[cost(41)]).unwrap_err();
         assert_eq!(
-            said,
+            client,
             "x for `format=json`: 41 tokens in few words, 40 at most"
         );
     }

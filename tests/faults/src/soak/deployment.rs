@@ -207,12 +207,12 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
 /// The address of the status, which Vary prints when it starts.
 async fn admin(gateway: &Gateway) -> Result<String, String> {
     until(|| {
-        let said = gateway.said();
-        let found = said
+        let printed = gateway.said();
+        let found = printed
             .split_once("vary status ")
-            .and_then(|(_, rest)| rest.split_once('\n'));
+            .and_then(|(_, after)| after.split_once('\n'));
         let found = found.map(|(address, _)| address.to_owned());
-        found.ok_or_else(|| format!("vary says no address of its status; it says: {said}"))
+        found.ok_or_else(|| format!("vary says no address of its status; it says: {printed}"))
     })
     .await
 }

@@ -28,8 +28,8 @@ impl Http {
     pub(super) async fn until(&mut self, what: &str) -> Result<String, String> {
         loop {
             if let Some(at) = self.read.find(what) {
-                let rest = self.read.split_off(at + what.len());
-                return Ok(std::mem::replace(&mut self.read, rest));
+                let unread = self.read.split_off(at + what.len());
+                return Ok(std::mem::replace(&mut self.read, unread));
             }
             if self.more().await? == 0 {
                 return Err(format!("no `{what}` in {}", self.read));
@@ -57,8 +57,8 @@ impl Http {
                 return Err(format!("it ends early: {head}{}", self.read));
             }
         }
-        let rest = self.read.split_off(length);
-        let body = std::mem::replace(&mut self.read, rest);
+        let unread = self.read.split_off(length);
+        let body = std::mem::replace(&mut self.read, unread);
         serde_json::from_str(&body).map_err(|error| format!("{error}: {body}"))
     }
 

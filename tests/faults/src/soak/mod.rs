@@ -61,9 +61,10 @@ async fn run(programs: &SoakPrograms, options: &SoakOptions) -> Result<Soak, Str
     let (deployment, observed) = deployment::start(programs).await?;
     let load = Arc::new(ClientLoad::new(deployment, Scenarios::of(&options.only)?));
     let measure = || Measurement::take(&observed);
-    let (until, calm) = match options.clients > FEW {
-        true => (Until::Level(Instant::now()), measurement::POOLED),
-        false => (Until::All(options.clients), Duration::ZERO),
+    let (until, calm) = if options.clients > FEW {
+        (Until::Level(Instant::now()), measurement::POOLED)
+    } else {
+        (Until::All(options.clients), Duration::ZERO)
     };
     let mut failed = load.run(until).await;
     let first = load.ended();
@@ -95,9 +96,10 @@ fn measurement_table(clients: usize, took: Duration, [before, after]: [&Measurem
 }
 
 fn memory_table(load: &ClientLoad, first: usize, is_level: bool) -> String {
-    let memory = match is_level {
-        true => "until memory was level",
-        false => "and memory was not level",
+    let memory = if is_level {
+        "until memory was level"
+    } else {
+        "and memory was not level"
     };
     let mut table = format!(
         "\n{first} clients came before these, {memory}. While all of them came:\n\n\

@@ -61,9 +61,10 @@ impl Scenarios {
         let chosen = all.filter(|scenario| scenario.name.contains(only));
         let (common, rare): (Vec<_>, _) =
             chosen.partition(|scenario| scenario.one_in == 1 || !only.is_empty());
-        match common.is_empty() {
-            false => Ok(Self { common, rare }),
-            true => Err(format!("no scenario is called `{only}`")),
+        if !common.is_empty() {
+            Ok(Self { common, rare })
+        } else {
+            Err(format!("no scenario is called `{only}`"))
         }
     }
 

@@ -87,9 +87,10 @@ async fn subscribe(client: &mut Legacy, run: ClientRun<'_>) -> ScenarioResult {
 
 async fn answered(http: &mut Http) -> ScenarioResult {
     let answer = http.answer().await?;
-    match answer["result"].is_object() {
-        true => Ok(()),
-        false => Err(format!("no result: {answer}")),
+    if answer["result"].is_object() {
+        Ok(())
+    } else {
+        Err(format!("no result: {answer}"))
     }
 }
 

@@ -45,9 +45,10 @@ fn capabilities() -> Value {
 
 /// A call whose tool elicits or samples.
 fn call_with_request(run: ClientRun<'_>, id: u32) -> Value {
-    match run.number.is_multiple_of(2) {
-        true => run.call(id, "test_elicitation", &json!({"message": "who?"})),
-        false => run.call(id, "test_sampling", &json!({"prompt": "who?"})),
+    if run.number.is_multiple_of(2) {
+        run.call(id, "test_elicitation", &json!({"message": "who?"}))
+    } else {
+        run.call(id, "test_sampling", &json!({"prompt": "who?"}))
     }
 }
 
@@ -125,8 +126,9 @@ async fn stateless(run: ClientRun<'_>, answers: bool) -> ScenarioResult {
     }
     http.send(&modern(retry, &capabilities())).await?;
     let answer = http.answer().await?;
-    match answer["result"]["content"].is_array() {
-        true => Ok(()),
-        false => Err(format!("no answer: {answer}")),
+    if answer["result"]["content"].is_array() {
+        Ok(())
+    } else {
+        Err(format!("no answer: {answer}"))
     }
 }

@@ -146,8 +146,9 @@ async fn batch(run: ClientRun<'_>, reads_to_end: bool) -> ScenarioResult {
         "notifications/progress"
     };
     let read = client.http.until(end).await?;
-    match reads_to_end && read.matches("{\"jsonrpc\":\"2.0\",\"id\":").count() != 2 {
-        false => Ok(()),
-        true => Err(format!("not two answers: {read}")),
+    if !(reads_to_end && read.matches("{\"jsonrpc\":\"2.0\",\"id\":").count() != 2) {
+        Ok(())
+    } else {
+        Err(format!("not two answers: {read}"))
     }
 }

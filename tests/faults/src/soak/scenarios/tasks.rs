@@ -120,9 +120,10 @@ async fn session(run: ClientRun<'_>, then: Then) -> ScenarioResult {
         Then::Fetch => {
             client.send(&wait).await?;
             let result = result(&mut client.http).await?;
-            match result["content"].is_array() {
-                true => client.end(run.address()).await,
-                false => Err(format!("no result: {result}")),
+            if result["content"].is_array() {
+                client.end(run.address()).await
+            } else {
+                Err(format!("no result: {result}"))
             }
         }
     }
