@@ -31,7 +31,7 @@ pub struct Gateway {
     pub(crate) reloading: Mutex<()>,
     /// Whether clients are answered, or still wait for the servers.
     is_serving: AtomicBool,
-    /// Notifies of that.
+    /// Notifies when `is_serving` is set.
     serving: watch::Sender<bool>,
     /// How many endpoints serve clients.
     endpoints: Arc<AtomicUsize>,
@@ -60,11 +60,15 @@ impl Gateway {
     pub async fn open(config: Config) -> Arc<Self> {
         let services = Arc::new(Services::new(&config));
         let stop_when_dropped = services.shutdown.clone().drop_guard();
-        let setup = ConfigSnapshot::open(config, Arc::clone(&services), None).await;
-        services.authentication.store(setup.authentication.clone());
-        services.hub.set_access_rules(setup.pool.access().is_some());
+        let snapshot = ConfigSnapshot::open(config, Arc::clone(&services), None).await;
+        services
+            .authentication
+            .store(snapshot.authentication.clone());
+        services
+            .hub
+            .set_access_rules(snapshot.pool.access().is_some());
         let gateway = Arc::new(Self {
-            current: ArcSwap::from_pointee(setup),
+            current: ArcSwap::from_pointee(snapshot),
             services,
             reloading: Mutex::default(),
             is_serving: AtomicBool::new(false),
@@ -80,9 +84,9 @@ impl Gateway {
 
     /// Serves clients as soon as the lists of the servers were read, or at the timeout.
     fn serve_when_ready(self: &Arc<Self>) {
-        let setup = self.current();
-        let (base, limit) = (Arc::clone(setup.pool.base()), setup.config.start_wait);
-        let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
+        let snapshot = self.current();
+        let (base, limit) = (Arc::clone(snapshot.pool.base()), snapshot.config.start_wait);
+        let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
             let ready = async {
                 base.first_readings(limit).await;
@@ -90,7 +94,7 @@ impl Gateway {
                     gateway.offer_upstream_variants().await;
                 }
             };
-            stopped.run_until_cancelled(ready).await;
+            shutdown.run_until_cancelled(ready).await;
             if let Some(gateway) = gateway.upgrade() {
                 gateway.serve_now().await;
             }
@@ -122,12 +126,10 @@ impl Gateway {
             return;
         };
         let params = Params::of(&message, params);
-        match params.is_ok_and(|params| params.is_modern()) {
-            true => self.expect_era(Era::Modern),
-            false if message.method.as_deref() == Some("initialize") => {
-                self.expect_era(Era::Legacy)
-            }
-            false => {}
+        if params.is_ok_and(|params| params.is_modern()) {
+            self.expect_era(Era::Modern);
+        } else if message.method.as_deref() == Some("initialize") {
+            self.expect_era(Era::Legacy);
         }
     }
 
@@ -142,7 +144,11 @@ impl Gateway {
     pub(crate) async fn until_serving(&self) {
         if !self.is_serving() {
             // An error would mean that the gateway is gone.
-            let _ = self.serving.subscribe().wait_for(|answers| *answers).await;
+            let _ = self
+                .serving
+                .subscribe()
+                .wait_for(|is_serving| *is_serving)
+                .await;
         }
     }
 
@@ -156,7 +162,7 @@ impl Gateway {
         connected.map_err(|(first, _)| first)
     }
 
-    /// The same, or until `is_enough`, which is called after each server.
+    /// Waits as [`connected`](Self::connected) does, or until `is_enough`, which is called after each server.
     ///
     /// # Errors
     ///
@@ -165,8 +171,8 @@ impl Gateway {
         &self,
         mut is_enough: impl FnMut(&Self) -> bool,
     ) -> Result<(), (ConnectError, Vec<ConnectError>)> {
-        let setup = self.current();
-        let base = setup.pool.base();
+        let snapshot = self.current();
+        let base = snapshot.pool.base();
         let readings = base.sources().iter().map(|source| source.first_reading());
         let mut readings: FuturesUnordered<_> = readings.collect();
         loop {
@@ -179,16 +185,16 @@ impl Gateway {
                 break;
             }
         }
-        let is_up = |source: &Arc<ServerSource>| source.is_usable();
-        if setup.config.allow_empty_start || base.sources().iter().any(is_up) {
+        let is_usable = |source: &Arc<ServerSource>| source.is_usable();
+        if snapshot.config.allow_empty_start || base.sources().iter().any(is_usable) {
             return Ok(());
         }
-        let tried = join_all(
+        let attempts = join_all(
             base.sources()
                 .iter()
                 .map(|source| source.connection.first_attempt()),
         );
-        let mut errors = tried.await.into_iter().filter_map(Result::err);
+        let mut errors = attempts.await.into_iter().filter_map(Result::err);
         match errors.next() {
             Some(first) => {
                 self.close().await;
@@ -205,19 +211,19 @@ impl Gateway {
 
     /// Closes unused connections, and drops what has expired, in the background.
     fn sweep(self: &Arc<Self>) {
-        let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
+        let (gateway, shutdown) = (Arc::downgrade(self), self.services.shutdown.clone());
         let pause = move || {
             let gateway = gateway.upgrade()?;
-            let setup = gateway.current();
-            gateway.services.sweep((setup.config.environment.now)());
-            if let Some(authentication) = &setup.authentication {
+            let snapshot = gateway.current();
+            gateway.services.sweep((snapshot.config.environment.now)());
+            if let Some(authentication) = &snapshot.authentication {
                 authentication.fetch_keys(FetchReason::Schedule);
             }
-            Some(setup.pool.sweep())
+            Some(snapshot.pool.sweep())
         };
         self.services.background_tasks.spawn(async move {
             while let Some(pause) = pause() {
-                let slept = stopped.run_until_cancelled(tokio::time::sleep(pause));
+                let slept = shutdown.run_until_cancelled(tokio::time::sleep(pause));
                 if slept.await.is_none() {
                     return;
                 }
@@ -233,10 +239,10 @@ impl Gateway {
 
     /// Closes the connections to the servers, so that calls in flight are answered with an error.
     pub(crate) fn cancel_calls(&self) {
-        let setup = self.current();
+        let snapshot = self.current();
         self.services
             .background_tasks
-            .spawn(async move { setup.pool.close().await });
+            .spawn(async move { snapshot.pool.close().await });
     }
 
     /// Ends the background tasks and the connections to the servers.
@@ -245,9 +251,9 @@ impl Gateway {
         // A reload in progress ends before.
         let _reloading = self.reloading.lock().await;
         self.services.background_tasks.close();
-        let setup = self.current();
-        setup.pool.close().await;
-        let drain = setup.config.limits.drain;
+        let snapshot = self.current();
+        snapshot.pool.close().await;
+        let drain = snapshot.config.limits.drain;
         if tokio::time::timeout(drain, self.services.background_tasks.wait())
             .await
             .is_err()

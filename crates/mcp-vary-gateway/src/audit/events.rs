@@ -40,7 +40,8 @@ impl AuditService {
     /// sentence that has nothing of the credential.
     pub(crate) fn credential_refused(
         &self,
-        (status, reason): (StatusCode, &str),
+        status: StatusCode,
+        reason: &str,
         origin: &Origin,
         config: Option<&Arc<str>>,
     ) {

@@ -22,9 +22,10 @@ pub(crate) fn outcome(response: &[u8], is_call: bool) -> (Outcome, Option<i64>) 
     if is_error {
         return (Outcome::Error, code(response));
     }
-    match is_call && reports_failure(response) {
-        true => (Outcome::ToolError, None),
-        false => (Outcome::Allowed, None),
+    if is_call && reports_failure(response) {
+        (Outcome::ToolError, None)
+    } else {
+        (Outcome::Allowed, None)
     }
 }
 

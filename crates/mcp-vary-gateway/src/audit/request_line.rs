@@ -59,11 +59,11 @@ const fn outcome_name(outcome: Outcome) -> &'static str {
 fn without_secrets(uri: &str) -> String {
     let end = uri.find(['?', '#']).unwrap_or(uri.len());
     let (shown, _) = uri.split_at(end);
-    let Some((scheme, rest)) = shown.split_once("://") else {
+    let Some((scheme, location)) = shown.split_once("://") else {
         return shown.to_owned();
     };
-    let authority = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(authority);
+    let authority = location.find('/').unwrap_or(location.len());
+    let (authority, path) = location.split_at(authority);
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);

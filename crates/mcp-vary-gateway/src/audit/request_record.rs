@@ -125,16 +125,16 @@ impl RequestRecord {
             name: ClientName::default(),
             has_status: origin.transport == Transport::Stdio,
         };
-        let known = Self {
+        let this = Self {
             service,
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
         };
         if let Some(info) = info {
-            known.set_client(&ClientName::read(info));
+            this.set_client(&ClientName::read(info));
         }
-        known
+        this
     }
 
     fn change(&self, change: impl FnOnce(&mut Pending)) {

@@ -4,7 +4,7 @@ use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
-use super::request_origin;
+use super::peer;
 use super::responses::typed_response;
 use crate::frontend::sse_body::Body;
 use crate::frontend::validation::{Addressing, Rejection};
@@ -27,7 +27,7 @@ pub(super) fn recorded_response(
             Err(rejection) => rejection.status,
         };
         let request = format!("{} {}", head.method, head.uri.path());
-        let origin = request_origin::origin(snapshot, head, None);
+        let origin = peer::origin(snapshot, head, None);
         audit.admin_request(&request, status, &origin, snapshot.config.digest.as_ref());
     }
     response

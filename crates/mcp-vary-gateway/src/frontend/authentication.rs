@@ -18,8 +18,8 @@ use mcp_vary_rates::{Caller, Counted, LimitExceeded, Operation};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::peer;
 use super::peer::ClientAddress;
-use super::request_origin;
 use super::responses::{NeededScopes, typed_response};
 use crate::authentication::{AdmissionLifetime, AuthenticationService};
 use crate::frontend::sse_body::Body;
@@ -58,7 +58,7 @@ pub(super) async fn authenticate(
     let challenge = match service.authenticate(head, path).await {
         Ok(admission) => {
             if let Some(audit) = audit {
-                let origin = request_origin::origin(snapshot, head, Some(&admission));
+                let origin = peer::origin(snapshot, head, Some(&admission));
                 audit.credential_accepted(&admission, &origin, config);
             }
             return Ok(Some(Authenticated {
@@ -68,9 +68,9 @@ pub(super) async fn authenticate(
         }
         Err(refusal) => {
             if let Some(audit) = audit {
-                let origin = request_origin::origin(snapshot, head, None);
-                let why = (refusal.challenge.status, &*refusal.reason());
-                audit.credential_refused(why, &origin, config);
+                let origin = peer::origin(snapshot, head, None);
+                let status = refusal.challenge.status;
+                audit.credential_refused(status, &refusal.reason(), &origin, config);
             }
             refusal.challenge
         }

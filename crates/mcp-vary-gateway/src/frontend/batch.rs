@@ -142,7 +142,8 @@ impl Element {
         let outcome = outcome.await;
         drop(self.snapshot);
         let answer = match outcome {
-            Outcome::Refused(reply) | Outcome::Answered(reply, _) => Some(reply.body),
+            Outcome::Refused(reply) if message.is_request() => Some(reply.body),
+            Outcome::Answered(reply, _) => Some(reply.body),
             Outcome::InFlight(running) => run_to_end(running, &self.answers).await,
             // A batch opens no session, and the revision with batches has no method with a stream.
             _ => None,

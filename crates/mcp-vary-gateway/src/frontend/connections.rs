@@ -82,7 +82,7 @@ impl Activity {
     const ALL: [Self; 4] = [Self::Idle, Self::Listening, Self::New, Self::Calling];
 }
 
-/// One admitted connection. Dropping it frees its place.
+/// One admitted connection. Dropping it makes room for another.
 #[derive(Debug)]
 pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
@@ -91,10 +91,14 @@ pub(super) struct ConnectionGuard {
 }
 
 impl Connections {
-    pub(super) fn new(limit: usize, patience: Duration, services: &Arc<Services>) -> Arc<Self> {
+    pub(super) fn new(
+        limit: usize,
+        header_timeout: Duration,
+        services: &Arc<Services>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             limit: limit.max(1),
-            header_timeout: patience,
+            header_timeout,
             services: Arc::clone(services),
             started: Instant::now(),
             open: Lock::default(),
@@ -107,8 +111,8 @@ impl Connections {
         let deadline = Instant::now() + self.header_timeout;
         loop {
             let freed = self.freed.notified();
-            if let Some(place) = self.insert() {
-                return place;
+            if let Some(guard) = self.insert() {
+                return guard;
             }
             self.evict_one(Instant::now() >= deadline);
             // A connection that is idle now may be in use a moment later, and the reverse.
@@ -220,13 +224,13 @@ fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize
     if new().count() > (limit / NEW_SHARE).max(1) {
         return new().min_by_key(|(_, it)| it.since).map(|(at, _)| at);
     }
-    let mut held = BTreeMap::<u64, usize>::new();
+    let mut counts = BTreeMap::<u64, usize>::new();
     for it in all.iter().filter(|it| it.activity != Activity::Calling) {
-        *held.entry(it.session).or_default() += 1;
+        *counts.entry(it.session).or_default() += 1;
     }
     let share = |it: &VictimView| match it.session {
         0 => 1,
-        session => held.get(&session).copied().unwrap_or_default(),
+        session => counts.get(&session).copied().unwrap_or_default(),
     };
     let all = all.iter().enumerate();
     let may_be_closed = all.filter(|(_, it)| may_end_calls || it.activity != Activity::Calling);
@@ -246,11 +250,11 @@ impl ConnectionGuard {
         let session = head.headers.get(SESSION_ID);
         let session = session.map_or(0, |id| tail(id.as_bytes()));
         self.connection.session.store(session, Ordering::Relaxed);
-        self.note_session(Activity::Calling);
+        self.set_activity(Activity::Calling);
         InFlight(Arc::clone(self))
     }
 
-    fn note_session(&self, activity: Activity) {
+    fn set_activity(&self, activity: Activity) {
         let connection = &self.connection;
         connection
             .since
@@ -280,7 +284,7 @@ impl InFlight {
     /// The response. Its body ends the request.
     pub(super) fn respond(self, response: Response<Body>) -> Response<Tracked> {
         if response.body().only_listens() {
-            self.0.note_session(Activity::Listening);
+            self.0.set_activity(Activity::Listening);
         }
         response.map(|body| Tracked {
             body,
@@ -291,7 +295,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.note_session(Activity::Idle);
+        self.0.set_activity(Activity::Idle);
     }
 }
 

@@ -20,7 +20,7 @@ use super::peer::ClientAddress;
 use super::responses::{event_stream, json, typed_response};
 use super::sse_body::{Body, StandaloneStream, Stream};
 use super::validation::{self, Rejection};
-use super::{post, request_body, request_origin};
+use super::{peer, post, request_body};
 use crate::audit::Observation;
 use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -107,7 +107,7 @@ fn caller(
 ) -> Caller {
     let admission = authenticated.map(|authenticated| &authenticated.admission);
     Caller {
-        origin: request_origin::origin(snapshot, head, admission),
+        origin: peer::origin(snapshot, head, admission),
         observation: Observation::default(),
         principal: admission.map(|admission| Arc::clone(&admission.principal)),
         requested: VariantRequest {

@@ -149,7 +149,7 @@ impl Gateway {
         let connection = HttpConnection {
             gateway: Arc::clone(self),
             kind: server.kind,
-            admitted: guard,
+            guard,
             stopping: server.stopping.clone(),
             graceful: server.graceful.watcher(),
         };
@@ -176,7 +176,7 @@ enum ListenerKind {
 struct HttpConnection {
     gateway: Arc<Gateway>,
     kind: ListenerKind,
-    admitted: Arc<ConnectionGuard>,
+    guard: Arc<ConnectionGuard>,
     stopping: CancellationToken,
     graceful: Watcher,
 }
@@ -208,7 +208,7 @@ impl HttpConnection {
             stopping: self.stopping,
             stream_timer: ConnectionTimer::default(),
         };
-        let shared = Arc::new((self.gateway, scope, peer, self.admitted));
+        let shared = Arc::new((self.gateway, scope, peer, self.guard));
         let kind = self.kind;
         let service = service_fn(move |request: Request<Incoming>| {
             let shared = Arc::clone(&shared);
@@ -231,9 +231,9 @@ impl HttpConnection {
                     gateway.until_serving().await;
                 }
                 let snapshot = gateway.current();
-                let position = is_from_gateway.then(|| Arc::clone(&snapshot));
-                let mut response = respond(snapshot, kind, peer, (head, body), scope).await;
-                if let Some(snapshot) = position {
+                let chain_snapshot = is_from_gateway.then(|| Arc::clone(&snapshot));
+                let mut response = respond(snapshot, kind, peer, head, body, scope).await;
+                if let Some(snapshot) = chain_snapshot {
                     snapshot.position.add_via(response.headers_mut());
                 }
                 Ok::<_, Infallible>(in_flight.respond(response))
@@ -256,7 +256,8 @@ async fn respond(
     snapshot: Arc<ConfigSnapshot>,
     kind: ListenerKind,
     peer: &Peer,
-    (mut head, body): (Parts, Incoming),
+    mut head: Parts,
+    body: Incoming,
     scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;
@@ -265,7 +266,7 @@ async fn respond(
         head.extensions.insert(peer.address());
         return admin::recorded_response(&snapshot, &head).unwrap_or_else(rejected);
     }
-    // For anybody, pages of any origin included.
+    // Any page may read these documents, whatever its origin.
     if let Some(response) = authentication::metadata(&snapshot, &head) {
         return response;
     }

@@ -12,7 +12,6 @@ mod peer;
 mod peer_certificate;
 mod post;
 mod request_body;
-mod request_origin;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;

@@ -4,8 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderMap;
 use http::request::Parts;
+use mcp_vary_audit::{SessionId, trace_id};
+use mcp_vary_auth::authenticator::Admission;
+use mcp_vary_wire::headers::SESSION_ID;
 
+use crate::audit::Origin;
 use crate::authentication::PeerCertificate;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::config::Config;
 use crate::settings::listener::TrustedProxies;
 
@@ -87,6 +92,25 @@ impl Peer {
     }
 }
 
+/// From where an HTTP request comes; empty without an audit log.
+pub(super) fn origin(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    admission: Option<&Admission>,
+) -> Origin {
+    if snapshot.services.audit.is_none() {
+        return Origin::default();
+    }
+    let text = |name: &str| head.headers.get(name)?.to_str().ok();
+    Origin {
+        address: ClientAddress::of(head),
+        session: text(SESSION_ID.as_str()).map(|id| SessionId::new(id.into())),
+        trace_id: text("traceparent").and_then(trace_id),
+        oauth_client: admission.and_then(|admission| admission.client_id.clone()),
+        ..Origin::default()
+    }
+}
+
 /// The rightmost address in `X-Forwarded-For` that is not a trusted proxy. What is to the left of it was sent by the
 /// client, and may be anything.
 ///
@@ -138,9 +162,10 @@ mod tests {
         }
         let remote = "192.0.2.7:4711".parse().unwrap();
         let peer = Peer::new(remote, local.parse().unwrap());
-        let peer = match is_encrypted {
-            true => peer.encrypted(None),
-            false => peer,
+        let peer = if is_encrypted {
+            peer.encrypted(None)
+        } else {
+            peer
         };
         let case = format!("{local} {is_encrypted} {has_auth} {proxies:?}");
         assert_eq!(peer.is_served(&config), expected, "{case}");

@@ -70,17 +70,12 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     let is_streamed = validation::prefers_stream(&head.headers);
     Ok(match outcome {
         Outcome::Accepted => accepted(),
-        Outcome::NotAccepted(reply) | Outcome::Refused(reply) => json(reply),
+        Outcome::Refused(reply) => json(reply),
         Outcome::SessionOpened(reply, id) => with_session_id(json(reply), id),
         Outcome::Answered(reply, client) => {
             let id = message.id.unwrap_or_default();
             let streams = &snapshot.services.exchange.replay_streams;
-            let resumable = client.map(|client| ResumableAnswer {
-                streams,
-                client,
-                id,
-            });
-            replied(reply, is_streamed, resumable)
+            replied(reply, is_streamed, streams, client, id)
         }
         Outcome::InFlight(mut running) => {
             let stream_after = snapshot.config.limits.stream_after;
@@ -105,31 +100,18 @@ fn with_session_id(mut response: Response<Body>, id: Option<String>) -> Response
     response
 }
 
-/// An answer in a stream that its client can resume.
-struct ResumableAnswer<'a> {
-    streams: &'a ReplayStreams,
-    client: ClientId,
-    /// The id of the request.
-    id: &'a str,
-}
-
 /// The answer in the form that the client prefers. An answer with another status than 200 is always JSON.
 fn replied(
     reply: Reply,
     is_streamed: bool,
-    resumable: Option<ResumableAnswer<'_>>,
+    streams: &ReplayStreams,
+    resumable_id: Option<ClientId>,
+    request: &str,
 ) -> Response<Body> {
     if !is_streamed || reply.status != StatusCode::OK {
         return json(reply);
     }
-    let stream = match resumable {
-        Some(ResumableAnswer {
-            streams,
-            client,
-            id,
-        }) => Stream::of_resumable_answer(streams, client, id, &reply.body),
-        None => Stream::of_answer(&reply.body),
-    };
+    let stream = Stream::of_answer(streams, resumable_id, request, &reply.body);
     event_stream(Body::Stream(stream))
 }
 
@@ -154,13 +136,7 @@ async fn buffer_or_stream(
     match first {
         Some(ResponseEvent::Done(reply)) => {
             let streams = &running.services().replay_streams;
-            let id = running.id();
-            let resumable = resumable_id.map(|client| ResumableAnswer {
-                streams,
-                client,
-                id,
-            });
-            replied(reply, is_streamed, resumable)
+            replied(reply, is_streamed, streams, resumable_id, running.id())
         }
         Some(ResponseEvent::Message(first)) if era == Era::Modern => {
             event_stream(Body::Stream(Stream::of_request(running, &first)))

@@ -16,9 +16,10 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The response to a request that was rejected before it was read.
 pub(super) fn rejected(rejection: Rejection) -> Response<Body> {
     let is_overloaded = rejection.status == StatusCode::SERVICE_UNAVAILABLE;
-    let code = match is_overloaded {
-        true => INTERNAL_ERROR,
-        false => INVALID_REQUEST,
+    let code = if is_overloaded {
+        INTERNAL_ERROR
+    } else {
+        INVALID_REQUEST
     };
     let failure = RpcError::new(code, rejection.reason);
     let body = Body::from(failure.to_bytes(None));

@@ -123,21 +123,19 @@ impl Stream {
         Self::new(Source::Request(next(running)), Some(event(first)))
     }
 
-    /// A stream of one message.
-    pub(crate) fn of_answer(answer: &[u8]) -> Box<Self> {
-        Self::new(Source::Finished, Some(event(answer)))
-    }
-
-    /// The stream of an answer that `client` can resume. It begins with a priming event.
+    /// The stream of an answer. If a client can resume it, it begins with a priming event.
     ///
     /// > the server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in order
     /// > to prime the client to reconnect (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
-    pub(crate) fn of_resumable_answer(
+    pub(crate) fn of_answer(
         streams: &ReplayStreams,
-        client: ClientId,
+        resumable_id: Option<ClientId>,
         request: &str,
         answer: &[u8],
     ) -> Box<Self> {
+        let Some(client) = resumable_id else {
+            return Self::new(Source::Finished, Some(event(answer)));
+        };
         let connection = streams.open(client, Some(request), true);
         streams.finish_response(connection.log(), answer);
         Self::of_replay(connection, None, None)
@@ -152,8 +150,8 @@ impl Stream {
         if let Some(first) = first {
             streams.push(connection.log(), first);
         }
-        let feeding = pump(Arc::clone(&services), running, Arc::clone(connection.log()));
-        services.background_tasks.spawn(feeding);
+        let pumping = pump(Arc::clone(&services), running, Arc::clone(connection.log()));
+        services.background_tasks.spawn(pumping);
         Self::of_replay(connection, None, None)
     }
 

@@ -174,9 +174,10 @@ fn load(config: &TlsConfig) -> Result<ServerConfig, TlsError> {
         Some(ca) => {
             let roots = Arc::new(read_roots(&ca.certificates)?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
-            let verifier = match ca.is_required {
-                true => verifier,
-                false => verifier.allow_unauthenticated(),
+            let verifier = if ca.is_required {
+                verifier
+            } else {
+                verifier.allow_unauthenticated()
             };
             let verifier = verifier.build().map_err(|error| TlsError::ClientCa {
                 path: ca.certificates.clone(),

@@ -68,9 +68,10 @@ impl<'a> Addressing<'a> {
     /// > of the request-target. (RFC 9112, section 3.2.2)
     fn check_target(self, uri: &Uri) -> Result<(), Rejection> {
         let is_ours = |authority| host_of(authority).is_some_and(|host| self.has_host(host));
-        match uri.authority().is_none_or(is_ours) {
-            true => Ok(()),
-            false => Err(self.misaddressed("the request")),
+        if uri.authority().is_none_or(is_ours) {
+            Ok(())
+        } else {
+            Err(self.misaddressed("the request"))
         }
     }
 
@@ -85,9 +86,10 @@ impl<'a> Addressing<'a> {
             host.is_some_and(|host| self.has_host(host))
         };
         let mut hosts = headers.get_all(HOST).iter().peekable();
-        match hosts.peek().is_some() && hosts.all(is_ours) {
-            true => Ok(()),
-            false => Err(self.misaddressed("the Host header")),
+        if hosts.peek().is_some() && hosts.all(is_ours) {
+            Ok(())
+        } else {
+            Err(self.misaddressed("the Host header"))
         }
     }
 
@@ -102,11 +104,10 @@ impl<'a> Addressing<'a> {
         if headers.get_all(ORIGIN).iter().all(is_ours) {
             return Ok(());
         }
-        let reason = match self.is_local && self.listener.origins.is_empty() {
-            true => "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]",
-            false => {
-                "the Origin header must be one of `origins` in the configuration of the gateway"
-            }
+        let reason = if self.is_local && self.listener.origins.is_empty() {
+            "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]"
+        } else {
+            "the Origin header must be one of `origins` in the configuration of the gateway"
         };
         Err(rejection(StatusCode::FORBIDDEN, reason))
     }
@@ -117,9 +118,10 @@ impl<'a> Addressing<'a> {
 
     /// The names themselves are not in the answer: they are for those who know them.
     fn misaddressed(self, what: &str) -> Rejection {
-        let names = match self.is_local && self.listener.hosts.is_empty() {
-            true => "this machine: localhost, 127.0.0.1 or [::1]",
-            false => "this gateway, by `public-url` or one of `hosts` in its configuration",
+        let names = if self.is_local && self.listener.hosts.is_empty() {
+            "this machine: localhost, 127.0.0.1 or [::1]"
+        } else {
+            "this gateway, by `public-url` or one of `hosts` in its configuration"
         };
         rejection(StatusCode::FORBIDDEN, format!("{what} must name {names}"))
     }
@@ -127,15 +129,15 @@ impl<'a> Addressing<'a> {
 
 /// The host of `host` or `host:port`; `None` for anything else: a user, or a port that is not one.
 fn host_of(authority: &Authority) -> Option<&str> {
-    let (host, rest) = authority
+    let (host, port) = authority
         .as_str()
         .split_at_checked(authority.host().len())?;
-    (host == authority.host() && is_port(rest.as_bytes())).then_some(host)
+    (host == authority.host() && is_port(port.as_bytes())).then_some(host)
 }
 
 /// Whether this is nothing, or a colon and a port.
-fn is_port(rest: &[u8]) -> bool {
-    let Some((colon, port)) = rest.split_first() else {
+fn is_port(text: &[u8]) -> bool {
+    let Some((colon, port)) = text.split_first() else {
         return true;
     };
     let port = std::str::from_utf8(port).ok();
@@ -147,8 +149,8 @@ fn is_port(rest: &[u8]) -> bool {
 /// Whether this is a usual spelling, with or without a port. Other spellings are parsed.
 fn is_plainly_loopback(authority: &[u8]) -> bool {
     let mut usual = [b"127.0.0.1".as_slice(), b"localhost"].into_iter();
-    let rest = usual.find_map(|host| authority.strip_prefix(host));
-    rest.is_some_and(is_port)
+    let port = usual.find_map(|host| authority.strip_prefix(host));
+    port.is_some_and(is_port)
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -160,8 +162,8 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Refuses a request that has already passed this gateway.
-pub(crate) fn check_chain(headers: &HeaderMap, setup: &ConfigSnapshot) -> Result<(), Rejection> {
-    let checked = setup.position.check(headers);
+pub(crate) fn check_chain(headers: &HeaderMap, snapshot: &ConfigSnapshot) -> Result<(), Rejection> {
+    let checked = snapshot.position.check(headers);
     checked.map_err(|reason| rejection(StatusCode::LOOP_DETECTED, reason))
 }
 

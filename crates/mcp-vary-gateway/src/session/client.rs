@@ -99,7 +99,7 @@ pub(crate) fn read_hints(
 pub(crate) struct Client {
     pub(crate) revision: Revision,
     pub(crate) id: ClientId,
-    /// The same, if it belongs to a connection that no other client uses.
+    /// The id, if it belongs to a connection that no other client uses.
     pub(crate) connection: Option<ClientId>,
     pub(crate) features: Option<Arc<Features>>,
     /// The variants that it can select.
@@ -148,18 +148,18 @@ impl Client {
         self.principal.as_ref().map(|principal| principal.id())
     }
 
-    /// Whose calls and tasks count together: those of a principal; where clients are not known those of a connection,
-    /// or all that have none.
+    /// The key by which calls and tasks count together: the principal; where clients are not known the connection. Clients
+    /// without one count together.
     pub(crate) fn quota_key(&self) -> QuotaKey {
-        let known = self.principal.as_ref().filter(|it| !it.is_anonymous());
-        match known {
+        let principal = self.principal.as_ref().filter(|it| !it.is_anonymous());
+        match principal {
             Some(principal) => (Some(principal.id()), None),
             None => (None, self.connection),
         }
     }
 
-    /// Who gets the lists of a dedicated connection that its calls changed: the client of a connection; without one, all
-    /// clients of a principal with the same capabilities together, since nothing tells them apart.
+    /// The owner of lists that its calls changed on a dedicated connection: the client of a connection; without one, all
+    /// clients of a principal with the same capabilities together, since nothing distinguishes them.
     pub(crate) fn list_owner(&self) -> Option<ClientId> {
         self.connection.or_else(|| {
             let mut hasher = DefaultHasher::new();
@@ -170,15 +170,15 @@ impl Client {
 
     /// The client as rate limits see it.
     pub(crate) fn rate_caller(&self) -> RateCaller<'_, PrincipalId> {
-        let known = self.principal.as_ref().filter(|it| !it.is_anonymous());
+        let principal = self.principal.as_ref().filter(|it| !it.is_anonymous());
         RateCaller {
-            principal: known.map(|principal| principal.id()),
-            key: known.and_then(|principal| principal.key_name()),
+            principal: principal.map(|principal| principal.id()),
+            key: principal.and_then(|principal| principal.key_name()),
             address: self.address,
         }
     }
 
-    /// Whose variant changes when a request selects another one; `None` if nothing tells the client from others.
+    /// The user whose changes of the variant are counted; `None` if nothing distinguishes the client from others.
     pub(crate) fn variant_user(&self) -> Option<VariantUser> {
         let caller = self.rate_caller();
         let connection = self.connection.map(VariantUser::Connection);

@@ -94,11 +94,7 @@ impl StdioConnection {
     {
         let (lines, to_write) = mpsc::channel(WRITE_QUEUE);
         let writer = tokio::spawn(write(output, to_write));
-        (Self::new(gateway, lines), writer)
-    }
-
-    fn new(gateway: &Arc<Gateway>, lines: mpsc::Sender<Bytes>) -> Self {
-        Self {
+        let connection = Self {
             gateway: Arc::clone(gateway),
             endpoint: gateway.new_endpoint(),
             sessions: ConnectionSessions::new(&gateway.current()),
@@ -108,7 +104,8 @@ impl StdioConnection {
             extension_notifications: OnceLock::new(),
             client_gone: CancellationToken::new(),
             stopping: CancellationToken::new(),
-        }
+        };
+        (connection, writer)
     }
 
     async fn receive(&mut self, line: Line) {
@@ -165,6 +162,9 @@ impl StdioConnection {
         };
         let (client, guard) = match inbound.admit().await {
             Ok(Admitted { client, guard, .. }) => (client, guard),
+            // A notification has no answer. No other gateway uses these pipes, so that a response that answers nothing
+            // is a fault of the client.
+            Err(_) if !message.is_request() => return,
             Err(outcome) => return self.write_outcome(&snapshot, outcome).await,
         };
         let Ok(memory) = memory else {
@@ -186,12 +186,8 @@ impl StdioConnection {
 
     /// Writes the outcome of a message that is not dispatched.
     async fn write_outcome(&mut self, snapshot: &ConfigSnapshot, outcome: Outcome) {
-        match outcome {
-            Outcome::Refused(reply) | Outcome::SessionOpened(reply, _) => {
-                self.write_response(reply.body).await;
-            }
-            // No other gateway uses these pipes, so a response that is not accepted is a fault of the client.
-            _ => {}
+        if let Outcome::Refused(reply) | Outcome::SessionOpened(reply, _) = outcome {
+            self.write_response(reply.body).await;
         }
         self.follow_opened_session(snapshot).await;
     }

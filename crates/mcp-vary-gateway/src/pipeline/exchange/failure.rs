@@ -25,8 +25,8 @@ impl ResponseContext {
         }
         let mut failure = self.upstream_error(failure);
         let is_named = !matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
-        let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
-        let not_found = named && mcp_vary::error::concerns_identifier(failure.code());
+        let concerns_item = is_named || failure.code() == RESOURCE_NOT_FOUND;
+        let not_found = concerns_item && mcp_vary::error::concerns_identifier(failure.code());
         if let (true, Some(variant)) = (not_found, &self.active_variant) {
             let data = mcp_vary::error::with_active_variant(failure.data(), variant);
             failure = failure.with_data(data);
@@ -37,8 +37,8 @@ impl ResponseContext {
     /// The server's error for the client, with the names of its variant.
     pub(super) fn upstream_error(&self, failure: RpcError) -> RpcError {
         let mut failure = self.rewrite_error(failure);
-        if let Some(words) = &self.plan.names
-            && let Cow::Owned(message) = words.rewrite(failure.message())
+        if let Some(names) = &self.plan.names
+            && let Cow::Owned(message) = names.rewrite(failure.message())
         {
             failure.set_message(message);
         }
@@ -55,12 +55,13 @@ impl ResponseContext {
 
     /// The result that asks the client to visit URLs, if that is what the server's error requires.
     fn url_required(&self, failure: &RpcError, services: &ExchangeServices) -> Option<String> {
-        let (seal, data) = (self.request_state.as_ref()?, failure.data()?);
-        let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
-        is_asked.then(|| {
+        let (codec, data) = (self.request_state.as_ref()?, failure.data()?);
+        let requires_url =
+            failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
+        requires_url.then(|| {
             mrtr::url_required(
                 data,
-                seal,
+                codec,
                 self.client.server_request_support(),
                 &services.mrtr,
             )
@@ -73,7 +74,7 @@ impl ResponseContext {
     /// > Implementations of this protocol version MUST NOT emit these codes: `-32002`, `-32042`.
     /// > (MCP 2026-07-28, basic/index, "Error Codes")
     fn rewrite_error(&self, mut failure: RpcError) -> RpcError {
-        let of_the_gateway = |failure: &RpcError| {
+        let gateway_failure = |failure: &RpcError| {
             RpcError::internal(format!(
                 "the server refused the gateway: {}",
                 failure.message()
@@ -86,9 +87,9 @@ impl ResponseContext {
             }
             (HEADER_MISMATCH | UNSUPPORTED_VERSION, _)
             | (MISSING_CLIENT_CAPABILITY, Era::Legacy)
-            | (URL_ELICITATION_REQUIRED, Era::Modern) => return of_the_gateway(&failure),
+            | (URL_ELICITATION_REQUIRED, Era::Modern) => return gateway_failure(&failure),
             (MISSING_CLIENT_CAPABILITY, Era::Modern) if self.is_declared_missing(&failure) => {
-                return of_the_gateway(&failure);
+                return gateway_failure(&failure);
             }
             _ => {}
         }

@@ -68,32 +68,33 @@ impl Drop for ImplicitTask {
 impl InFlightRequest {
     /// Records the task that the server created for the call. Returns whether it did.
     pub(super) fn record_implicit_task(&mut self, outcome: Result<&str, &str>) -> bool {
-        let Some(by_task) = self.leases.implicit_task.as_mut() else {
+        let Some(implicit_task) = self.leases.implicit_task.as_mut() else {
             return false;
         };
         // The answer after the creation is the result.
-        if by_task.upstream_id.take().is_some() {
+        if implicit_task.upstream_id.take().is_some() {
             return false;
         }
-        by_task.upstream_id = outcome.ok().and_then(core_task_id);
-        let is_made = by_task.upstream_id.is_some();
-        if is_made {
+        implicit_task.upstream_id = outcome.ok().and_then(core_task_id);
+        let is_created = implicit_task.upstream_id.is_some();
+        if is_created {
             self.exchange = None;
         }
-        is_made
+        is_created
     }
 
     /// Whether the result of the task has not been requested yet.
     pub(super) fn awaits_task(&self) -> bool {
-        let by_task = self.leases.implicit_task.as_ref();
-        by_task.is_some_and(|it| it.upstream_id.is_some())
+        let implicit_task = self.leases.implicit_task.as_ref();
+        implicit_task.is_some_and(|task| task.upstream_id.is_some())
     }
 
     /// Requests the result of the task. The server answers when it has ended.
     pub(super) async fn wait_for_task(&mut self) -> Option<ResponseEvent> {
-        let by_task = self.leases.implicit_task.as_ref()?;
-        let request = by_task.task_request("tasks/result", by_task.upstream_id.as_deref()?);
-        let upstream = Arc::clone(&by_task.sent.connection);
+        let implicit_task = self.leases.implicit_task.as_ref()?;
+        let request =
+            implicit_task.task_request("tasks/result", implicit_task.upstream_id.as_deref()?);
+        let upstream = Arc::clone(&implicit_task.sent.connection);
         match unless_cancelled(self.in_flight_guard.as_ref(), upstream.request(request)).await {
             None => Some(self.cancel_by_client()),
             Some(Err(error)) => Some(self.fail(&error.into())),

@@ -72,7 +72,7 @@ pub(crate) struct Leases {
     /// The task of a client without tasks; ended before the connection is returned.
     pub(crate) implicit_task: Option<Box<ImplicitTask>>,
     /// A permit for one of the server's concurrent calls.
-    pub(crate) turn: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// The dedicated connection, returned after the exchange has ended.
     pub(crate) dedicated: Option<DedicatedLease>,
     /// Keeps the connections of the client's class open.
@@ -107,21 +107,21 @@ impl InFlightRequest {
     pub(crate) fn new(
         services: Arc<ExchangeServices>,
         exchange: Exchange,
-        taken: Leases,
-        finish: Box<ResponseContext>,
+        leases: Leases,
+        response: Box<ResponseContext>,
     ) -> Self {
-        Self::with_leases(services, Some(exchange), taken, finish)
+        Self::with_leases(services, Some(exchange), leases, response)
     }
 
     /// A request that waits for the result of a task.
     pub(crate) fn awaiting(
         services: Arc<ExchangeServices>,
-        awaited: ResultWaiter,
-        taken: Leases,
-        finish: Box<ResponseContext>,
+        waiter: ResultWaiter,
+        leases: Leases,
+        response: Box<ResponseContext>,
     ) -> Self {
-        let mut running = Self::with_leases(services, None, taken, finish);
-        running.task_result = Some(Box::new(awaited));
+        let mut running = Self::with_leases(services, None, leases, response);
+        running.task_result = Some(Box::new(waiter));
         running
     }
 
@@ -194,16 +194,16 @@ impl InFlightRequest {
 
     /// The server's next message, if it is for the client.
     async fn next_of_server(&mut self) -> Option<ResponseEvent> {
-        let said = self.exchange.as_mut()?.next();
-        let said = tokio::select! {
+        let next = self.exchange.as_mut()?.next();
+        let message = tokio::select! {
             biased;
             () = cancelled(self.in_flight_guard.as_ref()) => return Some(self.cancel_by_client()),
             at = server_request_ended(&self.pending_server_requests), if !self.pending_server_requests.is_empty() => {
                 return self.pending_server_requests.swap_remove(at).cancel().map(ResponseEvent::Message);
             }
-            said = said => said,
+            message = next => message,
         };
-        match said {
+        match message {
             Ok(Message::Notification(bytes)) => self
                 .response
                 .notification(bytes)
@@ -216,10 +216,10 @@ impl InFlightRequest {
 
     /// The next message of the task whose result the client waits for.
     async fn next_of_task(&mut self) -> Option<ResponseEvent> {
-        let awaited = self.task_result.as_mut()?;
-        let coming = awaited.next(&self.response.client);
+        let waiter = self.task_result.as_mut()?;
+        let next = waiter.next(&self.response.client);
         Some(
-            match unless_cancelled(self.in_flight_guard.as_ref(), coming).await {
+            match unless_cancelled(self.in_flight_guard.as_ref(), next).await {
                 None => self.cancel_by_client(),
                 Some(WaitEvent::Message(message)) => ResponseEvent::Message(message),
                 Some(WaitEvent::End(WaitEnd::Result(result))) => self.done(Ok(&result)),
@@ -250,11 +250,11 @@ impl InFlightRequest {
             self.end();
             return ResponseEvent::Done(proxied);
         }
-        if let Some(lasts) = outcome
+        if let Some(lifetime) = outcome
             .ok()
             .and_then(|result| self.response.task_ttl(result))
         {
-            self.leases.keep_for(lasts);
+            self.leases.keep_for(lifetime);
         }
         if let Some(dedicated) = &self.leases.dedicated {
             dedicated.mark_clean();
@@ -291,8 +291,8 @@ impl InFlightRequest {
         self.leases = Leases::default();
     }
 
-    /// Ends the request without an answer, and cancels it at the server with the reason `why`.
-    pub(crate) fn abandon(&mut self, why: &str) {
+    /// Ends the request without an answer, and cancels it at the server with this `reason`.
+    pub(crate) fn abandon(&mut self, reason: &str) {
         // Over stdio a server's request does not name its call: it may belong to another one.
         if self
             .leases
@@ -303,7 +303,7 @@ impl InFlightRequest {
             self.abandon_server_requests();
         }
         if let Some(exchange) = self.exchange.take() {
-            exchange.cancel(Some(why));
+            exchange.cancel(Some(reason));
         }
         self.end();
     }

@@ -27,32 +27,46 @@ impl Drop for InFlightRequest {
         // Beyond the limit it is cancelled, by dropping the exchange.
         let permit = Arc::clone(&self.services.orphan_permits).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
-            let services = (self.services.shutdown.clone(), self.services.now());
-            let kept = (permit, std::mem::take(&mut self.leases));
-            let unheard = run_orphaned(exchange, self.in_flight_guard.take(), services, kept);
-            self.services.background_tasks.spawn(unheard);
+            let orphan = Orphan {
+                exchange,
+                guard: self.in_flight_guard.take(),
+                _permit: permit,
+                _leases: std::mem::take(&mut self.leases),
+            };
+            let (shutdown, now) = (self.services.shutdown.clone(), self.services.now());
+            self.services
+                .background_tasks
+                .spawn(orphan.run(shutdown, now));
         }
     }
 }
 
-async fn run_orphaned(
-    mut exchange: Exchange,
-    place: Option<InFlightGuard>,
-    (stopped, now): (CancellationToken, u64),
-    _kept: (OwnedSemaphorePermit, Leases),
-) {
-    let session = place.as_ref().map(InFlightGuard::session);
-    let left = session.map_or(ORPHAN_TIMEOUT, |session| orphaned_for(session, now));
-    let ended = async {
-        while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
-    };
-    let reason = tokio::select! {
-        () = ended => return debug!("a request whose client is gone has ended"),
-        () = cancelled(place.as_ref()) => "cancelled by the client",
-        () = tokio::time::sleep(left) => "the client is gone",
-        () = stopped.cancelled() => "the gateway stops",
-    };
-    exchange.cancel(Some(reason));
+/// A request that runs on without its client.
+struct Orphan {
+    exchange: Exchange,
+    guard: Option<InFlightGuard>,
+    _permit: OwnedSemaphorePermit,
+    _leases: Leases,
+}
+
+impl Orphan {
+    /// Runs to its end; `now` is in seconds since 1970-01-01 UTC.
+    async fn run(mut self, shutdown: CancellationToken, now: u64) {
+        let guard = self.guard.as_ref();
+        let session = guard.map(InFlightGuard::session);
+        let timeout = session.map_or(ORPHAN_TIMEOUT, |session| orphaned_for(session, now));
+        let exchange = &mut self.exchange;
+        let ended = async {
+            while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
+        };
+        let reason = tokio::select! {
+            () = ended => return debug!("a request whose client is gone has ended"),
+            () = cancelled(guard) => "cancelled by the client",
+            () = tokio::time::sleep(timeout) => "the client is gone",
+            () = shutdown.cancelled() => "the gateway stops",
+        };
+        self.exchange.cancel(Some(reason));
+    }
 }
 
 /// A request without a client is cancelled after this time.

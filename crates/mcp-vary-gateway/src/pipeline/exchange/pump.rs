@@ -21,15 +21,15 @@ pub(crate) async fn pump(
     mut running: Box<InFlightRequest>,
     log: Arc<ReplayBuffer>,
 ) {
-    let feeding = PumpGuard(&log);
+    let pump_guard = PumpGuard(&log);
     let session = running.client().session.clone();
     let mut disconnected = None;
-    let why = loop {
+    let reason = loop {
         if log.is_connected() {
             disconnected = None;
         } else if disconnected.is_none() {
             match DisconnectedDeadline::begin(&services, session.as_deref()) {
-                Some(begun) => disconnected = Some(begun),
+                Some(deadline) => disconnected = Some(deadline),
                 None => break "too many requests run on without their clients",
             }
         }
@@ -50,10 +50,10 @@ pub(crate) async fn pump(
             },
         }
     };
-    debug!(reason = why, "request abandoned");
+    debug!(reason, "request abandoned");
     services.replay_streams.abandon(&log);
-    running.abandon(why);
-    drop(feeding);
+    running.abandon(reason);
+    drop(pump_guard);
 }
 
 /// Finishes the buffer when the pump ends, for any reason.
@@ -73,13 +73,15 @@ struct DisconnectedDeadline {
 
 impl DisconnectedDeadline {
     fn begin(services: &ExchangeServices, session: Option<&Session>) -> Option<Self> {
-        let place = Arc::clone(&services.orphan_permits)
+        let permit = Arc::clone(&services.orphan_permits)
             .try_acquire_owned()
             .ok()?;
-        let time = session.map_or(Duration::ZERO, |it| orphaned_for(it, services.now()));
+        let time = session.map_or(Duration::ZERO, |session| {
+            orphaned_for(session, services.now())
+        });
         Some(Self {
             until: Instant::now() + time,
-            _permit: place,
+            _permit: permit,
         })
     }
 

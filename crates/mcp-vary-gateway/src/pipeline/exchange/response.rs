@@ -74,9 +74,9 @@ impl ResponseContext {
         if is_input_required(result) {
             return self.input_required(result, services);
         }
-        let asks = self.plan.task.as_ref().map(|task| task.dialects.client);
+        let dialect = self.plan.task.as_ref().map(|task| task.dialects.client);
         if let MethodAction::Task(_) = self.action
-            && asks == Some(TaskDialect::Extension)
+            && dialect == Some(TaskDialect::Extension)
             && let Err(why) =
                 mrtr::validate_input_requests(result, self.client.server_request_support())
         {
@@ -87,39 +87,41 @@ impl ResponseContext {
             Ok(client_result) => client_result,
             Err(failure) => return self.failed(&failure),
         };
-        let client_result = match self.is_foreign() {
-            true => edit::and_then(client_result, era::without_modern_members),
-            false => client_result,
+        let client_result = if self.is_foreign() {
+            edit::and_then(client_result, era::without_modern_members)
+        } else {
+            client_result
         };
         let caching = self.caching(result);
-        let (start, rest) = era::to_client_result_parts(&client_result, self.client.era(), caching);
-        response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
+        let (start, end) = era::to_client_result_parts(&client_result, self.client.era(), caching);
+        response::result_of_parts(&self.id, &[start.as_bytes(), end.as_bytes()])
     }
 
     /// How the client may cache the result: not at all if a rule matches one of the resources in it, or one is JSON,
     /// because other clients get it in another form (SV-17).
     fn caching(&self, result: &str) -> Caching {
         let (rules, caching) = (&self.plan.resource_rules, self.plan.caching);
-        let may_keep = caching == Caching::AsDeclared && self.client.era() == Era::Modern;
+        let may_cache = caching == Caching::AsDeclared && self.client.era() == Era::Modern;
         let depends_on_features = || {
             !rules.is_empty() && any_rule_matches_contents(rules, &self.server, result)
                 || self.plan.renders_json && has_json_contents(result)
         };
-        match may_keep && depends_on_features() {
-            true => Caching::Never,
-            false => caching,
+        if may_cache && depends_on_features() {
+            Caching::Never
+        } else {
+            caching
         }
     }
 
     /// The status of a task, for the client that requested it.
-    pub(crate) fn task(&self, stands: &str, services: &ExchangeServices) -> Reply {
-        self.record_links(stands, services);
-        match edit::get(stands, "error").and_then(RpcError::from_upstream) {
+    pub(crate) fn task(&self, status: &str, services: &ExchangeServices) -> Reply {
+        self.record_links(status, services);
+        match edit::get(status, "error").and_then(RpcError::from_upstream) {
             Some(failure) => {
                 let error = self.upstream_error(failure).to_json();
-                self.result(&edit::set(stands, "error", &error), services)
+                self.result(&edit::set(status, "error", &error), services)
             }
-            None => self.result(stands, services),
+            None => self.result(status, services),
         }
     }
 
@@ -213,13 +215,13 @@ impl ResponseContext {
 
     /// The answer to a result that requires input.
     fn input_required(&self, result: &str, services: &ExchangeServices) -> Reply {
-        let Some(seal) = &self.request_state else {
+        let Some(codec) = &self.request_state else {
             let why = "the server asks for input where a request cannot have a second round";
             return self.failed(&RpcError::internal(why));
         };
         match mrtr::seal_input_required(
             result,
-            seal,
+            codec,
             self.client.server_request_support(),
             &services.mrtr,
         ) {
@@ -235,9 +237,10 @@ impl ResponseContext {
     /// The last event of a request that ends without the server's answer.
     pub(super) fn cancelled(&self) -> ResponseEvent {
         let session = self.client.session.as_ref();
-        match session.is_some_and(|session| session.has_ended()) {
-            true => ResponseEvent::Done(self.failed(&RpcError::session_not_found())),
-            false => ResponseEvent::Cancelled,
+        if session.is_some_and(|session| session.has_ended()) {
+            ResponseEvent::Done(self.failed(&RpcError::session_not_found()))
+        } else {
+            ResponseEvent::Cancelled
         }
     }
 }

@@ -27,10 +27,10 @@ impl RetryState {
     /// Whether it may be sent again after `error`: after the loss of the server, and then only while it cannot be
     /// delivered, since a loss may be noticed late.
     pub(super) fn is_retryable(&self, error: &UpstreamError) -> bool {
-        let patience = self.sent.supervised.config().limits.ready_timeout;
+        let timeout = self.sent.supervised.config().limits.ready_timeout;
         match self.since {
             None => error.is_loss(),
-            Some(since) => error.is_undelivered() && since.elapsed() < patience,
+            Some(since) => error.is_undelivered() && since.elapsed() < timeout,
         }
     }
 
@@ -49,17 +49,17 @@ impl RetryState {
 
 impl InFlightRequest {
     /// Lets the request be sent again if the server is lost before its first message.
-    pub(crate) fn retry_with(&mut self, again: RetryState) {
-        self.retry = Some(again);
+    pub(crate) fn retry_with(&mut self, retry: RetryState) {
+        self.retry = Some(retry);
     }
 
     /// The event after the loss of the server; `None` if the request may be sent again.
     pub(super) fn connection_lost(&mut self, error: UpstreamError) -> Option<ResponseEvent> {
-        let may_follow = self
+        let is_retryable = self
             .retry
             .as_ref()
-            .is_some_and(|it| it.is_retryable(&error));
-        if !may_follow {
+            .is_some_and(|retry| retry.is_retryable(&error));
+        if !is_retryable {
             return Some(self.fail(&RpcError::from(error)));
         }
         self.exchange = None;
@@ -68,10 +68,10 @@ impl InFlightRequest {
 
     /// Sends the request again as soon as the server is connected. Returns an event if that fails.
     pub(super) async fn resend(&mut self) -> Option<ResponseEvent> {
-        let Some(again) = &mut self.retry else {
+        let Some(retry) = &mut self.retry else {
             return Some(ResponseEvent::Cancelled);
         };
-        match unless_cancelled(self.in_flight_guard.as_ref(), again.resend()).await {
+        match unless_cancelled(self.in_flight_guard.as_ref(), retry.resend()).await {
             None => Some(self.cancel_by_client()),
             Some(Err(failure)) => Some(self.fail(&failure)),
             Some(Ok(exchange)) => {

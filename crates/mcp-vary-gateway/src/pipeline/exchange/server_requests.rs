@@ -22,21 +22,21 @@ impl InFlightRequest {
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
             let (registry, server) = (&self.services.task_registry, &self.response.server);
-            let names = registry.client_ids(&self.response.source, session.client);
-            let questions = &self.services.mrtr.pending_server_requests;
-            let (question, message) = questions.forward(session, (server, &request), &names)?;
-            self.pending_server_requests.push(question);
+            let client_ids = registry.client_ids(&self.response.source, session.client);
+            let pending = &self.services.mrtr.pending_server_requests;
+            let (forwarded, message) = pending.forward(session, (server, &request), &client_ids)?;
+            self.pending_server_requests.push(forwarded);
             return Some(ResponseEvent::Message(message));
         }
         let params = request.params().unwrap_or("{}");
-        let may_be_asked = self
+        let support = self
             .response
             .client
             .server_request_support()
             .ensure_supported(request.method(), params);
         // A dropped request is refused.
         self.response.request_state.as_ref()?;
-        if let Err(why) = may_be_asked {
+        if let Err(why) = support {
             pending_server_requests::refuse(&request, &why);
             return None;
         }
@@ -58,7 +58,7 @@ impl InFlightRequest {
             input: std::mem::take(&mut self.input),
             // Other clients may call the server while this one answers.
             leases: Leases {
-                turn: None,
+                permit: None,
                 ..std::mem::take(&mut self.leases)
             },
             progress: self
@@ -67,14 +67,14 @@ impl InFlightRequest {
                 .take()
                 .map(|progress| progress.upstream),
         };
-        let held = mrtr::suspend(
+        let suspended = mrtr::suspend(
             call,
             seal,
             &self.services.mrtr,
             &self.services.suspended_calls,
         );
         self.end();
-        ResponseEvent::Done(match held {
+        ResponseEvent::Done(match suspended {
             Ok(result) => response::result(&self.response.id, result.as_bytes()),
             Err(failure) => self.response.failed(&failure),
         })
@@ -85,15 +85,15 @@ impl InFlightRequest {
         services: Arc<ExchangeServices>,
         mut call: SuspendedCall<Leases>,
         responses: &Members<'_>,
-        turn: OwnedSemaphorePermit,
-        finish: Box<ResponseContext>,
+        permit: OwnedSemaphorePermit,
+        response: Box<ResponseContext>,
     ) -> Self {
         call.input.answer(responses);
-        let taken = Leases {
-            turn: Some(turn),
+        let leases = Leases {
+            permit: Some(permit),
             ..call.leases
         };
-        let mut running = Self::new(services, call.exchange, taken, finish);
+        let mut running = Self::new(services, call.exchange, leases, response);
         running.input = call.input;
         running
     }
@@ -116,7 +116,7 @@ impl InFlightRequest {
         // The server does not work on the request while the client answers.
         self.exchange = None;
         self.retry = None;
-        self.leases.turn = None;
+        self.leases.permit = None;
         Some(begun)
     }
 
@@ -128,8 +128,8 @@ impl InFlightRequest {
             None => Some(self.cancel_by_client()),
             Some(RelayEvent::Message(message)) => Some(ResponseEvent::Message(message)),
             Some(RelayEvent::Failed(failure)) => Some(self.fail(&failure)),
-            Some(RelayEvent::Sent(turn, exchange)) => {
-                self.leases.turn = Some(turn);
+            Some(RelayEvent::Sent(permit, exchange)) => {
+                self.leases.permit = Some(permit);
                 self.exchange = Some(exchange);
                 None
             }
@@ -141,17 +141,17 @@ impl InFlightRequest {
         let Some(session) = &self.response.client.session else {
             return;
         };
-        for question in std::mem::take(&mut self.pending_server_requests) {
-            let (session, stopped) = (Arc::clone(session), self.services.shutdown.clone());
-            let waiting = async move { dedicated::wait(question, &session).await };
-            let waiting = stopped.run_until_cancelled_owned(waiting);
+        for request in std::mem::take(&mut self.pending_server_requests) {
+            let (session, shutdown) = (Arc::clone(session), self.services.shutdown.clone());
+            let waiting = async move { dedicated::wait(request, &session).await };
+            let waiting = shutdown.run_until_cancelled_owned(waiting);
             self.services.background_tasks.spawn(waiting);
         }
     }
 }
 
 /// Waits until one of the requests has ended.
-pub(super) async fn server_request_ended(questions: &[ForwardedServerRequest]) -> usize {
-    let over = questions.iter().map(|question| Box::pin(question.over()));
-    select_all(over).await.1
+pub(super) async fn server_request_ended(requests: &[ForwardedServerRequest]) -> usize {
+    let ended = requests.iter().map(|request| Box::pin(request.over()));
+    select_all(ended).await.1
 }

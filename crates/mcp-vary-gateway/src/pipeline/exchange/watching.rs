@@ -7,12 +7,19 @@ use super::InFlightRequest;
 impl InFlightRequest {
     /// Proxies the task that the server created, if it has to be. Returns the client's answer.
     pub(super) fn watch(&mut self, result: &str) -> Option<Reply> {
-        let road = self.leases.task_connection.take()?;
-        let names = self.response.plan.task.as_ref()?;
-        let upstream_id = names.created_id(result)?;
-        let road = road.with_leases(self.leases.dedicated.take(), self.leases.class.take());
-        let retelling = || self.response.rewriter();
-        let proxied = names.proxy(result, &upstream_id, &self.response.client, retelling, road);
+        let connection = self.leases.task_connection.take()?;
+        let task = self.response.plan.task.as_ref()?;
+        let upstream_id = task.created_id(result)?;
+        let (dedicated, class) = (self.leases.dedicated.take(), self.leases.class.take());
+        let connection = connection.with_leases(dedicated, class);
+        let (response, client) = (&self.response, &self.response.client);
+        let proxied = task.proxy(
+            result,
+            &upstream_id,
+            client,
+            || response.rewriter(),
+            connection,
+        );
         Some(match proxied {
             Ok(proxied) => response::result(&self.response.id, proxied.as_bytes()),
             Err(failure) => self.response.failed(&failure),

@@ -49,9 +49,8 @@ pub(crate) struct Inbound<'a, 's> {
 pub(crate) enum Outcome {
     /// A notification or a response was received. It has no answer.
     Accepted,
-    /// A notification or a response was refused. Only HTTP reports that, since its `POST` has a response in any case.
-    NotAccepted(Reply),
-    /// A request was refused before its dispatch.
+    /// The message was refused before its dispatch. Only HTTP reports that of notifications and responses, since its
+    /// `POST` has a response in any case.
     Refused(Reply),
     /// `initialize` opened a session, with an id for the header unless the connection has one client.
     SessionOpened(Reply, Option<String>),
@@ -118,10 +117,14 @@ impl<'a> Inbound<'a, '_> {
         let message = self.message;
         let params = Params::of(message, self.params.take()).map_err(|refusal| {
             let counters = &self.sender.snapshot.services.counters;
-            unreadable(message, &refusal.into_counted_error(counters), Era::Legacy)
+            refused(
+                &refusal.into_counted_error(counters),
+                message.id,
+                Era::Legacy,
+            )
         })?;
         let era = self.sender.era(&params);
-        let era = era.map_err(|failure| unreadable(message, &failure, Era::Modern))?;
+        let era = era.map_err(|failure| refused(&failure, message.id, Era::Modern))?;
         let mut request = IncomingRequest::new(message, params, self.body);
         if !message.is_request() {
             return Box::pin(self.receive(request, era)).await;
@@ -176,11 +179,9 @@ impl<'a> Inbound<'a, '_> {
             // The status is sent with the first answer of the batch.
             sender.caller.observation.status_sent();
         }
-        let refused = |failure: RpcError| {
-            Outcome::Refused(match era {
-                Era::Legacy => failure.reply(Some(id), era),
-                Era::Modern => bad_request(&failure, Some(id), era),
-            })
+        let refused = |failure: RpcError| match era {
+            Era::Legacy => Outcome::Refused(failure.reply(Some(id), era)),
+            Era::Modern => refused(&failure, Some(id), era),
         };
         if (era, request.method) == (Era::Legacy, "initialize") {
             let opened = open_session(sender, &request.params, self.message.params);
@@ -207,20 +208,20 @@ impl<'a> Inbound<'a, '_> {
             (&sender.source, era, request.method)
         {
             let failure = RpcError::invalid_request("`initialize` needs an id");
-            return Err(unreadable(message, &failure, era));
+            return Err(refused(&failure, message.id, era));
         }
         let session = match era {
             Era::Legacy => sender.session().await,
             Era::Modern => Ok(None),
         };
         let session =
-            session.map_err(|failure| Outcome::NotAccepted(failure.reply(message.id, era)))?;
+            session.map_err(|failure| Outcome::Refused(failure.reply(message.id, era)))?;
         // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
         // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
         // > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
         sender
             .receive(session.as_ref(), message, &request.params)
-            .map_err(|failure| Outcome::NotAccepted(bad_request(&failure, None, era)))?;
+            .map_err(|failure| refused(&failure, None, era))?;
         if !is_of_an_extension(request.method) {
             return Err(Outcome::Accepted);
         }
@@ -240,13 +241,9 @@ impl<'a> Inbound<'a, '_> {
     }
 }
 
-/// The outcome of a message that cannot be read.
-fn unreadable(message: &Message<'_>, failure: &RpcError, era: Era) -> Outcome {
-    let reply = bad_request(failure, message.id, era);
-    match message.id {
-        Some(_) => Outcome::Refused(reply),
-        None => Outcome::NotAccepted(reply),
-    }
+/// The outcome of a message that HTTP answers with the status 400.
+fn refused(failure: &RpcError, id: Option<&str>, era: Era) -> Outcome {
+    Outcome::Refused(bad_request(failure, id, era))
 }
 
 /// A refusal with the status 400, whatever its code.

@@ -122,7 +122,7 @@ impl RequestContext<'_> {
             Box::new(ImplicitTask::new(Arc::new(sent.clone()), tracker))
         });
         let taken = Leases {
-            turn: Some(turn),
+            permit: Some(turn),
             dedicated,
             class: Some(ConnectionUse::new(&self.class)),
             task_connection: road,
