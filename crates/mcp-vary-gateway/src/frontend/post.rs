@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::envelope::{self, Message, WireError};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
@@ -51,10 +51,7 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
     }
     let (message, params) = match Message::read_with_params(&bytes) {
         Ok(read) => read,
-        Err(why) => {
-            let id = why.id.as_deref();
-            return Ok(json(bad_request(&RpcError::from(&why), id, Era::Legacy)));
-        }
+        Err(why) => return Ok(json(unreadable(&why))),
     };
     let inbound = Inbound {
         message: &message,
@@ -73,23 +70,26 @@ pub(super) async fn answer<E: Future<Output = ()> + Send + 'static>(
         Outcome::Refused(reply) => json(reply),
         Outcome::SessionOpened(reply, id) => with_session_id(json(reply), id),
         Outcome::Answered(reply, client) => {
-            let id = message.id.unwrap_or_default();
             let streams = &snapshot.services.exchange.replay_streams;
+            let id = message.id.unwrap_or_default();
             replied(reply, is_streamed, streams, client, id)
         }
         Outcome::InFlight(mut running) => {
-            let stream_after = snapshot.config.limits.stream_after;
+            let is_late = stream_timer.wait(snapshot.config.limits.stream_after);
             // A request that its server works on no longer needs the configuration, which may be replaced.
             drop(snapshot);
             running.hold_memory(memory);
-            let is_late = stream_timer.wait(stream_after);
             buffer_or_stream(running, is_late, is_streamed).await
         }
         Outcome::Listening(listener, _) => {
-            let listener = listener.until(stream_end());
-            event_stream(Body::Stream(Stream::of_listener(listener)))
+            let stream = Stream::of_listener(listener.until(stream_end()));
+            event_stream(Body::Stream(stream))
         }
     })
+}
+
+fn unreadable(error: &WireError) -> Reply {
+    bad_request(&RpcError::from(error), error.id.as_deref(), Era::Legacy)
 }
 
 /// Adds the id of the session that the request opened.
