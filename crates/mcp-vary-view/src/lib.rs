@@ -36,6 +36,7 @@ mod style;
 mod tool;
 mod uri;
 mod uri_check;
+mod uri_forms;
 mod uri_match;
 
 pub use arguments::ArgumentOverride;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::diagnostic::ViewDiagnostic;
 use super::fault::nearest;
 use super::hint::{HintCondition, ToolHint, ToolHints};
-use super::uri_match::UriForms;
+use super::uri_forms::UriForms;
 
 /// The maximum length of a pattern, in bytes.
 pub const MAX_PATTERN: usize = 512;

@@ -1,19 +1,11 @@
 //! Selections on URIs: patterns match resources, not single spellings of their URIs.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use globset::GlobMatcher;
 
 use super::normal::{self, Decode, decoded, uri_identity};
 use super::select::{Candidate, Pattern, Rule, Selection};
-
-/// The forms of a pattern that are compared with URIs: the same characters are decoded in both.
-#[derive(Clone, Debug, Default)]
-pub(super) struct UriForms {
-    identity: OnceLock<Option<GlobMatcher>>,
-    decoded: OnceLock<Option<GlobMatcher>>,
-}
 
 impl Pattern {
     /// The pattern in the form of [`uri_identity`] or [`decoded`].
@@ -45,31 +37,29 @@ const AFTER_PATH: [char; 3] = ['?', '#', ';'];
 /// The pattern with the characters of `decode` decoded, and escaped if they would become wildcards.
 fn rewritten(pattern: &str, decode: Decode) -> String {
     let mut out = String::with_capacity(pattern.len());
-    let mut rest = pattern;
-    while let Some(at) = rest.find(['%', '[', '\\']) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = match rest.as_bytes()[0] {
-            b'[' => class_length(rest),
-            b'\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+    let mut remaining = pattern;
+    while let Some(at) = remaining.find(['%', '[', '\\']) {
+        out.push_str(&remaining[..at]);
+        remaining = &remaining[at..];
+        let length = match remaining.as_bytes()[0] {
+            b'[' => class_length(remaining),
+            b'\\' => 1 + remaining[1..].chars().next().map_or(0, char::len_utf8),
             _ => {
-                let (length, bytes) = normal::triplets(rest);
-                normal::push_decoded(&mut out, &bytes, |c| match decode.decodes(c) {
-                    true if is_wildcard(c) => Some(true),
-                    true => Some(false),
-                    false => None,
+                let (length, bytes) = normal::triplets(remaining);
+                normal::push_decoded(&mut out, &bytes, |c| {
+                    decode.decodes(c).then(|| is_wildcard(c))
                 });
                 if length > 0 {
-                    rest = &rest[length..];
+                    remaining = &remaining[length..];
                     continue;
                 }
                 1
             }
         };
-        out.push_str(&rest[..length]);
-        rest = &rest[length..];
+        out.push_str(&remaining[..length]);
+        remaining = &remaining[length..];
     }
-    out.push_str(rest);
+    out.push_str(remaining);
     normal::with_lowercase_prefix(Cow::Owned(out)).into_owned()
 }
 
@@ -186,13 +176,16 @@ impl Selection {
     /// ```
     #[must_use]
     pub fn selects_unlisted_resource(&self, item: Candidate<'_>) -> bool {
-        let asked = RequestedUri::new(item.upstream_name);
+        let requested = RequestedUri::new(item.upstream_name);
         let included = |rule: &Rule| {
-            let by_own = rule.server.is_some();
-            rule.matches_with(item, by_own, |pattern, _| asked.is_included(pattern))
+            let by_upstream_name = rule.server.is_some();
+            rule.matches_with(item, by_upstream_name, |pattern, _| {
+                requested.is_included(pattern)
+            })
         };
-        let excluded =
-            |rule: &Rule| rule.matches_with(item, true, |pattern, _| asked.is_excluded(pattern));
+        let excluded = |rule: &Rule| {
+            rule.matches_with(item, true, |pattern, _| requested.is_excluded(pattern))
+        };
         let is_included = self.include.is_empty() || self.include.iter().any(included);
         is_included && !self.exclude.iter().any(excluded)
     }
