@@ -32,7 +32,7 @@ impl SelectedHandler<'_> {
         self.handler
             .view
             .as_ref()
-            .filter(|view| view.is_on_demand())
+            .filter(|view| view.tool_style.is_on_demand())
     }
 
     /// Whether clients of the variant get schemas on demand.
@@ -104,7 +104,9 @@ impl SelectedHandler<'_> {
         let arguments = json!(request.arguments.clone().unwrap_or_default()).to_string();
         let answer = if request.name == free_name(DESCRIBE, &shown) {
             describe(view, &tools, &arguments)
-        } else if view.has_search(tools.len()) && request.name == free_name(SEARCH, &shown) {
+        } else if view.tool_style.has_search(tools.len())
+            && request.name == free_name(SEARCH, &shown)
+        {
             search(view, &tools, &self.handler.server_name, &arguments)
         } else {
             return Ok(None);
@@ -158,6 +160,7 @@ fn definitions<'a>(
 ) -> Vec<Tool> {
     let describe = describe_tools(&free_name(DESCRIBE, shown));
     let search = view
+        .tool_style
         .has_search(shown.len())
         .then(|| search_tools(&free_name(SEARCH, shown)));
     let definitions = [Some(describe), search].into_iter().flatten();
@@ -186,7 +189,8 @@ fn search(
     let query = Query::new(&arguments.query).map_err(|error| error.to_string())?;
     let tools: Vec<&Tool> = tools.iter().map(|tool| &tool.shown).collect();
     let found = view
-        .tool_search()
+        .tool_style
+        .search
         .find(&tools, server, &query, arguments.limit);
     Ok(escape_invisible(&json!({"tools": found}).to_string()))
 }

@@ -4,8 +4,7 @@
 //! anything.
 
 use mcp_vary::error_code::RATE_LIMITED;
-use mcp_vary_access::PrincipalId;
-use mcp_vary_rates::{LimitExceeded, Operation, RateLimiter, SharedClock};
+use mcp_vary_rates::{LimitExceeded, Operation};
 use rmcp::model::ErrorCode;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -14,9 +13,6 @@ use super::errors::data_with_active_variant;
 use super::request_record::RequestRecord;
 use super::selected_handler::SelectedHandler;
 use super::vary_server::VaryServer;
-
-/// The limits of a server, with what they have counted.
-pub(super) type Rates = RateLimiter<PrincipalId, SharedClock>;
 
 impl VaryServer {
     /// Counts a call of the handler's tool `tool`.

@@ -1,6 +1,5 @@
 //! The record of a request for the audit log, from its arrival to its outcome.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -18,10 +17,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clients::Clients;
-use super::dyn_handler::HandlerFuture;
 use super::features::era;
 use super::selection::SelectionSource;
-use super::vary_server::VaryServer;
 
 /// What a request is about.
 #[derive(Debug, Default)]
@@ -68,58 +65,6 @@ impl Subject {
     }
 }
 
-impl VaryServer {
-    /// Answers a request, and records it in the audit log, if there is one.
-    ///
-    /// The future is boxed: rmcp spawns a task for each request and moves its future several times, and that future
-    /// would have room for the largest method.
-    ///
-    /// # Errors
-    ///
-    /// Those of `answer`, and when the audit log has no room and must not lose records.
-    pub(super) fn record<'a, P, T, F>(
-        &'a self,
-        method: impl Into<Cow<'a, str>>,
-        request: (P, RequestContext<RoleServer>),
-        subject: fn(&P) -> Subject,
-        answer: impl FnOnce(P, RequestContext<RoleServer>) -> F + Send + 'a,
-    ) -> HandlerFuture<'a, T>
-    where
-        P: Send + 'a,
-        T: Send + 'a,
-        F: Future<Output = Result<T, ErrorData>> + Send + 'a,
-    {
-        self.record_outcome(method, request, subject, answer, |_| Outcome::Allowed)
-    }
-
-    /// Like [`record`](Self::record), for answers that can report a failure.
-    pub(super) fn record_outcome<'a, P, T, F>(
-        &'a self,
-        method: impl Into<Cow<'a, str>>,
-        (params, mut context): (P, RequestContext<RoleServer>),
-        subject: fn(&P) -> Subject,
-        answer: impl FnOnce(P, RequestContext<RoleServer>) -> F + Send + 'a,
-        outcome: fn(&T) -> Outcome,
-    ) -> HandlerFuture<'a, T>
-    where
-        P: Send + 'a,
-        T: Send + 'a,
-        F: Future<Output = Result<T, ErrorData>> + Send + 'a,
-    {
-        let method = method.into();
-        Box::pin(async move {
-            let Some(log) = &self.state.audit_log else {
-                return answer(params, context).await;
-            };
-            let (clients, subject) = (&self.state.clients, subject(&params));
-            let record = ActiveRecord::begin(log, clients, &method, subject, &mut context).await?;
-            let answer = answer(params, context).await;
-            record.finish(&answer, outcome);
-            answer
-        })
-    }
-}
-
 /// The outcome of a call of a tool, which can report that it failed.
 pub(super) fn call_outcome(response: &CallToolResponse) -> Outcome {
     match response {
@@ -150,7 +95,7 @@ struct OpenRecord {
 }
 
 impl ActiveRecord {
-    async fn begin(
+    pub(super) async fn begin(
         log: &AuditLog,
         clients: &Clients,
         method: &str,
@@ -172,14 +117,20 @@ impl ActiveRecord {
     }
 
     /// Submits the record with the outcome of the request.
-    fn finish<T>(self, answer: &Result<T, ErrorData>, outcome: impl FnOnce(&T) -> Outcome) {
+    pub(super) fn finish<T>(
+        self,
+        answer: &Result<T, ErrorData>,
+        outcome: impl FnOnce(&T) -> Outcome,
+    ) {
         let (outcome, code) = match answer {
             Ok(result) => (outcome(result), None),
             Err(error) => (Outcome::Error, Some(i64::from(error.code.0))),
         };
-        let outcome = match self.cancelled.is_cancelled() {
-            true => Outcome::Cancelled,
-            false => outcome,
+        let is_cancelled = self.cancelled.is_cancelled();
+        let outcome = if is_cancelled {
+            Outcome::Cancelled
+        } else {
+            outcome
         };
         self.shared.0.submit(outcome, code);
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_access::Principal;
+use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_rates::{RateLimiter, SharedClock};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
@@ -35,3 +36,6 @@ pub(super) type AddressFn =
 
 /// The seconds since 1970.
 pub(super) type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// The limits of a server, with what they have counted.
+pub(super) type Rates = RateLimiter<PrincipalId, SharedClock>;

@@ -25,8 +25,8 @@ use super::dyn_handler::DynHandler;
 use super::errors::to_error_data;
 use super::features::{declared_by, declared_in, era, store_features};
 use super::permissions::Permissions;
-use super::rates::Rates;
 use super::request_record::RequestRecord;
+use super::rules::Rates;
 use super::selected_handler::SelectedHandler;
 use super::selection::SwitchCounter;
 use super::session::Sessions;
@@ -219,9 +219,10 @@ impl VaryServer {
         };
         let record =
             |counter: &mut SwitchCounter| counter.record(variant, &hints, limit, rate, now);
-        let switch = match is_legacy {
-            true => self.sessions.with_switch_counter(&context.peer, record),
-            false => Some(variants.client_switches.with_client(&key, record)),
+        let switch = if is_legacy {
+            self.sessions.with_switch_counter(&context.peer, record)
+        } else {
+            Some(variants.client_switches.with_client(&key, record))
         };
         switch.map_or(Ok(()), |switch| {
             variants.record_selection(active, context, switch)

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
-use serde_json::Value;
+use mcp_vary_view::{ArgumentCheck, Description, SchemaStyle};
+use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
+use serde_json::json;
 
-use super::tool_style::ToolStyle;
+use super::item_view::{PromptView, ResourceView, ToolView};
+use super::tool_style::{ListedTool, ToolStyle};
 
 type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 
@@ -129,6 +131,70 @@ impl View {
         self
     }
 
+    /// Sets how much of input schemas is listed.
+    ///
+    /// With [`SchemaStyle::OnDemand`], a client gets every tool with its first sentence and the names
+    /// and types of its arguments, a fifth of the tokens. It gets the rest from the tool
+    /// `describe_tools`, which the view adds. Calls are checked against the tool's schema before
+    /// the handler receives them: a call that does not fit gets the schema in its result, so that a
+    /// model repairs it in one step. Tools that declare `destructiveHint: true`, and those with a
+    /// user interface, keep a compact schema.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_rmcp::server::View;
+    /// use mcp_vary_rmcp::view::{ArgumentCheck, SchemaStyle};
+    ///
+    /// let directory = View::new().with_schemas(SchemaStyle::OnDemand);
+    ///
+    /// // If the handler converts `"5"` to 5 itself, let the check accept both.
+    /// let lenient = directory.with_argument_check(ArgumentCheck::TypesOff);
+    /// # let _ = lenient;
+    /// ```
+    #[must_use]
+    pub fn with_schemas(mut self, schemas: SchemaStyle) -> Self {
+        self.tool_style.set_schemas(schemas);
+        self
+    }
+
+    /// Sets how much of descriptions is listed. A description that a
+    /// [`ToolView`](super::ToolView) sets is listed whole. Call it after
+    /// [`with_schemas`](Self::with_schemas).
+    #[must_use]
+    pub fn with_descriptions(mut self, descriptions: Description) -> Self {
+        self.tool_style.style_mut().description = descriptions;
+        self
+    }
+
+    /// Sets how calls are checked, where schemas are on demand. Call it after
+    /// [`with_schemas`](Self::with_schemas).
+    #[must_use]
+    pub fn with_argument_check(mut self, check: ArgumentCheck) -> Self {
+        self.tool_style.style_mut().check = check;
+        self
+    }
+
+    /// Lists the compact schemas of these tools although schemas are on demand. Use the handler's
+    /// names.
+    #[must_use]
+    pub fn with_kept_schemas<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let names = names.into_iter().map(Into::into);
+        self.tool_style.retain_schemas(names);
+        self
+    }
+
+    /// Sets the number of tools above which clients also get the tool `search_tools`, where schemas
+    /// are on demand; 300 by default.
+    #[must_use]
+    pub fn with_search_above(mut self, tools: usize) -> Self {
+        self.tool_style.search_above = Some(tools);
+        self
+    }
+
     /// The problems of this view, as sentences.
     pub(super) fn diagnostics(&self) -> Vec<String> {
         let mut problems: Vec<String> = self
@@ -186,6 +252,50 @@ impl View {
             view.apply(&mut tool);
         }
         Some(tool)
+    }
+
+    /// The tool of the handler as the view lists it; `None` if it is hidden.
+    pub(super) fn show_tool(&self, tool: Tool) -> Option<Tool> {
+        let handler_name = tool.name.clone();
+        let shown = self.select_tool(tool)?;
+        let prepared = self.prepare_tool(&handler_name, &shown);
+        let listed = prepared.as_ref().and_then(|prepared| prepared.tool.json());
+        let listed = listed.and_then(|json| serde_json::from_str(json).ok());
+        Some(listed.unwrap_or(shown))
+    }
+
+    /// What `describe_tools` returns of a tool, by the tool as [`select_tool`](Self::select_tool)
+    /// returns it.
+    pub(super) fn describe_tool(&self, handler_name: &str, shown: &Tool) -> Option<String> {
+        let prepared = self.prepare_tool(handler_name, shown)?;
+        prepared.tool.describe(&prepared.definition).ok()
+    }
+
+    /// What is wrong with the arguments of a call, as text for the model; `None` if nothing is, or
+    /// calls are not checked.
+    pub(super) fn check_arguments(
+        &self,
+        handler_name: &str,
+        shown: &Tool,
+        arguments: Option<&JsonObject>,
+    ) -> Option<String> {
+        if !self.tool_style.checks_arguments() {
+            return None;
+        }
+        let tool = self.prepare_tool(handler_name, shown)?.tool;
+        let given = arguments.map_or_else(|| "{}".to_owned(), |given| json!(given).to_string());
+        let errors = tool.arguments(&given).err()?;
+        let schema = tool.schema_for_errors(&errors);
+        Some(mcp_vary_view::refused_call(
+            &errors,
+            schema.as_deref(),
+            None,
+        ))
+    }
+
+    fn prepare_tool(&self, handler_name: &str, shown: &Tool) -> Option<ListedTool> {
+        let description = self.description_of(handler_name);
+        self.tool_style.prepare(handler_name, shown, description)
     }
 
     /// The prompt as the view shows it; `None` if it is hidden.
@@ -250,188 +360,6 @@ impl fmt::Debug for View {
             .field("resources", &self.by_resource)
             .field("tool_style", &self.tool_style)
             .finish_non_exhaustive()
-    }
-}
-
-/// How a variant shows one tool. Unset properties are the handler's.
-#[derive(Clone, Debug, Default)]
-pub struct ToolView {
-    name: Option<String>,
-    description: Option<String>,
-    input_schema: Option<Arc<JsonObject>>,
-    output_schema: Option<Option<Arc<JsonObject>>>,
-    annotations: Option<ToolAnnotations>,
-    arguments: JsonObject,
-}
-
-impl ToolView {
-    /// Shows the tool unchanged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Sets the input schema. The handler must accept everything that it accepts.
-    #[must_use]
-    pub fn with_input_schema(mut self, schema: JsonObject) -> Self {
-        self.input_schema = Some(Arc::new(schema));
-        self
-    }
-
-    /// Sets or removes the output schema. The handler's results must be valid against it.
-    #[must_use]
-    pub fn with_output_schema(mut self, schema: Option<JsonObject>) -> Self {
-        self.output_schema = Some(schema.map(Arc::new));
-        self
-    }
-
-    /// Sets the annotations. They are hints for clients; the tool works as before.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Fixes the argument `name`: it is removed from the input schema, and every call passes
-    /// `value`.
-    #[must_use]
-    pub fn with_argument(mut self, name: impl Into<String>, value: Value) -> Self {
-        self.arguments.insert(name.into(), value);
-        self
-    }
-
-    fn apply(&self, tool: &mut Tool) {
-        if let Some(name) = &self.name {
-            tool.name = name.clone().into();
-        }
-        if let Some(description) = &self.description {
-            tool.description = Some(description.clone().into());
-        }
-        if let Some(schema) = &self.input_schema {
-            tool.input_schema = schema.clone();
-        }
-        if let Some(schema) = &self.output_schema {
-            tool.output_schema = schema.clone();
-        }
-        if let Some(annotations) = &self.annotations {
-            tool.annotations = Some(annotations.clone());
-        }
-        if !self.arguments.is_empty() {
-            remove_arguments(Arc::make_mut(&mut tool.input_schema), &self.arguments);
-        }
-    }
-}
-
-/// How a variant shows one prompt. Unset properties are the handler's.
-#[derive(Clone, Debug, Default)]
-pub struct PromptView {
-    name: Option<String>,
-    description: Option<String>,
-    arguments: JsonObject,
-}
-
-impl PromptView {
-    /// Shows the prompt unchanged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Fixes the argument `name`: it is not listed, and every request passes `value`.
-    #[must_use]
-    pub fn with_argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.arguments
-            .insert(name.into(), Value::String(value.into()));
-        self
-    }
-
-    fn apply(&self, prompt: &mut Prompt) {
-        if let Some(name) = &self.name {
-            prompt.name.clone_from(name);
-        }
-        if let Some(description) = &self.description {
-            prompt.description = Some(description.clone());
-        }
-        if let Some(arguments) = &mut prompt.arguments {
-            arguments.retain(|argument| !self.arguments.contains_key(&argument.name));
-        }
-    }
-}
-
-/// How a variant describes one resource or template. Unset properties are the handler's.
-///
-/// The URI cannot change: clients and results refer to the resource by it.
-#[derive(Clone, Debug, Default)]
-pub struct ResourceView {
-    name: Option<String>,
-    description: Option<String>,
-}
-
-impl ResourceView {
-    /// Shows the resource unchanged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    fn apply(&self, name: &mut String, description: &mut Option<String>) {
-        if let Some(new_name) = &self.name {
-            name.clone_from(new_name);
-        }
-        if let Some(new_description) = &self.description {
-            *description = Some(new_description.clone());
-        }
-    }
-}
-
-fn remove_arguments(schema: &mut JsonObject, fixed: &JsonObject) {
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.retain(|name, _| !fixed.contains_key(name));
-    }
-    if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| name.as_str().is_none_or(|name| !fixed.contains_key(name)));
     }
 }
 
