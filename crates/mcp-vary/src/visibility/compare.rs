@@ -1,14 +1,14 @@
 //! Compares `content` with `structuredContent`.
 
 mod covers;
-mod held;
 mod numbers;
+mod structure_index;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 pub(crate) use self::covers::{covers_all, restates};
-use self::held::StructureIndex;
+use self::structure_index::StructureIndex;
 use crate::ignored::for_display;
 use crate::json::{Json, JsonError, Members, pointer};
 use crate::shape::applied::{META_APPLIED, meta};

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use super::held::{Claim, claims, normalized_words};
 use super::numbers::numbers;
+use super::structure_index::{Claim, claims, flag, normalized_words};
 use super::{MAX_TEXTS, compare_texts};
 use crate::json::Json;
 
@@ -226,15 +226,6 @@ fn is_nothing(scalar: &Json<'_>) -> bool {
         Json::Null => true,
         Json::String(text) => text.trim().is_empty(),
         _ => false,
-    }
-}
-
-/// The truth value of the first word after a label.
-pub(super) fn flag(rest: &str) -> Option<bool> {
-    match normalized_words(rest).split(' ').next()? {
-        "true" | "yes" => Some(true),
-        "false" | "no" => Some(false),
-        _ => None,
     }
 }
 

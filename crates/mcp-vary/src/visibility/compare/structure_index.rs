@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::covers::flag;
 use super::numbers::{Number, digits, magnitudes, numbers};
 use super::{Finding, Findings, MAX_COMPARED, plain, step};
 use crate::ignored::for_display;
@@ -23,13 +22,13 @@ struct Labelled<'v, 'a> {
 
 impl<'v, 'a> StructureIndex<'v, 'a> {
     pub(super) fn of(value: &'v Json<'a>) -> Self {
-        let mut held = Self {
+        let mut index = Self {
             numbers: Vec::new(),
             labels: BTreeMap::new(),
         };
-        held.collect(value, "", "");
-        held.numbers.sort_unstable_by(f64::total_cmp);
-        held
+        index.collect(value, "", "");
+        index.numbers.sort_unstable_by(f64::total_cmp);
+        index
     }
 
     /// Adds `value`; `label` has the words of its key.
@@ -118,8 +117,8 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
 
     fn contains(&self, number: &Number<'_>) -> bool {
         let (low, high) = number.bounds();
-        let at = self.numbers.partition_point(|held| *held < low);
-        self.numbers.get(at).is_some_and(|held| *held <= high)
+        let at = self.numbers.partition_point(|number| *number < low);
+        self.numbers.get(at).is_some_and(|number| *number <= high)
     }
 }
 
@@ -155,9 +154,9 @@ fn contradiction(value: &Json<'_>, rest: &str) -> Option<String> {
             let is_negative = spelling.starts_with('-');
             let agrees = |number: &Number<'_>| {
                 let (low, high) = number.bounds();
-                let mut held = magnitudes(spelling);
+                let mut stated = magnitudes(spelling);
                 // A number without a sign may mean "5 below zero".
-                (!number.is_negative || is_negative) && held.any(|x| low <= x && x <= high)
+                (!number.is_negative || is_negative) && stated.any(|x| low <= x && x <= high)
             };
             let first = numbers(rest).next()?;
             let sign = if first.is_negative { "-" } else { "" };
@@ -181,6 +180,15 @@ fn contradiction(value: &Json<'_>, rest: &str) -> Option<String> {
                 .any(|word| holds.split(' ').any(|w| w == word));
             (is_state(&stated) && is_state(&holds) && !shares).then(|| rest.trim().to_owned())
         }
+        _ => None,
+    }
+}
+
+/// The truth value of the first word after a label.
+pub(super) fn flag(statement: &str) -> Option<bool> {
+    match normalized_words(statement).split(' ').next()? {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
         _ => None,
     }
 }
