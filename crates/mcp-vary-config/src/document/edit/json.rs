@@ -227,7 +227,7 @@ impl<'a> File<'a> {
         let is_inline = !has_lines && first.is_some();
         Indent {
             child: child.unwrap_or_else(|| format!("{closing}{unit}")),
-            closing: closing,
+            closing,
             unit,
             is_inline,
         }
