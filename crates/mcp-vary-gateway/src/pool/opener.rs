@@ -112,7 +112,7 @@ impl ClassOpener {
     async fn show_known_lists(&self, class: &CapabilityClass) {
         let mut is_any_shown = false;
         for (source, base) in class.sources().iter().zip(self.base.sources()) {
-            is_any_shown |= source.show_until_connected(base);
+            is_any_shown |= source.lists().show_until_connected(base.snapshot());
         }
         if is_any_shown {
             class.catalog.rebuild(&ListKind::ALL.into()).await;

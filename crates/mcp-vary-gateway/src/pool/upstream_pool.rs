@@ -1,6 +1,7 @@
 //! The pool of one configuration: finds or opens the class of each client.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -76,10 +77,12 @@ impl UpstreamPool {
         let (context, dedicated) = (&services.context, &services.dedicated);
         let known = before.map(|before| &*before.servers);
         let servers = Arc::new(Servers::new(configs, known, || dedicated.next_number()));
-        let base_era = before.map(|before| Arc::clone(before.keys.base_era()));
+        let base_era = before.map(|before| Arc::clone(&before.keys.base_era));
         let base_era = base_era.unwrap_or_default();
         let known = before.map(|before| before.base().connections.followers.as_slice());
-        let connections = servers.iter().map(|it| it.first_connection(base_era.get()));
+        let connections = servers
+            .iter()
+            .map(|it| it.first_connection(base_era.era.get().copied()));
         let base = ClassSpec {
             capabilities: BASE_CLASS.into(),
             connections: connections.collect(),
@@ -98,7 +101,11 @@ impl UpstreamPool {
                 context: context.clone(),
                 dedicated: Arc::clone(dedicated),
             },
-            keys: ClassKeys::new(Arc::clone(&servers), config.access, base_era),
+            keys: ClassKeys {
+                servers: Arc::clone(&servers),
+                access: config.access,
+                base_era,
+            },
             servers,
             class_limit: config.class_limit.max(1),
             beyond_limit: Lock::default(),
@@ -112,7 +119,7 @@ impl UpstreamPool {
 
     /// The access rules, if there are any.
     pub(crate) const fn access(&self) -> Option<&Arc<AccessControl>> {
-        self.keys.access()
+        self.keys.access.as_ref()
     }
 
     /// Shows clients the lists that are known by now. Names of removed servers become free for others.
@@ -221,15 +228,15 @@ impl UpstreamPool {
 
     /// Waits until the connections of [`base`](Self::base) are of the era of its clients, or until the timeout.
     async fn settle_base(&self) {
-        let base_era = self.keys.base_era();
-        if base_era.is_settled() {
+        let is_settled = &self.keys.base_era.is_settled;
+        if is_settled.load(Ordering::Acquire) {
             return;
         }
         let sources = self.base().sources().iter();
         let settling = join_all(sources.map(|it| it.in_preferred_era()));
         let settled = tokio::time::timeout(self.opener.list_wait(), settling).await;
         if settled.is_ok() {
-            base_era.set_settled();
+            is_settled.store(true, Ordering::Release);
         }
     }
 

@@ -30,13 +30,13 @@ impl RequestContext<'_> {
             session.set_log_level(level);
         }
         match sources.as_slice() {
-            [only] if !only.is_starting() => only.set_log_level(level).await?,
+            [only] if !only.is_starting() => only.connection.set_log_level(level).await?,
             // A server that is starting or down gets the level with its next call.
             several => drop(
                 join_all(
                     several
                         .iter()
-                        .map(|it| it.set_log_level_if_supported(level)),
+                        .map(|it| it.connection.set_log_level_if_supported(level)),
                 )
                 .await,
             ),

@@ -23,36 +23,36 @@ use crate::pool::lists::source::{self, ServerSource};
 pub(crate) struct CapabilityClass {
     pub(crate) catalog: Arc<LiveCatalog>,
     /// The capabilities of its clients, JSON text.
-    pub(in crate::pool) capabilities: Arc<str>,
+    pub(crate) capabilities: Arc<str>,
     /// The capabilities that each server receives; computed on first use.
-    pub(in crate::pool) sent_capabilities: OnceLock<Vec<Arc<str>>>,
+    pub(crate) sent_capabilities: OnceLock<Vec<Arc<str>>>,
     /// Whether its clients accept server requests.
     pub(crate) accepts_server_requests: bool,
-    pub(in crate::pool) connections: Arc<ClassConnections>,
+    pub(crate) connections: Arc<ClassConnections>,
     /// The shared class, if this one belongs to a single client with lists of its own.
     shared: Option<Arc<Self>>,
     /// Whether it uses the lists and connections of another class, since there are too many.
-    pub(in crate::pool) is_beyond_limit: bool,
+    pub(crate) is_beyond_limit: bool,
     /// The servers that had no connection left for it.
-    pub(in crate::pool) left_out: Box<[ServerIndex]>,
+    pub(crate) left_out: Box<[ServerIndex]>,
     /// Whether its next request opens it again: a connection was evicted, or a server has room by now.
     is_outdated: AtomicBool,
 }
 
 /// What a class is opened with.
 #[derive(Debug)]
-pub(in crate::pool) struct ClassSpec<'a> {
-    pub(in crate::pool) capabilities: Arc<str>,
-    pub(in crate::pool) connections: Vec<Arc<SupervisedConnection>>,
+pub(crate) struct ClassSpec<'a> {
+    pub(crate) capabilities: Arc<str>,
+    pub(crate) connections: Vec<Arc<SupervisedConnection>>,
     /// The connections that are followed already.
-    pub(in crate::pool) known: &'a [Arc<ListFollower>],
-    pub(in crate::pool) usage: Arc<ClassUsage>,
-    pub(in crate::pool) layout: Layout,
+    pub(crate) known: &'a [Arc<ListFollower>],
+    pub(crate) usage: Arc<ClassUsage>,
+    pub(crate) layout: Layout,
 }
 
 impl CapabilityClass {
     /// Opens a class and follows its connections.
-    pub(in crate::pool) async fn open(spec: ClassSpec<'_>, context: &PoolContext) -> Arc<Self> {
+    pub(crate) async fn open(spec: ClassSpec<'_>, context: &PoolContext) -> Arc<Self> {
         let capabilities = spec.capabilities;
         let followers = spec.connections.into_iter().map(|connection| {
             let mut known = spec.known.iter();
@@ -88,7 +88,7 @@ impl CapabilityClass {
 
     /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach
     /// these clients with requests, on dedicated connections.
-    pub(in crate::pool) fn share_with(&self, capabilities: &Arc<str>) -> Arc<Self> {
+    pub(crate) fn share_with(&self, capabilities: &Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             catalog: Arc::clone(&self.catalog),
             accepts_server_requests: ServerRequestSupport::from_capabilities(capabilities).is_any(),
@@ -158,12 +158,12 @@ impl CapabilityClass {
     }
 
     /// Whether its next request opens it again.
-    pub(in crate::pool) fn is_outdated(&self) -> bool {
+    pub(crate) fn is_outdated(&self) -> bool {
         self.is_outdated.load(Ordering::SeqCst)
     }
 
     /// Has the next request open it again, or not. Returns the previous value.
-    pub(in crate::pool) fn set_outdated(&self, is_outdated: bool) -> bool {
+    pub(crate) fn set_outdated(&self, is_outdated: bool) -> bool {
         self.is_outdated.swap(is_outdated, Ordering::SeqCst)
     }
 

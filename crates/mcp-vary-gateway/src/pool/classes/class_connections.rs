@@ -13,18 +13,18 @@ use crate::pool::lists::source::ServerSource;
 /// The connections of a class, in the order of configuration. They can outlive the class: after a reload, the next
 /// class takes over the connections to unchanged servers.
 #[derive(Debug)]
-pub(in crate::pool) struct ClassConnections {
-    pub(in crate::pool) followers: Vec<Arc<ListFollower>>,
-    pub(in crate::pool) usage: Arc<ClassUsage>,
+pub(crate) struct ClassConnections {
+    pub(crate) followers: Vec<Arc<ListFollower>>,
+    pub(crate) usage: Arc<ClassUsage>,
 }
 
 impl ClassConnections {
-    pub(in crate::pool) fn new(followers: Vec<Arc<ListFollower>>, usage: Arc<ClassUsage>) -> Self {
+    pub(crate) fn new(followers: Vec<Arc<ListFollower>>, usage: Arc<ClassUsage>) -> Self {
         Self { followers, usage }
     }
 
     /// The ones that `are_wanted`, with the same usage; none if there are none.
-    pub(in crate::pool) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
+    pub(crate) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
         let followers = self.followers.iter().filter(|it| are_wanted(it));
         let followers: Vec<_> = followers.cloned().collect();
         let usage = Arc::clone(&self.usage);
@@ -32,34 +32,34 @@ impl ClassConnections {
     }
 
     /// Whether `connection` is one of them.
-    pub(in crate::pool) fn has(&self, connection: &Arc<SupervisedConnection>) -> bool {
+    pub(crate) fn has(&self, connection: &Arc<SupervisedConnection>) -> bool {
         let mut followers = self.followers.iter();
         followers.any(|it| Arc::ptr_eq(&it.source.connection, connection))
     }
 
-    pub(in crate::pool) fn sources(&self) -> Vec<Arc<ServerSource>> {
+    pub(crate) fn sources(&self) -> Vec<Arc<ServerSource>> {
         let sources = self.followers.iter().map(|it| Arc::clone(&it.source));
         sources.collect()
     }
 
     /// Notifies `catalog` of changes from now on.
-    pub(in crate::pool) fn notify(&self, catalog: &Arc<LiveCatalog>) {
+    pub(crate) fn notify(&self, catalog: &Arc<LiveCatalog>) {
         for follower in &self.followers {
             follower.notify(catalog);
         }
     }
 
-    pub(in crate::pool) fn note_use(&self) {
+    pub(crate) fn note_use(&self) {
         self.usage.extend(Duration::ZERO);
     }
 
     /// The time since their last use.
-    pub(in crate::pool) fn idle(&self) -> Duration {
+    pub(crate) fn idle(&self) -> Duration {
         self.usage.idle()
     }
 
     /// Whether they are in use, or were within `unused`.
-    pub(in crate::pool) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
+    pub(crate) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
         Arc::strong_count(self) > 1 || self.usage.idle() < unused
     }
 }

@@ -1,6 +1,6 @@
 //! The keys of classes: which clients share connections and lists.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use mcp_vary_access::Principal;
@@ -14,56 +14,22 @@ use crate::session::{AccessKey, BASE_CLASS, PoolKey};
 /// Assigns clients to classes under one configuration.
 #[derive(Debug)]
 pub(crate) struct ClassKeys {
-    servers: Arc<Servers>,
+    pub(crate) servers: Arc<Servers>,
     /// The access rules, if there are any.
-    access: Option<Arc<AccessControl>>,
-    base_era: Arc<BaseEra>,
+    pub(crate) access: Option<Arc<AccessControl>>,
+    pub(crate) base_era: Arc<BaseEra>,
 }
 
 /// The era of clients without special capabilities, fixed by the first of them. Until then, each server chooses the era
 /// of its connection.
 #[derive(Debug, Default)]
-pub(in crate::pool) struct BaseEra {
-    era: OnceLock<Era>,
+pub(crate) struct BaseEra {
+    pub(crate) era: OnceLock<Era>,
     /// Whether the connections are of that era.
-    is_settled: AtomicBool,
-}
-
-impl BaseEra {
-    pub(in crate::pool) fn get(&self) -> Option<Era> {
-        self.era.get().copied()
-    }
-
-    pub(in crate::pool) fn is_settled(&self) -> bool {
-        self.is_settled.load(Ordering::Acquire)
-    }
-
-    pub(in crate::pool) fn set_settled(&self) {
-        self.is_settled.store(true, Ordering::Release);
-    }
+    pub(crate) is_settled: AtomicBool,
 }
 
 impl ClassKeys {
-    pub(in crate::pool) fn new(
-        servers: Arc<Servers>,
-        access: Option<Arc<AccessControl>>,
-        base_era: Arc<BaseEra>,
-    ) -> Self {
-        Self {
-            servers,
-            access,
-            base_era,
-        }
-    }
-
-    pub(in crate::pool) const fn access(&self) -> Option<&Arc<AccessControl>> {
-        self.access.as_ref()
-    }
-
-    pub(in crate::pool) const fn base_era(&self) -> &Arc<BaseEra> {
-        &self.base_era
-    }
-
     /// The key of the class of a client of `era`; `None` for the base class.
     pub(crate) fn key(
         &self,
@@ -101,7 +67,7 @@ impl ClassKeys {
         key: Option<&PoolKey>,
         principal: Option<&Arc<Principal>>,
     ) -> Option<PoolKey> {
-        let era = key.map(|key| key.era).or(self.base_era.get());
+        let era = key.map(|key| key.era).or(self.base_era.era.get().copied());
         let capabilities =
             key.map_or_else(|| BASE_CLASS.into(), |key| Arc::clone(&key.capabilities));
         let session = key.and_then(|key| key.session);

@@ -21,7 +21,7 @@ use crate::session::PoolKey;
 
 /// The classes by key, up to a limit.
 #[derive(Debug, Default)]
-pub(in crate::pool) struct ClassMap {
+pub(crate) struct ClassMap {
     entries: Lock<Entries>,
     /// The classes that are open, for requests, which find theirs here without a lock. A class that was closed in the
     /// meantime may still be here.
@@ -35,18 +35,18 @@ pub(in crate::pool) struct ClassMap {
 }
 
 /// A class, or one that is being opened.
-pub(in crate::pool) type ClassCell = Arc<OnceCell<Arc<CapabilityClass>>>;
+pub(crate) type ClassCell = Arc<OnceCell<Arc<CapabilityClass>>>;
 
 type Entries = BTreeMap<PoolKey, ClassCell>;
 
 impl ClassMap {
     /// The class, if it is open.
-    pub(in crate::pool) fn find(&self, key: &PoolKey) -> Option<Arc<CapabilityClass>> {
+    pub(crate) fn find(&self, key: &PoolKey) -> Option<Arc<CapabilityClass>> {
         self.open.load().get(key)?.upgrade()
     }
 
     /// Lets requests [find](Self::find) the classes that are open now.
-    pub(in crate::pool) fn publish(&self) {
+    pub(crate) fn publish(&self) {
         self.publish_entries(&self.entries.lock());
     }
 
@@ -59,7 +59,7 @@ impl ClassMap {
 
     /// The cell of a class; none if there are `most` shared ones, all in use, or too many others. An outdated class
     /// leaves its cell.
-    pub(in crate::pool) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
+    pub(crate) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
         let mut entries = self.entries.lock();
         if let Some(cell) = entries.get(key) {
             let Some(outdated) = cell.get().filter(|class| class.is_outdated()) else {
@@ -120,12 +120,12 @@ impl ClassMap {
     }
 
     /// The cell of a class, regardless of the limit.
-    pub(in crate::pool) fn unlimited_entry(&self, key: &PoolKey) -> ClassCell {
+    pub(crate) fn unlimited_entry(&self, key: &PoolKey) -> ClassCell {
         Arc::clone(self.entries.lock().entry(key.clone()).or_default())
     }
 
     /// The open shared classes of `era`.
-    pub(in crate::pool) fn shared_of_era(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
+    pub(crate) fn shared_of_era(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
         let entries = self.entries.lock();
         let is_shared = |key: &PoolKey| !key.is_isolated() && key.era == era;
         let shared = entries.iter().filter(|(key, _)| is_shared(key));
@@ -133,11 +133,7 @@ impl ClassMap {
     }
 
     /// Takes over the connections of the classes of `before` that both share, for clients that return.
-    pub(in crate::pool) fn inherit(
-        &self,
-        before: &Self,
-        is_shared: impl Fn(&ListFollower) -> bool,
-    ) {
+    pub(crate) fn inherit(&self, before: &Self, is_shared: impl Fn(&ListFollower) -> bool) {
         let others = before.entries.lock();
         let open = others
             .iter()
@@ -156,17 +152,17 @@ impl ClassMap {
     }
 
     /// The class before it was outdated.
-    pub(in crate::pool) fn outdated(&self, key: &PoolKey) -> Option<Arc<CapabilityClass>> {
+    pub(crate) fn outdated(&self, key: &PoolKey) -> Option<Arc<CapabilityClass>> {
         self.outdated.lock().get(key).cloned()
     }
 
     /// The connections of a class before the reload.
-    pub(in crate::pool) fn inherited(&self, key: &PoolKey) -> Option<Arc<ClassConnections>> {
+    pub(crate) fn inherited(&self, key: &PoolKey) -> Option<Arc<ClassConnections>> {
         self.inherited.lock().get(key).cloned()
     }
 
     /// The followers of all open classes.
-    pub(in crate::pool) fn followers(&self) -> Vec<Arc<ListFollower>> {
+    pub(crate) fn followers(&self) -> Vec<Arc<ListFollower>> {
         let entries = self.entries.lock();
         let open = entries.values().filter_map(|cell| cell.get());
         let followers = open.flat_map(|class| class.connections.followers.iter().cloned());
@@ -174,14 +170,14 @@ impl ClassMap {
     }
 
     /// Drops what a class that has opened took over.
-    pub(in crate::pool) fn remove_previous(&self, key: &PoolKey) {
+    pub(crate) fn remove_previous(&self, key: &PoolKey) {
         self.inherited.lock().remove(key);
         self.outdated.lock().remove(key);
     }
 
     /// Evicts one of `candidates`: the connection that was idle longest, if that is `idle` or more. Connections on which
     /// resources are subscribed come last. The next request of their clients opens their classes again.
-    pub(in crate::pool) fn evict(
+    pub(crate) fn evict(
         &self,
         candidates: &[Arc<SupervisedConnection>],
         idle: Duration,
@@ -232,7 +228,7 @@ impl ClassMap {
     }
 
     /// Closes the class of a session that has ended, and that of its principal if no other session uses it.
-    pub(in crate::pool) fn close_session(&self, session: ClientId) {
+    pub(crate) fn close_session(&self, session: ClientId) {
         let mut entries = self.entries.lock();
         entries.retain(|key, cell| {
             let is_free = |class: &Arc<CapabilityClass>| {
@@ -249,7 +245,7 @@ impl ClassMap {
     }
 
     /// Closes what was not used for `unused`.
-    pub(in crate::pool) fn sweep(&self, unused: Duration) {
+    pub(crate) fn sweep(&self, unused: Duration) {
         let mut entries = self.entries.lock();
         entries.retain(|_, cell| is_used(cell, unused));
         self.publish_entries(&entries);

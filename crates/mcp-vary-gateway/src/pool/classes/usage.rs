@@ -11,7 +11,7 @@ use crate::pool::connections::last_use::LastUse;
 
 /// The use of the connections of a class. The class that replaces it continues it.
 #[derive(Debug)]
-pub(in crate::pool) struct ClassUsage {
+pub(crate) struct ClassUsage {
     last: LastUse,
     /// The number of requests in flight, and of tasks that keep the connections.
     in_flight: AtomicUsize,
@@ -21,7 +21,7 @@ pub(in crate::pool) struct ClassUsage {
 
 impl ClassUsage {
     /// Used now.
-    pub(in crate::pool) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self {
             last: LastUse::now(),
             in_flight: AtomicUsize::new(0),
@@ -30,21 +30,21 @@ impl ClassUsage {
     }
 
     /// Counts as used until `time` from now.
-    pub(in crate::pool) fn extend(&self, time: Duration) {
+    pub(crate) fn extend(&self, time: Duration) {
         self.last.extend(time);
     }
 
-    pub(in crate::pool) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(in crate::pool) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.extend(Duration::ZERO);
         self.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// The time since the last use; zero while a request is in flight.
-    pub(in crate::pool) fn idle(&self) -> Duration {
+    pub(crate) fn idle(&self) -> Duration {
         if self.in_flight.load(Ordering::SeqCst) > 0 {
             return Duration::ZERO;
         }
@@ -52,7 +52,7 @@ impl ClassUsage {
     }
 
     /// Notes that a session uses it.
-    pub(in crate::pool) fn add_session(&self, session: ClientId) {
+    pub(crate) fn add_session(&self, session: ClientId) {
         let mut sessions = self.sessions.lock();
         if let Some(known) = &mut *sessions {
             known.insert(session);
@@ -63,7 +63,7 @@ impl ClassUsage {
     }
 
     /// Notes that a session has ended. Returns whether it was the last one.
-    pub(in crate::pool) fn remove_session(&self, session: ClientId) -> bool {
+    pub(crate) fn remove_session(&self, session: ClientId) -> bool {
         let mut sessions = self.sessions.lock();
         let known = sessions.as_mut();
         known.is_some_and(|known| known.remove(&session) && known.is_empty())

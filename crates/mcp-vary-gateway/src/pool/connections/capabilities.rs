@@ -53,7 +53,7 @@ pub(crate) fn hints_for_server(configured: &str, forwardable: &str) -> String {
 
 /// Whether the capabilities `whole` include all of the capabilities `part`; both are JSON text. Hints are a part of the
 /// same hints only: a part of a client's hints describes another client.
-pub(in crate::pool) fn is_part_of(part: &str, whole: &str) -> bool {
+pub(crate) fn is_part_of(part: &str, whole: &str) -> bool {
     fn is_in(part: &Value, whole: &Value) -> bool {
         match (part, whole) {
             (Value::Object(part), Value::Object(whole)) => {
@@ -72,7 +72,7 @@ pub(in crate::pool) fn is_part_of(part: &str, whole: &str) -> bool {
 
 /// The capabilities of a client that may be forwarded: those for server requests, and the settings of the `allowed`
 /// extensions, in canonical form. `declarations` are those of the extensions that the gateway negotiates.
-pub(in crate::pool) fn forwardable_capabilities(
+pub(crate) fn forwardable_capabilities(
     capabilities: &Value,
     declarations: &ClientDeclarations<'_>,
     allowed: &BTreeSet<String>,

@@ -91,9 +91,10 @@ pub(super) fn without_extension<'a>(capabilities: &'a str, extension: &str) -> C
     if extensions.is_empty() {
         value.shift_remove("extensions");
     }
-    match value.is_empty() {
-        true => Cow::Borrowed(BASE_CLASS),
-        false => Cow::Owned(Value::Object(value).to_string()),
+    if value.is_empty() {
+        Cow::Borrowed(BASE_CLASS)
+    } else {
+        Cow::Owned(Value::Object(value).to_string())
     }
 }
 

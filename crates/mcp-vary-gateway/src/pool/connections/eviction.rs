@@ -99,9 +99,10 @@ impl<K: Ord> Evictions<K> {
     /// How long a connection must be idle before it is evicted: longer if evicted ones return all the time, so that
     /// clients wait and programs are not started in circles.
     pub(super) fn idle_time(&self) -> Duration {
-        match self.is_thrashing() {
-            true => THRASHING_IDLE_TIME,
-            false => IDLE_TIME,
+        if self.is_thrashing() {
+            THRASHING_IDLE_TIME
+        } else {
+            IDLE_TIME
         }
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// The time of the last use, which requests record without waiting for each other.
 #[derive(Debug)]
-pub(in crate::pool) struct LastUse {
+pub(crate) struct LastUse {
     created: Instant,
     /// Nanoseconds after the creation.
     latest: AtomicU64,
@@ -15,7 +15,7 @@ pub(in crate::pool) struct LastUse {
 
 impl LastUse {
     /// Used now.
-    pub(in crate::pool) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self {
             created: Instant::now(),
             latest: AtomicU64::new(0),
@@ -23,14 +23,14 @@ impl LastUse {
     }
 
     /// Counts as used until `time` from now.
-    pub(in crate::pool) fn extend(&self, time: Duration) {
+    pub(crate) fn extend(&self, time: Duration) {
         let latest = self.created.elapsed().saturating_add(time);
         let latest = u64::try_from(latest.as_nanos()).unwrap_or(u64::MAX);
         self.latest.fetch_max(latest, Ordering::SeqCst);
     }
 
     /// The time since the last use.
-    pub(in crate::pool) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         let latest = Duration::from_nanos(self.latest.load(Ordering::SeqCst));
         self.created.elapsed().saturating_sub(latest)
     }

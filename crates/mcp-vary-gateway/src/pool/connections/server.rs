@@ -23,14 +23,14 @@ use crate::session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
 #[derive(Debug)]
-pub(in crate::pool) struct PooledServer {
-    pub(in crate::pool) config: UpstreamConfig,
+pub(crate) struct PooledServer {
+    pub(crate) config: UpstreamConfig,
     /// The number of the server.
-    pub(in crate::pool) index: usize,
+    pub(crate) index: usize,
     /// The limit of concurrent calls, on all connections together.
-    pub(in crate::pool) concurrency: Arc<ConcurrencyLimit>,
+    pub(crate) concurrency: Arc<ConcurrencyLimit>,
     /// The known facts about the server, from all connections.
-    pub(in crate::pool) learned: Arc<ServerFacts>,
+    pub(crate) learned: Arc<ServerFacts>,
     /// How long the first connection waits for the era of the first client.
     era_wait: Duration,
     connections: Lock<ConnectionMap>,
@@ -39,13 +39,13 @@ pub(in crate::pool) struct PooledServer {
 
 /// There is no room for another connection to a server.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::pool) struct NoRoom {
+pub(crate) struct NoRoom {
     /// The only owner whose connection can make room, if the owner has its share.
     full_owner: Option<ConnectionOwner>,
 }
 
 impl PooledServer {
-    pub(in crate::pool) fn new(
+    pub(crate) fn new(
         mut config: UpstreamConfig,
         index: usize,
         concurrency: Arc<ConcurrencyLimit>,
@@ -63,7 +63,7 @@ impl PooledServer {
     }
 
     /// The connection for clients without special capabilities, of `era` if that is known.
-    pub(in crate::pool) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
+    pub(crate) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
         let key = self.first_key(era.unwrap_or(Era::Modern));
         let mut connections = self.connections.lock();
         if let Some(connection) = connections.get(&key) {
@@ -81,7 +81,7 @@ impl PooledServer {
     }
 
     /// Fixes the era of the clients of the first connection.
-    pub(in crate::pool) fn prefer_era(&self, era: Era) {
+    pub(crate) fn prefer_era(&self, era: Era) {
         let mut connections = self.connections.lock();
         let key = self.first_key(Era::Modern);
         if let Some(connection) = connections.get(&key) {
@@ -114,12 +114,12 @@ impl PooledServer {
     }
 
     /// Whether the server has connected, but it is unknown whether it supports `era`.
-    pub(in crate::pool) fn is_undecided(&self, era: Era) -> bool {
+    pub(crate) fn is_undecided(&self, era: Era) -> bool {
         self.learned.is_undecided(era)
     }
 
     /// Whether principals do not share connections for clients of `era`.
-    pub(in crate::pool) fn isolates_principals(&self, era: Era) -> bool {
+    pub(crate) fn isolates_principals(&self, era: Era) -> bool {
         match self.config.isolation {
             _ if self.config.needs_claims() => true,
             Isolation::Shared => false,
@@ -142,10 +142,7 @@ impl PooledServer {
     }
 
     /// The configuration of the connections of a class, with the headers of its user; `None` for clients without one.
-    pub(in crate::pool) fn config_for(
-        &self,
-        claims: Option<&ClaimHeaders>,
-    ) -> Cow<'_, UpstreamConfig> {
+    pub(crate) fn config_for(&self, claims: Option<&ClaimHeaders>) -> Cow<'_, UpstreamConfig> {
         if !self.config.needs_claims() {
             return Cow::Borrowed(&self.config);
         }
@@ -155,7 +152,7 @@ impl PooledServer {
 
     /// The connection for clients of a class. Other classes may share it. `adopt` gets a new connection of a session
     /// that accepts server requests: with isolated sessions, this is its dedicated connection.
-    pub(in crate::pool) fn connection(
+    pub(crate) fn connection(
         &self,
         key: &PoolKey,
         adopt: impl FnOnce(ClientId, &Arc<SupervisedConnection>),
@@ -220,7 +217,7 @@ impl PooledServer {
 
     /// Whether an idle connection may be closed for another client. A configured isolation keeps the connection, and the
     /// data that the server keeps on it, for its owner.
-    pub(in crate::pool) fn can_evict(&self) -> bool {
+    pub(crate) fn can_evict(&self) -> bool {
         match self.config.isolation {
             Isolation::Automatic | Isolation::Shared => true,
             Isolation::Principal | Isolation::Session => false,
@@ -228,7 +225,7 @@ impl PooledServer {
     }
 
     /// The connections that can make room. One that is being opened cannot: it would be opened in a circle.
-    pub(in crate::pool) fn evictable(&self, room: NoRoom) -> Vec<Arc<SupervisedConnection>> {
+    pub(crate) fn evictable(&self, room: NoRoom) -> Vec<Arc<SupervisedConnection>> {
         if !self.can_evict() {
             return Vec::new();
         }
@@ -248,7 +245,7 @@ impl PooledServer {
     }
 
     /// Removes a connection that was evicted.
-    pub(in crate::pool) fn remove_evicted(&self, connection: &Arc<SupervisedConnection>) {
+    pub(crate) fn remove_evicted(&self, connection: &Arc<SupervisedConnection>) {
         let removed = self.connections.lock().remove(connection);
         if let Some(key) = removed {
             self.evictions.lock().note_evicted(key);
@@ -256,17 +253,13 @@ impl PooledServer {
     }
 
     /// How long a connection must be idle before it is evicted.
-    pub(in crate::pool) fn eviction_idle_time(&self) -> Duration {
+    pub(crate) fn eviction_idle_time(&self) -> Duration {
         self.evictions.lock().idle_time()
     }
 
     /// Another connection of the same principal, which has its share: the one with the most of the client's capabilities
     /// and no others.
-    pub(in crate::pool) fn shared(
-        &self,
-        key: &PoolKey,
-        room: NoRoom,
-    ) -> Option<Arc<SupervisedConnection>> {
+    pub(crate) fn shared(&self, key: &PoolKey, room: NoRoom) -> Option<Arc<SupervisedConnection>> {
         room.full_owner?;
         let any_era = self.learned.only_era().is_some();
         let wanted = self.connection_key(key);
@@ -275,7 +268,7 @@ impl PooledServer {
 
     /// In place of a connection that there is no `room` for: clients see the lists of the first connection, and calls
     /// fail.
-    pub(in crate::pool) fn left_out(&self, room: NoRoom) -> Arc<SupervisedConnection> {
+    pub(crate) fn left_out(&self, room: NoRoom) -> Arc<SupervisedConnection> {
         let limit = self.config.limits.connections;
         let left_out = self.evictions.lock().note_left_out();
         if left_out.is_power_of_two() {
@@ -297,7 +290,7 @@ impl PooledServer {
     }
 
     /// How many connections are open, how many may be, and how many were evicted.
-    pub(in crate::pool) fn connection_counts(&self) -> ConnectionStatus {
+    pub(crate) fn connection_counts(&self) -> ConnectionStatus {
         ConnectionStatus {
             open: self.connections.lock().open().count(),
             limit: self.limit(),
@@ -375,7 +368,7 @@ impl PooledServer {
     }
 
     /// The first connection, for clients to whom access rules allow nothing of the server.
-    pub(in crate::pool) fn connection_of_all(&self, era: Era) -> Option<Arc<SupervisedConnection>> {
+    pub(crate) fn connection_of_all(&self, era: Era) -> Option<Arc<SupervisedConnection>> {
         self.first(&self.connections.lock(), era)
     }
 
@@ -387,7 +380,7 @@ impl PooledServer {
             .or_else(|| of_era(Era::Legacy))
     }
 
-    pub(in crate::pool) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
+    pub(crate) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
         let connections = self.connections.lock();
         connections
             .open()

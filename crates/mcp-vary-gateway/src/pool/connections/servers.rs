@@ -32,7 +32,7 @@ pub(crate) struct Servers {
 impl Servers {
     /// The servers of `configs`, those of `before` if they are unchanged. New ones get a number from `next_number`. The
     /// variants that a server offers itself follow it, and share its limit of concurrent calls.
-    pub(in crate::pool) fn new(
+    pub(crate) fn new(
         configs: Vec<UpstreamConfig>,
         before: Option<&Self>,
         next_number: impl Fn() -> usize,
@@ -65,11 +65,11 @@ impl Servers {
         }
     }
 
-    pub(in crate::pool) fn iter(&self) -> impl Iterator<Item = &Arc<PooledServer>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<PooledServer>> {
         self.all.iter()
     }
 
-    pub(in crate::pool) fn get(&self, server: ServerIndex) -> &Arc<PooledServer> {
+    pub(crate) fn get(&self, server: ServerIndex) -> &Arc<PooledServer> {
         server.entry(&self.all)
     }
 
@@ -88,7 +88,7 @@ impl Servers {
     }
 
     /// The servers that `others` does not have.
-    pub(in crate::pool) fn without<'a>(
+    pub(crate) fn without<'a>(
         &'a self,
         others: &'a Self,
     ) -> impl Iterator<Item = &'a Arc<PooledServer>> {
@@ -102,12 +102,12 @@ impl Servers {
     }
 
     /// Whether sessions do not share the connections to some server.
-    pub(in crate::pool) const fn isolate_sessions(&self) -> bool {
+    pub(crate) const fn isolate_sessions(&self) -> bool {
         self.is_isolated
     }
 
     /// Whether principals do not share the connections to some server.
-    pub(in crate::pool) fn isolate_principals(&self, era: Era) -> bool {
+    pub(crate) fn isolate_principals(&self, era: Era) -> bool {
         self.all
             .iter()
             .any(|server| server.isolates_principals(era))
@@ -119,10 +119,7 @@ impl Servers {
     }
 
     /// The headers of servers from the claims of a client; `None` if no server has such headers, or without a client.
-    pub(in crate::pool) fn claim_headers(
-        &self,
-        principal: Option<&Arc<Principal>>,
-    ) -> Option<ClaimHeaders> {
+    pub(crate) fn claim_headers(&self, principal: Option<&Arc<Principal>>) -> Option<ClaimHeaders> {
         if !self.need_claims() {
             return None;
         }
@@ -144,11 +141,7 @@ impl Servers {
 
     /// The capabilities that the connections of a client of `era` declare. Without feature tags or hints if no server
     /// needs them there.
-    pub(in crate::pool) fn connection_capabilities(
-        &self,
-        capabilities: &Arc<str>,
-        era: Era,
-    ) -> Arc<str> {
+    pub(crate) fn connection_capabilities(&self, capabilities: &Arc<str>, era: Era) -> Arc<str> {
         let mut declared = Arc::clone(capabilities);
         for extension in NEGOTIATED {
             let mut servers = self.all.iter();
@@ -161,7 +154,7 @@ impl Servers {
     }
 
     /// The capabilities to declare to each server for the `forwardable` capabilities.
-    pub(in crate::pool) fn capabilities_per_server(&self, forwardable: &str) -> Vec<Arc<str>> {
+    pub(crate) fn capabilities_per_server(&self, forwardable: &str) -> Vec<Arc<str>> {
         let configs = self.all.iter().map(|server| &server.config);
         let per_server = configs.map(|config| {
             capabilities_for_server(
@@ -175,11 +168,7 @@ impl Servers {
     }
 
     /// The same for one server, remembered.
-    pub(in crate::pool) fn capabilities_for(
-        &self,
-        server: ServerIndex,
-        forwardable: &str,
-    ) -> Arc<str> {
+    pub(crate) fn capabilities_for(&self, server: ServerIndex, forwardable: &str) -> Arc<str> {
         let read = |text: &str| self.capabilities_per_server(text);
         Arc::clone(server.entry(&self.capabilities.get_or_read(forwardable, read)))
     }
@@ -192,16 +181,14 @@ impl Servers {
     }
 
     /// How long a class is open without being used.
-    pub(in crate::pool) fn idle_timeout(&self) -> Duration {
+    pub(crate) fn idle_timeout(&self) -> Duration {
         let servers = self.all.iter();
         let timeouts = servers.map(|server| server.config.limits.idle_timeout);
         timeouts.max().unwrap_or(Duration::MAX)
     }
 
     /// The open connections that clients share.
-    pub(in crate::pool) fn open_connections(
-        &self,
-    ) -> impl Iterator<Item = Arc<SupervisedConnection>> {
+    pub(crate) fn open_connections(&self) -> impl Iterator<Item = Arc<SupervisedConnection>> {
         self.all.iter().flat_map(|server| server.open_connections())
     }
 

@@ -269,7 +269,7 @@ impl DedicatedLists {
             source.read_now(&more.kinds).await;
         }
         pending.add(more);
-        source.note_announced(&pending.announced);
+        source.lists().take_known(&pending.announced);
         let follower = Arc::new(ListFollower::of(source));
         let follower = self.follower.get_or_init(|| follower);
         self.pending.send_replace(false);
@@ -321,7 +321,7 @@ impl DedicatedLists {
         source.read_now(kinds).await;
         let differs = || {
             let mut kinds = kinds.iter();
-            kinds.any(|kind| !source.has_same_items(*kind, &shared))
+            kinds.any(|kind| !source.lists().has_same_items(*kind, shared.lists()))
         };
         // The server may have announced the change to all, and this connection was read first.
         shared.drain().await;

@@ -56,18 +56,18 @@ pub(super) enum Owner {
 
 /// The parameters of a connection to a server.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::pool) struct ConnectSpec<'a> {
+pub(crate) struct ConnectSpec<'a> {
     /// The number of the server.
-    pub(in crate::pool) server: usize,
-    pub(in crate::pool) config: &'a UpstreamConfig,
+    pub(crate) server: usize,
+    pub(crate) config: &'a UpstreamConfig,
     /// The capabilities to declare, JSON text.
-    pub(in crate::pool) capabilities: &'a str,
-    pub(in crate::pool) concurrency: &'a Arc<ConcurrencyLimit>,
-    pub(in crate::pool) learned: &'a Arc<ServerFacts>,
+    pub(crate) capabilities: &'a str,
+    pub(crate) concurrency: &'a Arc<ConcurrencyLimit>,
+    pub(crate) learned: &'a Arc<ServerFacts>,
     /// The only principal that uses the connection; `None` where clients are not authenticated.
-    pub(in crate::pool) principal: Option<PrincipalId>,
+    pub(crate) principal: Option<PrincipalId>,
     /// Whether to try `initialize` first on a server of both eras.
-    pub(in crate::pool) legacy_first: bool,
+    pub(crate) legacy_first: bool,
 }
 
 impl DedicatedConnection {

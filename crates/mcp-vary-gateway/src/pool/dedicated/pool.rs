@@ -90,7 +90,7 @@ impl DedicatedPool {
     /// # Errors
     ///
     /// When all are in use.
-    pub(in crate::pool) fn lease_for_session(
+    pub(crate) fn lease_for_session(
         &self,
         spec: &ConnectSpec<'_>,
         session: &Arc<Session>,
@@ -122,7 +122,7 @@ impl DedicatedPool {
     /// # Errors
     ///
     /// When all are in use.
-    pub(in crate::pool) fn lease_for_request(
+    pub(crate) fn lease_for_request(
         &self,
         spec: &ConnectSpec<'_>,
         client: Option<ClientId>,
@@ -183,7 +183,7 @@ impl DedicatedPool {
     }
 
     /// Adds the connection of a session whose class reads its lists on it, too.
-    pub(in crate::pool) fn adopt(
+    pub(crate) fn adopt(
         &self,
         server: usize,
         session: ClientId,

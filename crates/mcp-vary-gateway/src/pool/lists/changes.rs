@@ -82,13 +82,13 @@ impl ResourceUpdates {
 
 /// What the events of a connection report.
 #[derive(Debug, Default)]
-pub(in crate::pool) struct PendingChanges {
+pub(crate) struct PendingChanges {
     /// Whether the connection was opened again.
     pub(super) reconnected: bool,
     /// The lists that may have changed.
-    pub(in crate::pool) kinds: BTreeSet<ListKind>,
+    pub(crate) kinds: BTreeSet<ListKind>,
     /// The lists that the server announced as changed.
-    pub(in crate::pool) announced: BTreeSet<Kind>,
+    pub(crate) announced: BTreeSet<Kind>,
     pub(super) updates: ResourceUpdates,
 }
 
@@ -132,7 +132,7 @@ impl PendingChanges {
         }
     }
 
-    pub(in crate::pool) fn add(&mut self, more: Self) {
+    pub(crate) fn add(&mut self, more: Self) {
         self.reconnected |= more.reconnected;
         self.kinds.extend(more.kinds);
         self.announced.extend(more.announced);
@@ -140,7 +140,7 @@ impl PendingChanges {
     }
 
     /// The next changes; `None` when the connection is closed.
-    pub(in crate::pool) async fn receive(events: &mut broadcast::Receiver<Event>) -> Option<Self> {
+    pub(crate) async fn receive(events: &mut broadcast::Receiver<Event>) -> Option<Self> {
         match events.recv().await {
             Ok(event) => Some(Self::of(&event)),
             Err(RecvError::Lagged(_)) => Some(Self::missed()),
@@ -149,7 +149,7 @@ impl PendingChanges {
     }
 
     /// Adds the changes that have already arrived.
-    pub(in crate::pool) fn add_received(&mut self, events: &mut broadcast::Receiver<Event>) {
+    pub(crate) fn add_received(&mut self, events: &mut broadcast::Receiver<Event>) {
         loop {
             match events.try_recv() {
                 Ok(event) => self.add(Self::of(&event)),

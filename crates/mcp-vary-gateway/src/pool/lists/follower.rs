@@ -30,7 +30,7 @@ type Catalogs = Arc<Lock<Vec<Weak<LiveCatalog>>>>;
 impl ListFollower {
     /// A follower of a source whose lists have been read, and whose events another task
     /// [follows](Self::follow_on).
-    pub(in crate::pool) fn of(source: ServerSource) -> Self {
+    pub(crate) fn of(source: ServerSource) -> Self {
         Self {
             source: Arc::new(source),
             catalogs: Catalogs::default(),
@@ -39,10 +39,7 @@ impl ListFollower {
     }
 
     /// Starts to follow a server.
-    pub(in crate::pool) fn begin(
-        connection: Arc<SupervisedConnection>,
-        context: &PoolContext,
-    ) -> Arc<Self> {
+    pub(crate) fn begin(connection: Arc<SupervisedConnection>, context: &PoolContext) -> Arc<Self> {
         let stop = context.shutdown.child_token();
         let source = ServerSource::new(connection, Arc::clone(&context.shared_lists));
         let follower = Arc::new(Self {
@@ -74,7 +71,7 @@ impl ListFollower {
     }
 
     /// Follows the `events` since the lists were read, until the connection is closed.
-    pub(in crate::pool) async fn follow_on(
+    pub(crate) async fn follow_on(
         &self,
         events: broadcast::Receiver<Event>,
         observer: &dyn ListObserver,
@@ -84,7 +81,7 @@ impl ListFollower {
     }
 
     /// Notifies `catalog` of changes from now on.
-    pub(in crate::pool) fn notify(&self, catalog: &Arc<LiveCatalog>) {
+    pub(crate) fn notify(&self, catalog: &Arc<LiveCatalog>) {
         let mut catalogs = self.catalogs.lock();
         catalogs.retain(|catalog| catalog.strong_count() > 0);
         catalogs.push(Arc::downgrade(catalog));

@@ -78,7 +78,7 @@ async fn follow_after<F>(
         pace.wait().await;
         pending.add_received(&mut events);
         let lists = read_again(source, &pending).await;
-        let known = source.note_announced(&pending.announced);
+        let known = source.lists().take_known(&pending.announced);
         let mut changes = Changes::found(lists, pending);
         changes.announced.retain(|kind| !known.contains(kind));
         if !changes.is_none() {

@@ -15,7 +15,7 @@ pub(crate) struct ConnectionId(u64);
 pub(crate) struct CatalogId(u64);
 
 impl ConnectionId {
-    pub(in crate::pool) fn next() -> Self {
+    pub(crate) fn next() -> Self {
         Self(next_number())
     }
 }

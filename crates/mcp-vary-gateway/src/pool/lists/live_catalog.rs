@@ -167,7 +167,7 @@ impl LiveCatalog {
     /// Requests the list from servers that do not declare it, once from each.
     async fn request_undeclared(&self, kind: ListKind) {
         let is_undecided = |source: &&Arc<ServerSource>| {
-            source.reader.stored.is_undecided(kind) && self.may_show_some_of(source)
+            source.lists().is_undecided(kind) && self.may_show_some_of(source)
         };
         let undecided: Vec<_> = self.sources.iter().filter(is_undecided).collect();
         if !undecided.is_empty() {
@@ -194,7 +194,7 @@ impl LiveCatalog {
             .map_or(&[][..], |lists| &lists.listings);
         let is_behind = (0..self.sources.len()).any(|at| {
             let then = from.get(at).and_then(|part| part.listing.as_ref());
-            self.sources[at].differs_from(kind, then)
+            self.sources[at].lists().differs_from(kind, then)
         });
         drop(current);
         if is_behind {

@@ -12,7 +12,7 @@ mod progress;
 mod reader;
 mod revalidation;
 pub(crate) mod source;
-mod stored_lists;
+pub(crate) mod stored_lists;
 pub(super) mod task_events;
 mod undeclared;
 pub(crate) mod upstream_variants;

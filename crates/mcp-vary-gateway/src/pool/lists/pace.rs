@@ -7,14 +7,14 @@ use tokio::time::Instant;
 /// When the lists of a connection may be read again: once a second, however often the server announces changes. A
 /// server announces several at its start, and so the first readings after a quiet time do not wait.
 #[derive(Debug)]
-pub(in crate::pool) struct ReadingPace {
+pub(crate) struct ReadingPace {
     next: Instant,
     /// The readings left that do not wait.
     burst: u32,
 }
 
 impl ReadingPace {
-    pub(in crate::pool) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             next: Instant::now(),
             burst: BURST,
@@ -22,7 +22,7 @@ impl ReadingPace {
     }
 
     /// Waits until lists may be read.
-    pub(in crate::pool) async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         let now = Instant::now();
         if now >= self.next + QUIET {
             self.burst = BURST;
@@ -36,13 +36,13 @@ impl ReadingPace {
     }
 
     /// Lists were read.
-    pub(in crate::pool) fn note_reading(&mut self) {
+    pub(crate) fn note_reading(&mut self) {
         self.next = Instant::now() + READ_PAUSE;
     }
 }
 
 /// The shortest time between two readings of a list.
-pub(in crate::pool) const READ_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const READ_PAUSE: Duration = Duration::from_secs(1);
 /// One for the connection in the era of the first client, and one for each kind of list.
 const BURST: u32 = 4;
 /// After this time without a reading, the next ones do not wait.

@@ -12,7 +12,6 @@ use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{
     CONNECT_TARGET, ConnectError, ConnectionState, SupervisedConnection, UpstreamConnection,
 };
-use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::response::RpcError;
 use tracing::warn;
 
@@ -92,19 +91,14 @@ impl ServerSource {
         self.connection.config().variant_of.is_some()
     }
 
-    /// Sets the server's log level; see [`SupervisedConnection::set_log_level`].
-    pub(crate) async fn set_log_level(&self, level: u8) -> Result<(), RpcError> {
-        self.connection.set_log_level(level).await
-    }
-
-    /// The same for one call; see [`SupervisedConnection::set_log_level_if_supported`].
-    pub(crate) async fn set_log_level_if_supported(&self, level: u8) {
-        self.connection.set_log_level_if_supported(level).await;
+    /// The lists that were read last.
+    pub(crate) const fn lists(&self) -> &StoredLists {
+        &self.reader.stored
     }
 
     /// The handshake and the lists that were read last.
     pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
-        self.reader.stored.snapshot()
+        self.lists().snapshot()
     }
 
     /// The server's list of one kind.
@@ -119,30 +113,9 @@ impl ServerSource {
         }
     }
 
-    /// Shows the lists of `known` until this connection is open. Returns whether it is not open yet and `known` has
-    /// lists.
-    pub(crate) fn show_until_connected(&self, known: &Self) -> bool {
-        self.reader.stored.show_until_connected(known.snapshot())
-    }
-
-    /// Whether the server's list differs from `then`.
-    pub(crate) fn differs_from(
-        &self,
-        kind: ListKind,
-        then: Option<&Result<Arc<Listing>, RpcError>>,
-    ) -> bool {
-        self.reader.stored.differs_from(kind, then)
-    }
-
-    /// Whether both have the same items in a list; other parts of the result may differ.
-    pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
-        let (one, other) = (&self.reader.stored, &other.reader.stored);
-        one.has_same_items(kind, other)
-    }
-
     /// Whether `listing` is the list that was read last, and has not expired.
     pub(crate) fn is_latest(&self, kind: ListKind, listing: &Arc<Listing>) -> bool {
-        !self.progress.has_pending() && self.reader.stored.is_latest(kind, listing)
+        !self.progress.has_pending() && self.lists().is_latest(kind, listing)
     }
 
     /// Whether the known list can be used. An expired list can: it is read again in the background, and clients are
@@ -193,16 +166,10 @@ impl ServerSource {
         self.reader.read_all(&upstream, kinds).await;
     }
 
-    /// Notes that clients are notified of the `announced` lists. Returns those whose change was found before.
-    pub(in crate::pool) fn note_announced(&self, announced: &BTreeSet<Kind>) -> BTreeSet<Kind> {
-        self.reader.stored.take_known(announced)
-    }
-
     /// Records a new connection. Returns the lists that changed with it.
     pub(super) fn note_connected(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
         let undeclared = |before: &ServerSnapshot| self.known_undeclared(before);
-        let stored = &self.reader.stored;
-        stored.connect(upstream.handshake(), undeclared)
+        self.lists().connect(upstream.handshake(), undeclared)
     }
 
     /// What is known about undeclared lists on a new connection. Lists that the server had `before`, in another

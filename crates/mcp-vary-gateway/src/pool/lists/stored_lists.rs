@@ -18,7 +18,7 @@ use tracing::warn;
 
 /// The handshake and the lists of one server, which requests load without a lock.
 #[derive(Debug)]
-pub(super) struct StoredLists {
+pub(crate) struct StoredLists {
     /// The server's name, for the log.
     server: Arc<str>,
     snapshot: ArcSwap<ServerSnapshot>,
@@ -30,7 +30,7 @@ pub(super) struct StoredLists {
 }
 
 impl StoredLists {
-    pub(super) fn new(
+    pub(crate) fn new(
         server: Arc<str>,
         snapshot: Arc<ServerSnapshot>,
         shared: Arc<SharedLists>,
@@ -45,12 +45,12 @@ impl StoredLists {
     }
 
     /// A copy that changes independently.
-    pub(super) fn copy(&self) -> Self {
+    pub(crate) fn copy(&self) -> Self {
         let (server, shared) = (Arc::clone(&self.server), Arc::clone(&self.shared));
         Self::new(server, self.snapshot(), shared)
     }
 
-    pub(super) fn snapshot(&self) -> Arc<ServerSnapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
         self.snapshot.load_full()
     }
 
@@ -63,7 +63,7 @@ impl StoredLists {
     }
 
     /// Shows `known` until the connection is open. Returns whether it is not open yet and `known` has lists.
-    pub(super) fn show_until_connected(&self, known: Arc<ServerSnapshot>) -> bool {
+    pub(crate) fn show_until_connected(&self, known: Arc<ServerSnapshot>) -> bool {
         let _replacing = self.replacing.lock();
         let is_shown = self.snapshot.load().handshake.is_none() && known.handshake.is_some();
         if is_shown {
@@ -74,7 +74,7 @@ impl StoredLists {
 
     /// Records the handshake of a new connection, on which `undeclared` says what is known about undeclared lists, and
     /// removes the lists that the server no longer has. Returns the lists that changed.
-    pub(super) fn connect(
+    pub(crate) fn connect(
         &self,
         handshake: &Handshake,
         undeclared: impl FnOnce(&ServerSnapshot) -> BTreeMap<ListKind, bool>,
@@ -102,7 +102,7 @@ impl StoredLists {
     }
 
     /// Replaces a list, unless it is the same. A failure does not replace a list. Returns whether the list changed.
-    pub(super) fn replace(
+    pub(crate) fn replace(
         &self,
         kind: ListKind,
         listing: Result<Listing, RpcError>,
@@ -152,24 +152,24 @@ impl StoredLists {
     }
 
     /// Notes that a list can be used for `time`, although it could not be read.
-    pub(super) fn postpone(&self, kind: ListKind, time: Duration) {
+    pub(crate) fn postpone(&self, kind: ListKind, time: Duration) {
         self.update(|snapshot| set_expiry(snapshot, kind, time));
     }
 
     /// Notes whether the server has a list that it does not declare.
-    pub(super) fn note_undeclared(&self, kind: ListKind, has: bool) {
+    pub(crate) fn note_undeclared(&self, kind: ListKind, has: bool) {
         self.update(|snapshot| snapshot.undeclared.insert(kind, has));
     }
 
     /// Returns those of the `announced` lists whose change was found before: clients have been notified of it.
-    pub(super) fn take_known(&self, announced: &BTreeSet<Kind>) -> BTreeSet<Kind> {
+    pub(crate) fn take_known(&self, announced: &BTreeSet<Kind>) -> BTreeSet<Kind> {
         let mut unannounced = self.unannounced.lock();
         let announced = announced.iter().copied();
         announced.filter(|kind| unannounced.remove(kind)).collect()
     }
 
     /// Whether a list differs from `then`.
-    pub(super) fn differs_from(
+    pub(crate) fn differs_from(
         &self,
         kind: ListKind,
         then: Option<&Result<Arc<Listing>, RpcError>>,
@@ -183,7 +183,7 @@ impl StoredLists {
     }
 
     /// Whether both have the same items in a list; other parts of the result may differ.
-    pub(super) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
+    pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
         let (one, other) = (self.snapshot(), other.snapshot());
         match (one.listings.get(&kind), other.listings.get(&kind)) {
             (Some(Ok(one)), Some(Ok(other))) => one.items == other.items,
@@ -193,14 +193,14 @@ impl StoredLists {
     }
 
     /// Whether `listing` was read last, and has not expired.
-    pub(super) fn is_latest(&self, kind: ListKind, listing: &Arc<Listing>) -> bool {
+    pub(crate) fn is_latest(&self, kind: ListKind, listing: &Arc<Listing>) -> bool {
         let snapshot = self.snapshot.load();
         matches!(snapshot.listings.get(&kind), Some(Ok(latest)) if Arc::ptr_eq(latest, listing))
             && !is_expired(&snapshot, kind)
     }
 
     /// Whether it is unknown if the server has a list that it does not declare.
-    pub(super) fn is_undecided(&self, kind: ListKind) -> bool {
+    pub(crate) fn is_undecided(&self, kind: ListKind) -> bool {
         let snapshot = self.snapshot.load();
         let is_known =
             snapshot.listings.contains_key(&kind) || snapshot.undeclared.contains_key(&kind);
@@ -214,12 +214,12 @@ fn set_expiry(snapshot: &mut ServerSnapshot, kind: ListKind, ttl: Duration) {
 }
 
 /// Whether a list must be read again.
-pub(super) fn is_expired(snapshot: &ServerSnapshot, kind: ListKind) -> bool {
+pub(crate) fn is_expired(snapshot: &ServerSnapshot, kind: ListKind) -> bool {
     let expires_at = snapshot.expires_at.get(&kind);
     expires_at.is_some_and(|expires_at| Instant::now().into_std() >= *expires_at)
 }
 
 /// Whether a server only lacks the list. `resources` declares both lists of resources, and many servers have one.
-pub(super) fn is_absence(kind: ListKind, failure: &RpcError) -> bool {
+pub(crate) fn is_absence(kind: ListKind, failure: &RpcError) -> bool {
     kind == ListKind::Templates && failure.code() == METHOD_NOT_FOUND
 }

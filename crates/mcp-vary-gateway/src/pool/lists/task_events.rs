@@ -11,7 +11,7 @@ use super::observer::ListObserver;
 
 /// Forwards the task notifications of one connection until it is closed. Only the subscribers on `connection` are
 /// meant, if that is given.
-pub(in crate::pool) async fn follow(
+pub(crate) async fn follow(
     server: Arc<str>,
     mut events: broadcast::Receiver<Event>,
     observer: Arc<dyn ListObserver>,

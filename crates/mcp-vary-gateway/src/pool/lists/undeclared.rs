@@ -22,7 +22,7 @@ const UNDECLARED_LIMIT: Duration = Duration::from_secs(10);
 ///
 /// A server that is not connected gets the request when it connects.
 pub(super) async fn request(source: &Arc<ServerSource>, kind: ListKind) {
-    if !source.reader.stored.is_undecided(kind) {
+    if !source.lists().is_undecided(kind) {
         return;
     }
     let upstream = source.connection.current();

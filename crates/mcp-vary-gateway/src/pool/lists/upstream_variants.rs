@@ -89,7 +89,7 @@ impl UpstreamVariants {
     pub(crate) fn offered(
         &self,
         mut servers: Vec<UpstreamConfig>,
-        taken: impl Fn(&VariantId) -> bool,
+        is_reserved: impl Fn(&VariantId) -> bool,
         shaped_here: impl Fn(&str, Option<&VariantId>) -> bool,
     ) -> OfferedVariants {
         // A configuration that is used again has the sources that were known before.
@@ -118,7 +118,7 @@ impl UpstreamVariants {
                     continue;
                 };
                 let is_known = offered.variants.iter().any(|known| known.id == seen.id);
-                if is_known || taken(&seen.id) {
+                if is_known || is_reserved(&seen.id) {
                     warn!(id = %seen.id, "variant of a server left out: another has this id");
                     continue;
                 }
