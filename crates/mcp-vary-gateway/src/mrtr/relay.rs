@@ -15,8 +15,8 @@ use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use super::required::{InputRequired, with_elicitation_id};
-use super::{INPUT_RESPONSES, MrtrServices, REQUEST_STATE};
+use super::required::{INPUT_RESPONSES, InputRequired, REQUEST_STATE, with_elicitation_id};
+use super::services::MrtrServices;
 use crate::session::Session;
 use crate::session::pending_server_requests::{ClientResponse, ForwardedServerRequest};
 
@@ -161,20 +161,20 @@ impl InputRelay {
             }
         }
         match self.send().await {
-            Ok((turn, exchange)) => RelayEvent::Sent(turn, exchange),
+            Ok((permit, exchange)) => RelayEvent::Sent(permit, exchange),
             Err(failure) => RelayEvent::Failed(failure),
         }
     }
 
     async fn send(&mut self) -> Result<(OwnedSemaphorePermit, Exchange), RpcError> {
-        let turn = self.sent.supervised.acquire().await?;
+        let permit = self.sent.supervised.acquire().await?;
         let mut request = self.sent.request.clone();
         if let (Some(params), Some(round)) = (&request.params, &self.round) {
             request.params = Some(round.record_response(params));
         }
         let exchange = self.sent.resend(request).await?;
         self.round = None;
-        Ok((turn, exchange))
+        Ok((permit, exchange))
     }
 }
 
@@ -208,9 +208,10 @@ impl RelayRound {
 
     /// `params` with the client's responses and the server's state.
     fn record_response(&self, params: &str) -> String {
-        let params = match self.responses.is_empty() {
-            true => params.to_owned(),
-            false => edit::set(params, INPUT_RESPONSES, &self.responses.to_json()).into_owned(),
+        let params = if self.responses.is_empty() {
+            params.to_owned()
+        } else {
+            edit::set(params, INPUT_RESPONSES, &self.responses.to_json()).into_owned()
         };
         match &self.state {
             Some(state) => edit::set(&params, REQUEST_STATE, &json::string(state)).into_owned(),

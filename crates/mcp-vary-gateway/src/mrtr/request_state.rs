@@ -12,7 +12,9 @@ use mcp_vary_wire::response::RpcError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{MrtrServices, Quota, RoundTrip, missing_response};
+use super::round_trip::{RoundTrip, missing_response};
+use super::services::MrtrServices;
+use super::suspended::Quota;
 use crate::session::caller::sealed_principal;
 use crate::session::client::QuotaKey;
 
@@ -40,7 +42,7 @@ pub(crate) struct RequestBinding {
 /// Omits the arguments, which may hold secrets.
 impl fmt::Debug for RequestBinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subject")
+        f.debug_struct("RequestBinding")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }

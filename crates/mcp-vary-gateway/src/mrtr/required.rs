@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use mcp_vary::json::{Members, edit, may_contain};
 use mcp_vary_wire::server_request_support::{ELICIT, ServerRequestSupport};
 
-use super::{INPUT_REQUESTS, REQUEST_STATE};
+pub(crate) const REQUEST_STATE: &str = "requestState";
+pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
+pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 
 /// Whether a result asks for input (MCP 2026-07-28, basic/patterns/mrtr).
 pub(crate) fn is_input_required(result: &str) -> bool {
@@ -33,7 +35,7 @@ pub(crate) struct InputRequest {
 }
 
 impl InputRequired {
-    /// Reads a result that [asks for input](asks_for_input).
+    /// Reads a result that [asks for input](is_input_required).
     ///
     /// # Errors
     ///
@@ -62,11 +64,11 @@ impl InputRequired {
     /// > Servers MUST NOT send an `inputRequests` that the client has not declared support for in its
     /// > capabilities. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
     pub(crate) fn ensure_supported(&self, askable: ServerRequestSupport) -> Result<(), String> {
-        for (_, asked) in &self.requests {
+        for (_, request) in &self.requests {
             askable
-                .ensure_supported(&asked.method, &asked.params)
+                .ensure_supported(&request.method, &request.params)
                 .map_err(|why| {
-                    let cut: String = asked.method.chars().take(60).collect();
+                    let cut: String = request.method.chars().take(60).collect();
                     format!("asks for `{cut}`: {}", why.message())
                 })?;
         }
@@ -90,17 +92,19 @@ pub(super) fn without_elicitation_id<'a>(
 
 /// The params of an elicitation for legacy clients: those with a URL to visit have an id.
 pub(crate) fn with_elicitation_id(
-    asked: &InputRequest,
+    request: &InputRequest,
     id: impl FnOnce() -> String,
 ) -> Cow<'_, str> {
-    let is_visit = asked.method == ELICIT && edit::get(&asked.params, "mode") == Some("\"url\"");
-    match is_visit && edit::get(&asked.params, ELICITATION_ID).is_none() {
-        true => edit::set(
-            &asked.params,
+    let is_visit =
+        request.method == ELICIT && edit::get(&request.params, "mode") == Some("\"url\"");
+    if is_visit && edit::get(&request.params, ELICITATION_ID).is_none() {
+        edit::set(
+            &request.params,
             ELICITATION_ID,
             &mcp_vary::json::string(&id()),
-        ),
-        false => Cow::Borrowed(&asked.params),
+        )
+    } else {
+        Cow::Borrowed(&request.params)
     }
 }
 
@@ -111,11 +115,11 @@ fn requests(text: &str) -> Option<Vec<(String, InputRequest)>> {
     let requests = members.iter().map(|(key, request)| {
         let request = Members::parse(request).ok()?;
         let params = request.get("params").unwrap_or("{}");
-        let asked = InputRequest {
+        let request = InputRequest {
             method: request.get_str("method")?,
             params: params.starts_with('{').then(|| params.to_owned())?,
         };
-        Some((key.to_owned(), asked))
+        Some((key.to_owned(), request))
     });
     requests.collect()
 }

@@ -192,3 +192,11 @@ impl InputRequests {
         requests.to_json()
     }
 }
+
+/// The error for a retry of a call that is no longer suspended.
+pub(crate) fn unknown_suspended_call() -> RpcError {
+    RpcError::invalid_params(
+        "the call no longer waits for input: it went on, or was cancelled because the client did not retry in time; \
+         send the request without `requestState`",
+    )
+}

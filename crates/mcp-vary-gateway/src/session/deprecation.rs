@@ -49,9 +49,10 @@ impl DeprecationLog {
         let mut uses = self.lock();
         let key = (variant.id.clone(), Some(client));
         let told_apart = || uses.keys().filter(|(_, client)| client.is_some()).count();
-        let key = match uses.contains_key(&key) || told_apart() < MAX_CLIENTS {
-            true => key,
-            false => (key.0, None),
+        let key = if uses.contains_key(&key) || told_apart() < MAX_CLIENTS {
+            key
+        } else {
+            (key.0, None)
         };
         let today = now / DAY;
         let client = key.1.clone();

@@ -19,7 +19,7 @@ use mcp_vary_wire::revision::Revision;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{BASE_CLASS, Negotiated, ServerVisibility};
+use super::negotiated::{BASE_CLASS, Negotiated, ServerVisibility};
 
 /// The parts that sessions with the same negotiation share.
 #[derive(Debug)]

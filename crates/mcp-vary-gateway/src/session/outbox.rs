@@ -1,14 +1,11 @@
 //! Messages to a client outside of responses: a queue, and the streams that drain it.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
-
-use super::Session;
 
 /// The queued messages of one session, and its open streams.
 ///
@@ -31,7 +28,7 @@ pub(super) struct Outbox {
 }
 
 #[derive(Debug)]
-struct StreamSlot {
+pub(super) struct StreamSlot {
     number: u64,
     waker: Option<Waker>,
     /// Its client read too slowly.
@@ -61,7 +58,7 @@ impl Outbox {
         self.open.len()
     }
 
-    fn add_reader(&mut self) -> u64 {
+    pub(super) fn add_reader(&mut self) -> u64 {
         self.next += 1;
         self.open.push(StreamSlot {
             number: self.next,
@@ -71,7 +68,7 @@ impl Outbox {
         self.next
     }
 
-    fn remove_reader(&mut self, number: u64) {
+    pub(super) fn remove_reader(&mut self, number: u64) {
         self.open.retain(|reader| reader.number != number);
         if !self.waiting.is_empty() {
             self.wake_newest();
@@ -85,7 +82,7 @@ impl Outbox {
     }
 
     /// The stream for the next message.
-    fn newest(&mut self) -> Option<&mut StreamSlot> {
+    pub(super) fn newest(&mut self) -> Option<&mut StreamSlot> {
         self.open.iter_mut().rev().find(|reader| !reader.closed)
     }
 
@@ -99,7 +96,7 @@ impl Outbox {
     }
 
     /// Queues a message. Returns `false` if there is no room; a stream that was not read is closed.
-    fn push(&mut self, message: Bytes) -> bool {
+    pub(super) fn push(&mut self, message: Bytes) -> bool {
         self.forget_old();
         let listens = self.newest().is_some();
         let (messages, bytes) = if listens {
@@ -130,14 +127,14 @@ impl Outbox {
     }
 
     /// Drops messages that have waited too long.
-    fn forget_old(&mut self) {
+    pub(super) fn forget_old(&mut self) {
         let is_old = |waiting: &QueuedMessage| waiting.since.elapsed() > QUEUE_TIMEOUT;
         while self.waiting.front().is_some_and(is_old) {
             self.pop();
         }
     }
 
-    fn poll(&mut self, number: u64, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+    pub(super) fn poll(&mut self, number: u64, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let newest = self.newest().map(|reader| reader.number);
         if newest == Some(number)
             && let Some(message) = self.pop()
@@ -155,81 +152,13 @@ impl Outbox {
     }
 }
 
-impl Session {
-    /// Sends the client a message outside of responses: a notification or a request. Returns whether it can arrive.
-    ///
-    /// It is sent on an open `GET` stream or standard output, or waits for a stream for some time. The queue is
-    /// bounded: if the client does not read, its stream is closed and this returns `false`.
-    #[must_use]
-    pub(crate) fn enqueue(&self, message: Bytes) -> bool {
-        let mut active = self.active.lock();
-        if self.has_ended() {
-            return false;
-        }
-        let is_queued = active.outbox.get_or_insert_default().push(message);
-        active.shrink();
-        is_queued
-    }
-
-    /// Whether the client has an open stream, so that messages reach it at once.
-    pub(crate) fn has_stream(&self) -> bool {
-        let mut active = self.active.lock();
-        let outbox = active.outbox.as_mut();
-        !self.has_ended() && outbox.is_some_and(|outbox| outbox.newest().is_some())
-    }
-
-    /// Opens one more stream. Dropping it frees its place.
-    pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OutboxStream> {
-        let mut active = self.active.lock();
-        let outbox = active.outbox.get_or_insert_default();
-        if outbox.open() >= limit {
-            return None;
-        }
-        outbox.forget_old();
-        Some(OutboxStream {
-            number: outbox.add_reader(),
-            session: Arc::clone(self),
-        })
-    }
-}
-
-/// An open stream for messages outside of responses. Dropping it frees its place.
-#[derive(Debug)]
-pub(crate) struct OutboxStream {
-    session: Arc<Session>,
-    number: u64,
-}
-
-impl OutboxStream {
-    /// The next message; none when the session has ended, or the client read too slowly.
-    pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
-        let mut active = self.session.active.lock();
-        match &mut active.outbox {
-            Some(outbox) if !self.session.has_ended() => outbox.poll(self.number, cx),
-            _ => Poll::Ready(None),
-        }
-    }
-
-    /// The same as a future, for a single reader.
-    pub(crate) async fn next(&self) -> Option<Bytes> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
-    }
-}
-
-impl Drop for OutboxStream {
-    fn drop(&mut self) {
-        let mut active = self.session.active.lock();
-        if let Some(outbox) = &mut active.outbox {
-            outbox.remove_reader(self.number);
-        }
-        active.shrink();
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::unnamed;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::session::Session;
+    use crate::session::legacy_session::tests::unnamed;
 
     fn received(stream: &OutboxStream) -> Option<String> {
         let polled = stream.poll_next(&Context::from_waker(Waker::noop()));

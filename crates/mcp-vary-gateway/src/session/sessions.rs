@@ -9,7 +9,8 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::id::{Seal, SessionKeys, SessionTail, SplitId};
-use super::{Negotiated, ServerVisibility, Session};
+use super::legacy_session::Session;
+use super::negotiated::{Negotiated, ServerVisibility};
 use crate::session::store::SessionStore;
 use crate::settings::config::Config;
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use indexmap::IndexMap;
 
-use super::Session;
 use super::id::{Nonce, Seal, SessionTail, SplitId};
+use super::legacy_session::Session;
 
 /// The sessions that a replica remembers.
 ///
@@ -78,12 +78,12 @@ impl SessionStore {
 
     /// Stores a session, and evicts another if the store is full.
     pub(super) fn insert(&mut self, seal: Seal, session: Arc<Session>) {
-        let taken = self.entries.len() >= self.limit;
-        let given_away = taken.then(|| self.victim());
+        let is_full = self.entries.len() >= self.limit;
+        let evicted = is_full.then(|| self.victim());
         self.earliest = self.earliest.min(session.tail.expires);
         self.entries.insert(seal, session);
         // The last one, which is the newest, moves to the free index.
-        let lost = given_away.and_then(|at| self.entries.swap_remove_index(at));
+        let lost = evicted.and_then(|at| self.entries.swap_remove_index(at));
         if let Some((_, session)) = lost
             && Arc::strong_count(&session) > 1
         {

@@ -11,28 +11,8 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response;
 use tokio::sync::mpsc;
 
-use super::SubscriptionHub;
-use crate::subscriptions::notification::{EncodedNotification, closed};
-
-/// Messages that may wait for a client. If more are unread, the stream is closed.
-const NOTIFICATION_QUEUE: usize = 256;
-
-/// The sending end of a stream.
-#[derive(Debug)]
-pub(crate) struct NotificationSender {
-    messages: mpsc::Sender<Bytes>,
-    /// The id of the subscription, JSON text.
-    id: Box<str>,
-}
-
-impl NotificationSender {
-    /// Sends a notification. Returns `false` if the client reads too slowly or is gone.
-    pub(crate) fn send(&self, notification: &EncodedNotification) -> bool {
-        self.messages
-            .try_send(notification.to_stream(&self.id))
-            .is_ok()
-    }
-}
+use super::hub::SubscriptionHub;
+use super::notification::{EncodedNotification, NotificationSender, closed};
 
 /// The messages of one stream, until it ends.
 ///
@@ -90,11 +70,7 @@ pub(crate) fn open(
     filter: &str,
     variant: Option<&VariantId>,
 ) -> (NotificationSender, OpenListenStream) {
-    let (sender, messages) = mpsc::channel(NOTIFICATION_QUEUE);
-    let sender = NotificationSender {
-        messages: sender,
-        id: id.into(),
-    };
+    let (sender, messages) = NotificationSender::channel(id);
     sender.send(&EncodedNotification::acknowledged(filter, variant));
     let cancelled = EncodedNotification::cancelled(id, REASON, variant).to_stream(id);
     let result = response::result(id, closed(id).as_bytes()).body;

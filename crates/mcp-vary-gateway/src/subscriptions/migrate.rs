@@ -10,12 +10,13 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 
-use super::{
-    EncodedLists, NotificationSink, Placement, Placements, ResourceSubscription, Subscriber,
-    Subscribers, SubscriptionHub, TaskSubscription,
-};
+use super::hub::{EncodedLists, SubscriptionHub};
+use super::placement::{Placement, Placements};
+use super::subscribers::{NotificationSink, ResourceSubscription, Subscriber, Subscribers};
+use super::tasks::TaskSubscription;
 use crate::pool::CapabilityClass;
 use crate::pool::dedicated::{ClientLists, KeepAliveLease};
+use crate::pool::source::ServerSource;
 use crate::session::{PoolKey, Session};
 
 /// The lists of each variant that differ under another configuration.
@@ -162,7 +163,7 @@ impl SubscriptionHub {
         };
         let placement = class
             .ok()
-            .and_then(|class| migrate_placement(subscriber, after, (class, key)));
+            .and_then(|class| migrate_placement(subscriber, after, class, key));
         let Some(placement) = placement else {
             // Dropping a stream ends it in order.
             let removed = subscribers.remove(number);
@@ -236,10 +237,7 @@ impl Subscribers {
             before = Some(std::mem::replace(&mut subscriber.placement, placement));
             is_gone = !notify_differences(subscriber, &differences, &missed);
         }
-        let removed = match is_gone {
-            true => self.remove(number),
-            false => None,
-        };
+        let removed = is_gone.then(|| self.remove(number)).flatten();
         (left, tasks, before, removed)
     }
 }
@@ -254,7 +252,8 @@ impl ResourceSubscription {
 fn migrate_placement(
     subscriber: &Subscriber,
     after: &Placements,
-    (class, key): (Arc<CapabilityClass>, Option<PoolKey>),
+    class: Arc<CapabilityClass>,
+    key: Option<PoolKey>,
 ) -> Option<Placement> {
     let before = &subscriber.placement;
     if before.names_variants != after.offers_variants() {
@@ -299,11 +298,11 @@ fn rebind(
         .presented_view(variant, previous.presentation);
     let address = catalog.resolve_resource(placement.variants(), view, uri)?;
     let sources = placement.class.sources();
-    let face = placement.variants().config(view);
+    let variant_config = placement.variants().config(view);
     let shows = |server: &ServerIndex| {
         let source = server.get(sources);
-        let is_shown = |source: &Arc<super::ServerSource>| {
-            face.allows_unlisted(&address.upstream_uri, &source.server_name)
+        let is_shown = |source: &Arc<ServerSource>| {
+            variant_config.allows_unlisted(&address.upstream_uri, &source.server_name)
         };
         address.fault.is_none() && source.is_some_and(is_shown)
     };
@@ -323,10 +322,10 @@ fn rebind(
     // While the server is the same, the connection is, too.
     let dedicated = previous.dedicated.clone();
     let dedicated = dedicated.filter(|_| Arc::ptr_eq(source, &previous.source));
-    let line = dedicated
+    let connection = dedicated
         .as_ref()
         .map_or(&source.connection, KeepAliveLease::connection);
-    let subscription = line.resubscribe(&address.upstream_uri);
+    let subscription = connection.resubscribe(&address.upstream_uri);
     Some(ResourceSubscription {
         variant,
         view,

@@ -6,6 +6,7 @@ use mcp_vary::json::{self, Members};
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
+use tokio::sync::mpsc;
 
 /// A notification with its variant, for sessions and for modern streams.
 ///
@@ -121,6 +122,36 @@ fn open_ended(subscribers: &Members<'_>) -> String {
     }
     text
 }
+
+/// The sending end of a stream.
+#[derive(Debug)]
+pub(crate) struct NotificationSender {
+    messages: mpsc::Sender<Bytes>,
+    /// The id of the subscription, JSON text.
+    id: Box<str>,
+}
+
+impl NotificationSender {
+    /// The two ends of a queue for the subscription `id`, JSON text.
+    pub(super) fn channel(id: &str) -> (Self, mpsc::Receiver<Bytes>) {
+        let (messages, receiver) = mpsc::channel(NOTIFICATION_QUEUE);
+        let sender = Self {
+            messages,
+            id: id.into(),
+        };
+        (sender, receiver)
+    }
+
+    /// Sends a notification. Returns `false` if the client reads too slowly or is gone.
+    pub(crate) fn send(&self, notification: &EncodedNotification) -> bool {
+        self.messages
+            .try_send(notification.to_stream(&self.id))
+            .is_ok()
+    }
+}
+
+/// Messages that may wait for a client. If more are unread, the stream is closed.
+const NOTIFICATION_QUEUE: usize = 256;
 
 #[cfg(test)]
 mod tests {

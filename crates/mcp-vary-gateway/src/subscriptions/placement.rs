@@ -1,7 +1,6 @@
 //! The part of the gateway that a subscriber sees, as one configuration decides it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
@@ -14,10 +13,9 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::SubscriptionHub;
 use crate::pool::lists::ids::CatalogId;
 use crate::pool::{CapabilityClass, UpstreamPool};
-use crate::session::{PoolKey, ServerVisibility, Session};
+use crate::session::{PoolKey, Session};
 
 /// The part of the gateway that one subscriber sees.
 #[derive(Clone, Debug)]
@@ -69,40 +67,17 @@ impl Placement {
         let Some((at, source)) = sources.find(|(_, source)| source.name() == server) else {
             return false;
         };
-        let place = ItemRef {
+        let item_ref = ItemRef {
             server: at,
             upstream_name: tool.into(),
         };
         let catalog = self.class.catalog.current();
-        let item = catalog.merged_item(ListKind::Tools, &place);
+        let item = catalog.merged_item(ListKind::Tools, &item_ref);
         item.is_some_and(|item| access.shows(ListKind::Tools, item, &source.server_name))
     }
 
     pub(super) fn shows(&self, catalog: CatalogId) -> bool {
         self.class.catalog.id == catalog
-    }
-}
-
-impl SubscriptionHub {
-    /// Whether `client`, which has a session, may know what `shows` finds in its placement. Where there are access
-    /// rules, a client that is not subscribed to anything may not: what it sees is not known.
-    fn is_visible(&self, client: ClientId, shows: impl FnOnce(&Placement) -> bool) -> bool {
-        if !self.has_access_rules.load(Ordering::Acquire) {
-            return true;
-        }
-        let mut subscribers = self.lock();
-        let known = subscribers.of_session(client);
-        known.is_some_and(|(_, subscriber)| shows(&subscriber.placement))
-    }
-}
-
-impl ServerVisibility for SubscriptionHub {
-    fn may_know(&self, client: ClientId, server: &str) -> bool {
-        self.is_visible(client, |placement| placement.may_know(server))
-    }
-
-    fn may_know_tool(&self, client: ClientId, server: &str, tool: &str) -> bool {
-        self.is_visible(client, |placement| placement.may_know_tool(server, tool))
     }
 }
 
@@ -161,9 +136,10 @@ impl Placements {
     /// declared server variants; else of its default alone, so that one change is one notification (SV-16).
     pub(crate) fn is_offered_to(&self, session: &Session, variant: VariantIndex) -> bool {
         let order = self.order_of(session).unwrap_or_default();
-        match session.negotiated.declares_variants {
-            true => order.contains(&variant),
-            false => order.first() == Some(&variant),
+        if session.negotiated.declares_variants {
+            order.contains(&variant)
+        } else {
+            order.first() == Some(&variant)
         }
     }
 
@@ -232,9 +208,10 @@ impl Placements {
             key,
             principal,
             client,
-            variants: match self.offers_variants {
-                true => order,
-                false => [VariantIndex::FIRST].into(),
+            variants: if self.offers_variants {
+                order
+            } else {
+                [VariantIndex::FIRST].into()
             },
             names_variants: self.offers_variants,
         })

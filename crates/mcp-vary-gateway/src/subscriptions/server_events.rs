@@ -8,13 +8,17 @@ use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 
-use super::SubscriptionHub;
+use super::hub::SubscriptionHub;
+use super::notification::EncodedNotification;
+use super::subscribers::NotificationSink;
 use crate::pool::CapabilityClass;
 use crate::pool::dedicated::{ClientLists, ConnectionObserver};
 use crate::pool::lists::changes::ResourceUpdates;
 use crate::pool::lists::ids::{CatalogId, ConnectionId};
 use crate::pool::lists::observer::ListObserver;
-use crate::tasks::TaskServices;
+use crate::session::Session;
+use crate::tasks::context::TaskObserver;
+use crate::tasks::{TaskKey, TaskServices};
 
 /// The observer of all connections of the pool.
 #[derive(Debug)]
@@ -77,5 +81,56 @@ impl ConnectionObserver for ServerEvents {
 
     fn task_progress(&self, client: ClientId, params: &str) -> Option<String> {
         self.tasks.registry.progress(client, params)
+    }
+}
+
+impl TaskObserver for SubscriptionHub {
+    fn session(&self, client: ClientId) -> Option<Arc<Session>> {
+        let mut subscribers = self.lock();
+        let (_, subscriber) = subscribers.of_session(client)?;
+        match &subscriber.sink {
+            NotificationSink::Session(session) => session.upgrade(),
+            NotificationSink::Stream { .. } => None,
+        }
+    }
+
+    /// Notifies the subscribers of a task; only those on `source`, if that is given.
+    fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
+        let notifiers: Vec<_> = {
+            let subscribers = self.lock();
+            let listeners = subscribers.tasks.get(key).into_iter().flatten();
+            let listeners = listeners.filter_map(|number| {
+                let subscriber = subscribers.entries.get(number)?;
+                let subscription = subscriber.tasks.get(key)?;
+                let notifier = &subscription.notifier;
+                let is_meant = source.is_none_or(|source| source == subscription.source.id)
+                    && subscriber
+                        .placement
+                        .may_know_tool(&notifier.server, &notifier.tool);
+                is_meant.then(|| (*number, Arc::clone(notifier)))
+            });
+            listeners.collect()
+        };
+        // Results are shaped outside of the lock.
+        let notifications: Vec<_> = notifiers
+            .into_iter()
+            .map(|(number, notifier)| {
+                (
+                    number,
+                    EncodedNotification::task_changed(&notifier.params_to_client(params)),
+                )
+            })
+            .collect();
+        let mut subscribers = self.lock();
+        let late = notifications
+            .into_iter()
+            .filter_map(|(number, notification)| {
+                let subscriber = subscribers.entries.get(&number)?;
+                (!subscriber.send(&notification)).then_some(number)
+            });
+        let late: Vec<_> = late.collect();
+        let removed = subscribers.remove_all(late);
+        drop(subscribers);
+        drop(removed);
     }
 }

@@ -8,7 +8,7 @@ use mcp_vary_wire::client_id::ClientId;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::registry::TaskKey;
+use super::id::TaskKey;
 use crate::pool::lists::ids::ConnectionId;
 use crate::session::Session;
 use crate::session::pending_server_requests::PendingServerRequests;

@@ -22,6 +22,12 @@ pub(crate) struct DialectPair {
     pub(crate) server: TaskDialect,
 }
 
+/// The dialects of all proxied tasks.
+pub(crate) const EXT_OVER_CORE: DialectPair = DialectPair {
+    client: TaskDialect::Extension,
+    server: TaskDialect::Core,
+};
+
 impl DialectPair {
     /// The client uses the core dialect, and the server the extension.
     pub(crate) const CORE_OVER_EXT: Self = Self {
@@ -30,10 +36,10 @@ impl DialectPair {
     };
 
     /// Both use the same dialect: nothing is translated.
-    pub(crate) const fn both(form: TaskDialect) -> Self {
+    pub(crate) const fn both(dialect: TaskDialect) -> Self {
         Self {
-            client: form,
-            server: form,
+            client: dialect,
+            server: dialect,
         }
     }
 
@@ -85,9 +91,9 @@ const TASK: &str = "task";
 const ONLY_EXTENSION: [&str; 4] = [RESULT_TYPE, RESULT, "error", "inputRequests"];
 
 /// `task` with the member names of `form`.
-fn respell(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
+fn respell(task: Cow<'_, str>, dialect: TaskDialect) -> Cow<'_, str> {
     SPELLINGS.iter().fold(task, |task, (core, extension)| {
-        let (from, to) = match form {
+        let (from, to) = match dialect {
             TaskDialect::Core => (extension, core),
             TaskDialect::Extension => (core, extension),
         };

@@ -1,7 +1,12 @@
-//! The ids that are sealed into those of clients.
+//! The ids of tasks, and those that are sealed into the ids of clients.
+
+use std::sync::Arc;
 
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::task::Task;
+
+/// The name of a server, and its id of the task.
+pub(crate) type TaskKey = (Arc<str>, Arc<str>);
 
 /// Splits a task id into the prefix of a [proxied task](super::proxy::ProxiedTasks::new_prefix) and the server's id.
 pub(crate) fn split_prefix(id: &str) -> (Option<&str>, &str) {

@@ -13,10 +13,10 @@ use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::{TaskDialect, rename_related_task};
 
-use super::dialect::DialectPair;
+use super::dialect::{DialectPair, EXT_OVER_CORE};
+use super::id::TaskKey;
 use super::notifier::TaskNotifier;
-use super::proxy::{EXT_OVER_CORE, TaskConnection, TaskOwner};
-use super::registry::TaskKey;
+use super::proxy::{TaskConnection, TaskOwner};
 use super::services::TaskServices;
 use super::task_text::{
     core_task_id, is_terminal, lifetime, rename_task, status, string, with_related_task,
@@ -95,12 +95,13 @@ impl TaskIdCodec {
             dialects: self.dialects,
         };
         self.record(&upstream_id, notifier, client);
-        Some(Ok(match self.dialects.differ() {
-            true => Cow::Owned(
+        Some(Ok(if self.dialects.differ() {
+            Cow::Owned(
                 self.rename(&self.dialects.creation_result(result))
                     .into_owned(),
-            ),
-            false => self.rename(result),
+            )
+        } else {
+            self.rename(result)
         }))
     }
 
@@ -164,7 +165,7 @@ impl TaskIdCodec {
         let key = (Arc::clone(&self.server), self.sealed_id(upstream_id).into());
         let task = edit::get(result, "task").unwrap_or("{}");
         let proxied = &self.services.proxied;
-        let proxied = proxied.begin((key, upstream_id), task, owner, connection)?;
+        let proxied = connection.proxy(proxied, key, upstream_id, task, owner)?;
         let created = self.dialects.creation_result(result);
         Ok(self.rename(&proxied.with_ttl(&created)).into_owned())
     }

@@ -17,8 +17,8 @@ mod services;
 pub(crate) mod task_text;
 
 pub(crate) use self::dialect::DialectPair;
-pub(crate) use self::id::{split_prefix, upstream_id};
+pub(crate) use self::id::{TaskKey, split_prefix, upstream_id};
 pub(crate) use self::id_codec::TaskIdCodec;
 pub(crate) use self::notifier::TaskNotifier;
-pub(crate) use self::registry::{TaskKey, TaskRegistry};
+pub(crate) use self::registry::TaskRegistry;
 pub(crate) use self::services::TaskServices;

@@ -12,6 +12,7 @@ use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::task_dialect::rename_related_task;
 
 use super::context::TaskObserver;
+use super::id::TaskKey;
 use super::notifier::TaskNotifier;
 use super::task_text::{is_terminal, status};
 use crate::pool::lists::ids::ConnectionId;
@@ -37,9 +38,6 @@ struct KnownTasks {
     /// way.
     unclaimed: ExpiringStore<TaskKey, Arc<str>>,
 }
-
-/// The name of a server, and its id of the task.
-pub(crate) type TaskKey = (Arc<str>, Arc<str>);
 
 /// A task of a client.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
 use sha2::{Digest as _, Sha256};
 
-use crate::tasks::registry::TaskKey;
+use crate::tasks::id::TaskKey;
 
 /// The input requests of tasks, so that each is sent to a client once, however many requests wait for the result.
 ///

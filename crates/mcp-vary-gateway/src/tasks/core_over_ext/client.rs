@@ -62,7 +62,7 @@ impl TaskClient {
         method: &'static str,
         more: Option<(&str, &str)>,
     ) -> Result<TaskAnswer, QueryError> {
-        let turn = self.connection.acquire().await?;
+        let permit = self.connection.acquire().await?;
         let upstream = self.connection.ready().await?;
         if !translates_to_core(upstream.handshake()) {
             return Err(self.not_found());
@@ -76,7 +76,7 @@ impl TaskClient {
         request.name = Some(self.upstream_id.to_string());
         request.caller = Some(CallerId(self.client));
         let answer = upstream.request(request).await?.answer().await?;
-        drop(turn);
+        drop(permit);
         let outcome = answer.outcome();
         Ok(outcome.map(str::to_owned).map_err(str::to_owned))
     }

@@ -173,9 +173,10 @@ impl CompletedTask {
     /// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status")
     fn status(&self) -> &'static str {
-        match is_failed_call(&self.result) {
-            true => "failed",
-            false => "completed",
+        if is_failed_call(&self.result) {
+            "failed"
+        } else {
+            "completed"
         }
     }
 

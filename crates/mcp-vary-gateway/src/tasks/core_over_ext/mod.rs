@@ -12,35 +12,9 @@
 mod claims;
 mod client;
 mod completed;
+mod services;
 mod waiter;
 
-use std::sync::Arc;
-
-pub(crate) use self::claims::InputClaims;
 pub(crate) use self::client::{TaskAnswer, TaskClient};
-pub(crate) use self::completed::CompletedTasks;
+pub(crate) use self::services::CoreOverExt;
 pub(crate) use self::waiter::{ResultWaiter, WaitEnd, WaitEvent};
-use super::context::TaskContext;
-
-/// The stored state of these tasks.
-#[derive(Debug)]
-pub(crate) struct CoreOverExt {
-    context: Arc<TaskContext>,
-    pub(crate) completed: CompletedTasks,
-    input_claims: Arc<InputClaims>,
-}
-
-impl CoreOverExt {
-    pub(crate) fn new(context: Arc<TaskContext>) -> Self {
-        Self {
-            completed: CompletedTasks::new(context.environment),
-            input_claims: Arc::default(),
-            context,
-        }
-    }
-
-    /// Waits for the result of a task that its client knows as `client_id`.
-    pub(crate) fn wait(self: &Arc<Self>, task: TaskClient, client_id: String) -> ResultWaiter {
-        ResultWaiter::new(Arc::clone(self), task, client_id)
-    }
-}

@@ -20,15 +20,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::CoreOverExt;
 use super::claims::InputClaim;
 use super::client::{QueryError, TaskAnswer, TaskClient};
+use super::services::CoreOverExt;
 use crate::mrtr::{
     INPUT_REQUESTS, INPUT_RESPONSES, InputRequired, PendingInput, answered, into_result,
     with_elicitation_id,
 };
 use crate::session::client::Client;
-use crate::tasks::registry::TaskKey;
+use crate::tasks::id::TaskKey;
 use crate::tasks::task_text::{RESULT, status, with_related_task};
 
 /// A task whose result a client waits for.
@@ -83,14 +83,15 @@ pub(crate) enum WaitEnd {
 }
 
 impl ResultWaiter {
-    pub(super) fn new(
-        core_over_ext: Arc<CoreOverExt>,
+    /// Waits for the result of a task that its client knows as `client_id`.
+    pub(crate) fn new(
+        core_over_ext: &Arc<CoreOverExt>,
         client: TaskClient,
         client_id: String,
     ) -> Self {
         let server = client.connection.config().name.as_str();
         Self {
-            core_over_ext,
+            core_over_ext: Arc::clone(core_over_ext),
             task: (server.into(), Arc::clone(&client.upstream_id)),
             events: client.connection.events(),
             _subscription: client.listen(),

@@ -1,28 +1,37 @@
 //! The connection of a proxied task, held until the task ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_vary::json::edit;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
     Answer, Event, Exchange, Message, Request, ServerRequest, SupervisedConnection, UpstreamError,
     without_server,
 };
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN, ProgressTokens};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::task_dialect::{TASK_STATUS_METHODS, rename_related_task};
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use super::task::{STATUS_WAIT, TaskOutcome};
-use super::{ProxiedTask, ProxiedTasks, RESULT_SHARE};
-use crate::mrtr::Quota;
+use super::proxied_tasks::ProxiedTasks;
+use super::task::{ProxiedTask, STATUS_WAIT, TaskOutcome, TaskState};
+use crate::mrtr::{InputRequests, Quota};
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
-use crate::tasks::task_text::string;
+use crate::session::Session;
+use crate::session::client::{Client, QuotaKey};
+use crate::tasks::id::TaskKey;
+use crate::tasks::notifier::TaskNotifier;
+use crate::tasks::task_text::{lifetime, string};
 
 /// The connection on which a task may be created.
 #[derive(Debug)]
@@ -35,13 +44,13 @@ pub(crate) struct TaskConnection {
     /// Keeps the connections of the client's class open.
     class: Option<ConnectionUse>,
     progress: Option<ProgressTokens>,
-    pub(super) quota: Quota,
+    quota: Quota,
     /// The longest time for which a task is proxied.
-    pub(super) lifetime: Duration,
+    lifetime: Duration,
     /// Bytes for the results of ended tasks.
     result_bytes: usize,
     /// Whether the task is created on this connection; otherwise it existed before.
-    pub(super) is_new: bool,
+    is_new: bool,
 }
 
 /// The operator's limits for proxied tasks.
@@ -52,8 +61,28 @@ pub(crate) struct TaskBounds {
     pub(crate) result_bytes: usize,
 }
 
+/// The client that created a task.
+#[derive(Debug)]
+pub(crate) struct TaskOwner {
+    pub(crate) quota_key: QuotaKey,
+    pub(crate) client: ClientId,
+    pub(crate) server_requests: ServerRequestSupport,
+    pub(crate) session: Option<(Weak<Session>, TaskNotifier)>,
+}
+
+impl TaskOwner {
+    pub(crate) fn of(client: &Client, session: Option<(Weak<Session>, TaskNotifier)>) -> Self {
+        Self {
+            quota_key: client.quota_key(),
+            client: client.id,
+            server_requests: client.server_request_support(),
+            session,
+        }
+    }
+}
+
 impl TaskConnection {
-    /// Prepares `line` for a task. Call it before anything is sent on it, so that no event is missed.
+    /// Prepares a connection for a task. Call it before anything is sent on it, so that no event is missed.
     pub(crate) fn new(connection: &Arc<SupervisedConnection>, bounds: TaskBounds) -> Self {
         Self {
             connection: Arc::clone(connection),
@@ -93,22 +122,56 @@ impl TaskConnection {
         self
     }
 
-    pub(super) const fn connection(&self) -> &Arc<SupervisedConnection> {
-        &self.connection
-    }
-
-    pub(super) const fn is_dedicated(&self) -> bool {
-        self.dedicated.is_some()
+    /// Starts to proxy a task that a server of the core dialect reported as `task`.
+    ///
+    /// # Errors
+    ///
+    /// When too many tasks are running; a task that was just created is cancelled then.
+    pub(crate) fn proxy(
+        self,
+        tasks: &Arc<ProxiedTasks>,
+        key: TaskKey,
+        upstream_id: &str,
+        task: &str,
+        owner: TaskOwner,
+    ) -> Result<Arc<ProxiedTask>, RpcError> {
+        let ttl = lifetime(edit::get(task, "ttl")).filter(|ttl| *ttl <= self.lifetime);
+        let proxied = Arc::new(ProxiedTask {
+            context: Arc::clone(&tasks.context),
+            ttl: ttl.is_none().then_some(self.lifetime.as_millis()),
+            lifetime: ttl.unwrap_or(self.lifetime),
+            key,
+            upstream_id: upstream_id.into(),
+            number: tasks.next_number(),
+            owner: owner.quota_key,
+            client: owner.client,
+            server_requests: owner.server_requests,
+            session: owner.session,
+            connection: Arc::downgrade(&self.connection),
+            is_dedicated: self.dedicated.is_some(),
+            state: Lock::new(TaskState {
+                task: task.to_owned(),
+                input: InputRequests::default(),
+                outcome: None,
+            }),
+            notifying: Lock::default(),
+            changed: Notify::new(),
+            ended: CancellationToken::new(),
+            forgotten: CancellationToken::new(),
+        });
+        let inserted = tasks.insert(&proxied, self.quota);
+        let known = inserted.as_ref().ok();
+        let is_wanted = known.is_some_and(|known| Arc::ptr_eq(known, &proxied));
+        if is_wanted || inserted.is_err() && self.is_new {
+            let run = self.run(proxied, Arc::clone(tasks), is_wanted);
+            tasks.context.background_tasks.spawn(run);
+        }
+        inserted
     }
 
     /// Waits for the result of the task and retains it until the task expires. If the task is not `is_wanted`, it is
     /// cancelled.
-    pub(super) async fn run(
-        mut self,
-        task: Arc<ProxiedTask>,
-        tasks: Arc<ProxiedTasks>,
-        is_wanted: bool,
-    ) {
+    async fn run(mut self, task: Arc<ProxiedTask>, tasks: Arc<ProxiedTasks>, is_wanted: bool) {
         let expires = Instant::now() + task.lifetime.min(NO_LIMIT);
         if is_wanted {
             let why = tokio::select! {
@@ -125,9 +188,10 @@ impl TaskConnection {
         let result_bytes = self.result_bytes;
         self.end(&task).await;
         tasks.evict(result_bytes);
-        let task = match is_wanted && task.is_over() {
-            true => retained_until(expires, task).await,
-            false => Some(task),
+        let task = if is_wanted && task.is_over() {
+            retained_until(expires, task).await
+        } else {
+            Some(task)
         };
         if let Some(task) = task {
             tasks.forget(&task);
@@ -142,9 +206,10 @@ impl TaskConnection {
         }
         if !task.is_over() {
             // Whether the server responds or not, the task is not queried again.
-            let limit = match task.context.shutdown.is_cancelled() {
-                true => SHUTDOWN_TIMEOUT,
-                false => STATUS_WAIT,
+            let limit = if task.context.shutdown.is_cancelled() {
+                SHUTDOWN_TIMEOUT
+            } else {
+                STATUS_WAIT
             };
             let _ = timeout(limit, task.cancel(None)).await;
         }
@@ -219,11 +284,11 @@ impl TaskConnection {
             }
             // The connection of a session serves other calls, too.
             Event::ServerRequest(request)
-                if self.is_dedicated() && task.may_belong_to_task(&request) =>
+                if self.dedicated.is_some() && task.may_belong_to_task(&request) =>
             {
                 self.receive_server_request(request, task);
             }
-            Event::Notification(message) if self.is_dedicated() => {
+            Event::Notification(message) if self.dedicated.is_some() => {
                 self.receive_notification(&message, task)
             }
             _ => {}
@@ -321,3 +386,5 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A timer cannot run longer.
 const NO_LIMIT: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+/// One result may take this fraction of all bytes.
+const RESULT_SHARE: usize = 4;

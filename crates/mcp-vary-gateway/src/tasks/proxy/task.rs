@@ -15,13 +15,13 @@ use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::EXT_OVER_CORE;
 use crate::mrtr::{INPUT_REQUESTS, InputRequests};
 use crate::session::client::QuotaKey;
 use crate::session::{Session, pending_server_requests};
 use crate::tasks::context::TaskContext;
+use crate::tasks::dialect::EXT_OVER_CORE;
+use crate::tasks::id::TaskKey;
 use crate::tasks::notifier::TaskNotifier;
-use crate::tasks::registry::TaskKey;
 use crate::tasks::task_text::{RESULT, string};
 
 /// One proxied task.
@@ -222,13 +222,13 @@ impl ProxiedTask {
         let connection = self.connection.upgrade();
         let connection = connection
             .ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
-        let turn = connection.acquire().await?;
+        let permit = connection.acquire().await?;
         let mut request = Request::new(method, Some(params.unwrap_or_else(|| self.params())));
         // On a dedicated connection all messages belong to the task.
         request.caller = (!self.is_dedicated).then_some(CallerId(self.client));
         let exchange = connection.ready().await?.request(request).await?;
         let answer = self.receive(exchange).await?;
-        drop(turn);
+        drop(permit);
         let outcome = answer.outcome().map(str::to_owned);
         Ok(outcome.map_err(RpcError::from_upstream_or_internal))
     }

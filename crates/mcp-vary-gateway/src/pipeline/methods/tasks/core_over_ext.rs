@@ -21,7 +21,7 @@ use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pool::ConnectionUse;
-use crate::tasks::core_over_ext::{TaskAnswer, TaskClient};
+use crate::tasks::core_over_ext::{ResultWaiter, TaskAnswer, TaskClient};
 use crate::tasks::task_text::{is_terminal, status, with_related_task};
 use crate::tasks::{TaskKey, TaskNotifier};
 
@@ -71,7 +71,7 @@ impl RequestContext<'_> {
             ..Leases::default()
         };
         let services = &self.snapshot.services;
-        let awaited = services.tasks.core_over_ext.wait(task_client, id);
+        let awaited = ResultWaiter::new(&services.tasks.core_over_ext, task_client, id);
         let running =
             InFlightRequest::awaiting(Arc::clone(&services.exchange), awaited, taken, finish);
         Ok(Dispatch::InFlight(Box::new(running)))

@@ -170,7 +170,7 @@ impl RequestContext<'_> {
         let road = road.with_leases(dedicated, Some(ConnectionUse::new(&self.class)));
         let (_, upstream_id) = split_prefix(&found.task.id);
         let owner = TaskOwner::of(self.client, None);
-        proxied_tasks.begin((key, upstream_id), task, owner, road)
+        road.proxy(proxied_tasks, key, upstream_id, task, owner)
     }
 }
 
