@@ -86,8 +86,8 @@ impl Reloaded {
 }
 
 fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
-    let names = |setup: &ConfigSnapshot| -> Vec<_> {
-        let servers = setup.config.configured_servers();
+    let names = |snapshot: &ConfigSnapshot| -> Vec<_> {
+        let servers = snapshot.config.configured_servers();
         servers.map(|server| server.name.clone()).collect()
     };
     let mut changes = Changes::between(names(before), names(after));
@@ -97,20 +97,22 @@ fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
 }
 
 fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantId> {
-    let ids = |setup: &ConfigSnapshot| -> Vec<_> {
-        let variants = setup
+    let ids = |snapshot: &ConfigSnapshot| -> Vec<_> {
+        let variants = snapshot
             .variant_set
             .variants
             .iter()
-            .filter(|_| setup.config.variants);
+            .filter(|_| snapshot.config.variants);
         variants.map(|variant| variant.id.clone()).collect()
     };
     let mut changes = Changes::between(ids(before), ids(after));
-    let config = |setup: &ConfigSnapshot, id: &VariantId| {
-        let all = setup.variant_set.configs().iter();
+    let config = |snapshot: &ConfigSnapshot, id: &VariantId| {
+        let all = snapshot.variant_set.configs().iter();
         // Its text has all of a configuration.
-        all.map(|face| (face.variant.id == *id).then(|| format!("{face:?}")))
-            .find_map(|it| it)
+        all.map(|variant_config| {
+            (variant_config.variant.id == *id).then(|| format!("{variant_config:?}"))
+        })
+        .find_map(|it| it)
     };
     let is_same = |id: &VariantId| config(before, id) == config(after, id);
     (changes.unchanged, changes.replaced) = changes.unchanged.into_iter().partition(is_same);
@@ -122,11 +124,11 @@ fn renamed(
     before: &ConfigSnapshot,
     after: &ConfigSnapshot,
 ) -> Vec<(VariantId, Vec<(String, String)>)> {
-    let names = |setup: &ConfigSnapshot, id: &VariantId| -> BTreeMap<(String, String), String> {
-        let catalog = setup.pool.base().catalog.current();
-        let at = setup
+    let names = |snapshot: &ConfigSnapshot, id: &VariantId| -> BTreeMap<(String, String), String> {
+        let catalog = snapshot.pool.base().catalog.current();
+        let at = snapshot
             .variant_index(id.as_str())
-            .filter(|_| setup.config.variants);
+            .filter(|_| snapshot.config.variants);
         let view = at.and_then(|at| catalog.view(ListKind::Tools, at.declared_view()));
         let names = view.into_iter().flat_map(|view| view.tool_names());
         let names = names.map(|(server, upstream_name, name)| {
@@ -139,8 +141,8 @@ fn renamed(
     };
     let variants = after.variant_set.variants.iter().map(|variant| {
         let (old, new) = (names(before, &variant.id), names(after, &variant.id));
-        let renamed = new.into_iter().filter_map(|(place, name)| {
-            let old = old.get(&place).filter(|old| **old != name)?;
+        let renamed = new.into_iter().filter_map(|(upstream_tool, name)| {
+            let old = old.get(&upstream_tool).filter(|old| **old != name)?;
             Some((old.clone(), name))
         });
         (variant.id.clone(), renamed.collect::<Vec<_>>())
@@ -282,9 +284,9 @@ impl Gateway {
 
     /// Closes the connections that only the configuration `before` had, as soon as no request uses it.
     fn cancel_removed(self: &Arc<Self>, before: Arc<ConfigSnapshot>, after: &ConfigSnapshot) {
-        let classes = Arc::clone(&before.pool);
-        after.pool.inherit(&classes);
-        let lines = classes.removed_connections(&after.pool);
+        let pool = Arc::clone(&before.pool);
+        after.pool.inherit(&pool);
+        let connections = pool.removed_connections(&after.pool);
         let released = before.placements.superseded();
         drop(before);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
@@ -292,10 +294,15 @@ impl Gateway {
             // Until then a request may still be sent, or a class opened.
             stopped.run_until_cancelled(released.cancelled()).await;
             if let Some(gateway) = gateway.upgrade() {
-                gateway.current().pool.inherit(&classes);
+                gateway.current().pool.inherit(&pool);
             }
-            drop(classes);
-            join_all(lines.iter().map(|line| close_snapshot(line, &stopped))).await;
+            drop(pool);
+            join_all(
+                connections
+                    .iter()
+                    .map(|connection| close_when_drained(connection, &stopped)),
+            )
+            .await;
         });
     }
 }
@@ -307,23 +314,23 @@ async fn build_snapshot(
     before: &ConfigSnapshot,
 ) -> Result<Arc<ConfigSnapshot>, ConnectError> {
     let services = Arc::clone(&gateway.services);
-    let setup = ConfigSnapshot::open(config, services, Some(before)).await;
-    let all = setup.pool.base().sources();
+    let snapshot = ConfigSnapshot::open(config, services, Some(before)).await;
+    let all = snapshot.pool.base().sources();
     let old = before.pool.base().sources();
     let is_new = |source: &&Arc<ServerSource>| !old.iter().any(|old| Arc::ptr_eq(old, source));
     let new: Vec<_> = all.iter().filter(is_new).cloned().collect();
-    source::first_readings(&new, setup.config.start_wait).await;
-    let is_up = |source: &Arc<ServerSource>| source.is_usable();
-    if !setup.config.allow_empty_start && !all.iter().any(is_up) {
+    source::first_readings(&new, snapshot.config.start_wait).await;
+    let is_usable = |source: &Arc<ServerSource>| source.is_usable();
+    if !snapshot.config.allow_empty_start && !all.iter().any(is_usable) {
         for source in &new {
             source.connection.first_attempt().await?;
         }
     }
-    Ok(Arc::new(setup))
+    Ok(Arc::new(snapshot))
 }
 
 /// Closes a connection after the calls on it have ended, or when the gateway stops.
-async fn close_snapshot(line: &SupervisedConnection, stopped: &CancellationToken) {
-    stopped.run_until_cancelled(line.drained()).await;
-    line.close().await;
+async fn close_when_drained(connection: &SupervisedConnection, stopped: &CancellationToken) {
+    stopped.run_until_cancelled(connection.drained()).await;
+    connection.close().await;
 }

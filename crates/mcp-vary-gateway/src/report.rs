@@ -83,8 +83,8 @@ impl Gateway {
     /// Waits for each server that was never connected, and calls `ready` with each after its lists were read.
     pub async fn late_servers(&self, mut ready: impl FnMut(ServerReport)) {
         let late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
-        let setup = self.current();
-        let late: Vec<_> = setup
+        let snapshot = self.current();
+        let late: Vec<_> = snapshot
             .pool
             .base()
             .sources()
@@ -93,7 +93,7 @@ impl Gateway {
             .cloned()
             .collect();
         // Waiting for servers does not delay the end of a configuration that was replaced.
-        drop(setup);
+        drop(snapshot);
         let readings = late
             .iter()
             .map(|source| async move { source.first_connection().await.then_some(source) });
@@ -108,8 +108,8 @@ impl Gateway {
     /// The state of each server, in the order of configuration.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerReport> {
-        let setup = self.current();
-        let sources = setup.pool.base().sources().iter();
+        let snapshot = self.current();
+        let sources = snapshot.pool.base().sources().iter();
         let sources = sources.filter(|source| !source.is_upstream_variant());
         sources.map(|source| ServerReport::of(source)).collect()
     }
@@ -117,8 +117,8 @@ impl Gateway {
     /// Every item that some variant offers, under any name, and its server.
     #[must_use]
     pub fn served(&self) -> Vec<ServedItem> {
-        let setup = self.current();
-        let catalog = setup.pool.base().catalog.current();
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
         let mut served = Vec::new();
         for lists in catalog.lists() {
             let list = lists.merged.kind.method();
@@ -126,13 +126,13 @@ impl Gateway {
             let items = lists.merged.items().iter();
             let items = items.map(|item| (&item.id, &item.item_ref));
             let views = lists.views.iter().flat_map(|view| view.item_refs());
-            for (id, place) in items.chain(views) {
-                if known.insert((id, place.server, &place.upstream_name)) {
+            for (id, item_ref) in items.chain(views) {
+                if known.insert((id, item_ref.server, &item_ref.upstream_name)) {
                     served.push(ServedItem {
                         list,
                         id: id.to_string(),
-                        server: lists.merged.server_name(place).to_string(),
-                        upstream_name: place.upstream_name.to_string(),
+                        server: lists.merged.server_name(item_ref).to_string(),
+                        upstream_name: item_ref.upstream_name.to_string(),
                     });
                 }
             }
@@ -143,13 +143,13 @@ impl Gateway {
     /// The tools of the server `name` as it lists them: names and definitions, JSON text. None if they were not read.
     #[must_use]
     pub fn server_tools(&self, name: &str) -> Vec<(String, String)> {
-        let setup = self.current();
-        let mut sources = setup.pool.base().sources().iter();
+        let snapshot = self.current();
+        let mut sources = snapshot.pool.base().sources().iter();
         let source = sources.find(|source| source.name() == name);
-        let snapshot = source.map(|source| source.snapshot());
-        let listing = snapshot.as_ref().and_then(|snapshot| {
-            let read = snapshot.listings.get(&ListKind::Tools)?;
-            read.as_ref().ok()
+        let lists = source.map(|source| source.snapshot());
+        let listing = lists.as_ref().and_then(|lists| {
+            let listing = lists.listings.get(&ListKind::Tools)?;
+            listing.as_ref().ok()
         });
         let items = listing.into_iter().flat_map(|listing| &listing.items);
         items
@@ -168,8 +168,8 @@ impl Gateway {
     /// starts at 0.
     #[must_use]
     pub fn failed_results(&self) -> u64 {
-        let setup = self.current();
-        let config = &setup.config;
+        let snapshot = self.current();
+        let config = &snapshot.config;
         let rules = config.results.0.iter();
         let outputs = rules.clone().filter_map(|rule| rule.output.as_deref());
         let results = rules.map(|rule| &rule.transform.failures);
@@ -183,22 +183,22 @@ impl Gateway {
     /// Every variant, advertised or not, in the order of configuration; none if variants are off.
     #[must_use]
     pub fn variants(&self) -> Vec<ServerVariant> {
-        let setup = self.current();
-        let variants = setup
+        let snapshot = self.current();
+        let variants = snapshot
             .variant_set
             .variants
             .iter()
-            .filter(|_| setup.config.variants);
+            .filter(|_| snapshot.config.variants);
         variants.cloned().collect()
     }
 
     /// The definitions of the tools that each variant lists, JSON text.
     #[must_use]
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
-        let setup = self.current();
-        let catalog = setup.pool.base().catalog.current();
-        let variants = VariantIndex::enumerate(setup.variant_set.variants.as_slice());
-        let variants = variants.filter(|_| setup.config.variants);
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
+        let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
+        let variants = variants.filter(|_| snapshot.config.variants);
         let tools = variants.map(|(at, variant)| {
             let view = catalog.view(ListKind::Tools, at.declared_view());
             let texts = view.into_iter().flat_map(|view| view.tool_texts());
@@ -220,8 +220,8 @@ impl Gateway {
     /// The gateway itself may have been started with other rules or with none.
     #[must_use]
     pub fn explain_access(&self, access: &AccessSettings, class: &AccessClass) -> AccessReport {
-        let setup = self.current();
-        let catalog = setup.pool.base().catalog.current();
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
         let items = catalog.lists().flat_map(|lists| {
             let merged = &lists.merged;
             merged.items().iter().map(|item| {
@@ -238,31 +238,36 @@ impl Gateway {
     /// gateway's own tools that a server has, for each variant.
     #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {
-        let setup = self.current();
-        let catalog = setup.pool.base().catalog.current();
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
         let collisions = catalog
             .lists()
             .flat_map(|lists| lists.merged.collisions.clone());
-        collisions.chain(taken_names(&setup, &catalog)).collect()
+        collisions
+            .chain(replaced_names(&snapshot, &catalog))
+            .collect()
     }
 
     /// Mistakes in the variants' configuration that the servers' lists show: the id of the variant, and the mistake.
     #[must_use]
     pub fn unmatched_overrides(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
-        let setup = self.current();
-        let catalog = setup.pool.base().catalog.current();
-        let slips = catalog.unmatched_overrides(&setup.variant_set).into_iter();
-        let slips = slips.map(|(at, mistake)| (setup.variant_id(at).clone(), mistake));
-        slips.collect()
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
+        let overrides = catalog
+            .unmatched_overrides(&snapshot.variant_set)
+            .into_iter();
+        let overrides =
+            overrides.map(|(at, diagnostic)| (snapshot.variant_id(at).clone(), diagnostic));
+        overrides.collect()
     }
 }
 
 /// The names of the gateway's tools for schemas on demand that a listed tool of a server has.
-fn taken_names(setup: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision> {
-    let mut taken = Vec::new();
-    for variant in setup.variant_set.indices() {
+fn replaced_names(snapshot: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision> {
+    let mut collisions = Vec::new();
+    for variant in snapshot.variant_set.indices() {
         let index = variant.declared_view();
-        let config = setup.variant_set.config(index);
+        let config = snapshot.variant_set.config(index);
         let view = catalog.view(ListKind::Tools, index);
         let Some(view) = view.filter(|_| config.style.schema.is_on_demand()) else {
             continue;
@@ -274,7 +279,7 @@ fn taken_names(setup: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision> {
                 continue;
             };
             let other = view.gateway_tool_name(name);
-            taken.push(Collision {
+            collisions.push(Collision {
                 list: ListKind::Tools.method(),
                 id: name.to_owned(),
                 reachable: server.to_owned(),
@@ -282,5 +287,5 @@ fn taken_names(setup: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision> {
             });
         }
     }
-    taken
+    collisions
 }

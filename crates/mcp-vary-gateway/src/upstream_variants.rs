@@ -171,8 +171,9 @@ impl ConfigSnapshot {
     /// The variants of `server` that clients can select.
     fn variants_of(&self, server: &str) -> Vec<VariantId> {
         let sources = self.pool.base().sources().iter();
-        let own = sources.filter(|it| it.is_upstream_variant() && *it.server_name == *server);
-        own.filter_map(|source| source.name().parse().ok())
+        let offered = sources.filter(|it| it.is_upstream_variant() && *it.server_name == *server);
+        offered
+            .filter_map(|source| source.name().parse().ok())
             .collect()
     }
 
