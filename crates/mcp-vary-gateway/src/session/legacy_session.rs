@@ -42,17 +42,17 @@ pub(crate) struct Session {
     input_closed: AtomicBool,
     /// Whether it was used since the store last looked for a session to evict.
     pub(super) last_used: AtomicBool,
-    active: ScopedLock<ActiveState>,
+    pub(super) active: ScopedLock<ActiveState>,
     /// The ids of the variants that it has selected although they were not offered.
     selected: OnceLock<Box<ScopedLock<BTreeSet<VariantId>>>>,
 }
 
 /// What exists only while a request or a stream is open.
 #[derive(Debug, Default)]
-struct ActiveState {
+pub(super) struct ActiveState {
     requests: Vec<OpenRequest>,
     /// Messages outside of responses, and the streams for them.
-    outbox: Option<Box<Outbox>>,
+    pub(super) outbox: Option<Box<Outbox>>,
 }
 
 #[derive(Debug)]
@@ -389,7 +389,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(super) fn unnamed() -> Arc<Session> {
+    pub(in crate::session) fn unnamed() -> Arc<Session> {
         let negotiated = super::super::id::tests::fixed(&[]);
         super::super::sessions::tests::sessions(9).open_stdio(negotiated)
     }

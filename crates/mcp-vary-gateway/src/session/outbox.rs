@@ -154,11 +154,9 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::session::Session;
     use crate::session::legacy_session::tests::unnamed;
+    use crate::session::{OutboxStream, Session};
 
     fn received(stream: &OutboxStream) -> Option<String> {
         let polled = stream.poll_next(&Context::from_waker(Waker::noop()));
