@@ -7,6 +7,7 @@ use mcp_vary::json::Members;
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary_results::OutputValidator;
+use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_view::ToolHints;
 use mcp_vary_wire::headers::{ParamHeader, param_headers};
 use mcp_vary_wire::revision::Era;
@@ -60,6 +61,13 @@ pub struct ItemRef {
     pub server: ServerIndex,
     /// The name or URI that the server gives it.
     pub upstream_name: Arc<str>,
+}
+
+impl ItemRef {
+    /// The item as the source of links in its results.
+    pub fn link_source(&self, kind: ListKind) -> LinkSource {
+        LinkSource::new(kind, &self.upstream_name)
+    }
 }
 
 /// The properties of a tool from the server's own definition, independent of variants.

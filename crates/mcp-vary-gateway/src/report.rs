@@ -19,7 +19,7 @@ use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
-use crate::pipeline::methods::directory::{DESCRIBE, SEARCH};
+use crate::pipeline::gateway_tools::directory::{DESCRIBE, SEARCH};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use crate::pool::upstream_variants::{lacks_feature_tags, unselectable_variants};

@@ -93,13 +93,13 @@ fn check_object(params: &Params<'_>, key: &str, known: &[&str]) -> Result<(), Pa
     check_members(key, &members, known)
 }
 
-fn check_members(place: &str, members: &Members<'_>, known: &[&str]) -> Result<(), ParamsError> {
+fn check_members(object: &str, members: &Members<'_>, known: &[&str]) -> Result<(), ParamsError> {
     for (key, _) in members.iter() {
         if known.contains(&key) {
             continue;
         }
         if let Some(known) = known.iter().find(|known| is_lookalike(key, known)) {
-            return Err(ParamsError::lookalike(place, key, known));
+            return Err(ParamsError::lookalike(object, key, known));
         }
     }
     Ok(())

@@ -1,8 +1,11 @@
 //! The path of a request: dispatch by method, the exchange with its server, the response.
 pub(crate) mod capabilities;
 pub(crate) mod clients;
+mod dispatch;
 pub(crate) mod exchange;
 pub(crate) mod experiments;
+mod forwarded_extensions;
+pub(crate) mod gateway_tools;
 pub(crate) mod inbound;
 pub(crate) mod member_check;
 pub(crate) mod memory;
@@ -11,10 +14,12 @@ pub(crate) mod methods;
 pub(crate) mod model_ranking;
 pub(crate) mod negotiated_extensions;
 pub(crate) mod request;
+mod request_context;
 pub(crate) mod router;
 pub(crate) mod runtime;
 pub(crate) mod server_ranking;
 pub(crate) mod session_offers;
 pub(crate) mod snapshot;
 pub(crate) mod startup;
+mod steps;
 pub(crate) mod variant_selection;

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_is_negotiated_is_what_is_not_forwarded() {
         let negotiated: Vec<&str> = NEGOTIATED.0.iter().map(|it| it.id).collect();
-        let own: Vec<&str> = EXTENSIONS.iter().map(|it| it.id).collect();
-        assert_eq!(negotiated, own);
+        let not_forwarded: Vec<&str> = EXTENSIONS.iter().map(|it| it.id).collect();
+        assert_eq!(negotiated, not_forwarded);
     }
 }

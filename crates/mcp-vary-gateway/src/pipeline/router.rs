@@ -9,10 +9,13 @@ use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::member_check;
 use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
-use crate::pipeline::methods::{Dispatch, RequestContext};
+use crate::pipeline::methods::{
+    Dispatch, completion, extensions, initialize, lists, logging, prompts, resources,
+    subscriptions, tasks, tools,
+};
 use crate::pipeline::request::IncomingRequest;
+use crate::pipeline::request_context::RequestContext;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::ConnectionUse;
 use crate::session::client::Client;
 
 /// The eras in which a method exists.
@@ -122,34 +125,22 @@ async fn handle(
 ) -> Result<Dispatch, RpcError> {
     member_check::check(action, &request.params)
         .map_err(|refusal| refusal.into_counted_error(&snapshot.services.counters))?;
-    let class = snapshot
-        .pool
-        .of_client(client.class.as_ref(), client.list_owner());
-    let class = class.await?;
-    let call = RequestContext {
-        snapshot,
-        catalog: class.catalog.current(),
-        _connections: ConnectionUse::new(&class),
-        class,
-        client,
-        request,
-        action,
-    };
+    let context = &mut RequestContext::open(snapshot, client, request, action).await?;
     // The futures of rare methods are boxed, so that the future of a call stays small.
     match action {
-        MethodAction::Ping => Ok(call.answer("{}")),
-        MethodAction::Discover => call.discover(),
-        MethodAction::SetLevel => Box::pin(call.set_level()).await,
-        MethodAction::List(kind) => call.list(kind).await,
-        MethodAction::CallTool => call.tool().await,
-        MethodAction::ReadResource => Box::pin(call.read()).await,
-        MethodAction::GetPrompt => Box::pin(call.prompt()).await,
-        MethodAction::Complete => Box::pin(call.complete()).await,
-        MethodAction::ListTasks => Box::pin(call.list_tasks()).await,
-        MethodAction::Task(_) => Box::pin(call.task()).await,
-        MethodAction::Extension => Box::pin(call.extension_request()).await,
-        MethodAction::Subscribe => Box::pin(call.subscribe()).await,
-        MethodAction::Unsubscribe => call.unsubscribe(),
-        MethodAction::Listen => Box::pin(call.listen()).await,
+        MethodAction::Ping => Ok(context.answer("{}")),
+        MethodAction::Discover => initialize::discover(context),
+        MethodAction::SetLevel => Box::pin(logging::set_level(context)).await,
+        MethodAction::List(kind) => lists::list(context, kind).await,
+        MethodAction::CallTool => tools::call(context).await,
+        MethodAction::ReadResource => Box::pin(resources::read(context)).await,
+        MethodAction::GetPrompt => Box::pin(prompts::get(context)).await,
+        MethodAction::Complete => Box::pin(completion::complete(context)).await,
+        MethodAction::ListTasks => Box::pin(tasks::list::list_tasks(context)).await,
+        MethodAction::Task(_) => Box::pin(tasks::request(context)).await,
+        MethodAction::Extension => Box::pin(extensions::request(context)).await,
+        MethodAction::Subscribe => Box::pin(subscriptions::subscribe(context)).await,
+        MethodAction::Unsubscribe => subscriptions::unsubscribe(context),
+        MethodAction::Listen => Box::pin(subscriptions::listen(context)).await,
     }
 }

@@ -168,11 +168,11 @@ impl ServerRanking {
 
     /// Asks all servers that are connected for the order for a client.
     async fn ask(&self, capabilities: &str) -> Vec<ServerOrder> {
-        let asked = self.servers.iter().map(async |server| {
+        let answers = self.servers.iter().map(async |server| {
             let answer = tokio::time::timeout(ANSWER_LIMIT, server.ask(capabilities)).await;
             answer.ok().flatten()
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(answers).await.into_iter().flatten().collect()
     }
 
     fn order(
@@ -241,11 +241,13 @@ fn has_own_ranking(source: &ServerSource) -> bool {
 
 /// The variants of the server of `source` that clients can select.
 fn variants_of(source: &ServerSource, sources: &[Arc<ServerSource>]) -> Vec<VariantId> {
-    let own = sources.iter().filter(|other| {
+    let variants = sources.iter().filter(|other| {
         let config = other.connection.config();
         config.variant_of.as_deref() == Some(source.name())
     });
-    own.filter_map(|other| other.name().parse().ok()).collect()
+    variants
+        .filter_map(|other| other.name().parse().ok())
+        .collect()
 }
 
 /// The longest wait of `initialize` and `server/discover` for the servers.
@@ -281,10 +283,7 @@ mod tests {
             minute: 0,
             count: 0,
         };
-        let mut asked = |now| (0..100).filter(|_| cache.begin(now)).count();
-        assert_eq!(
-            [asked(0), asked(59), asked(60), asked(200)],
-            [60, 0, 60, 60]
-        );
+        let mut count_asked = |now| (0..100).filter(|_| cache.begin(now)).count();
+        assert_eq!([0, 59, 60, 200].map(&mut count_asked), [60, 0, 60, 60]);
     }
 }

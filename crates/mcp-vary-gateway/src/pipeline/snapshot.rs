@@ -41,7 +41,7 @@ use crate::subscriptions::Placements;
 
 /// The gateway under one configuration.
 ///
-/// A request takes the current snapshot when it begins and holds it until it is forwarded or answered. It so sees one
+/// A request takes the current snapshot when it begins and holds it until it is forwarded or answered: it sees one
 /// configuration from its first step to its last, even if another one replaces it meanwhile.
 #[derive(Debug)]
 pub(crate) struct ConfigSnapshot {
@@ -70,7 +70,7 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
     let of_variants = variant_set
         .configs()
         .iter()
-        .filter_map(|face| face.features.as_deref());
+        .filter_map(|config| config.features.as_deref());
     let mut granted = of_variants.chain(rules.features());
     let shortens = |features: &Features| {
         features.verbosity() == Verbosity::Compact || config.results.truncate_for(Some(features))
@@ -78,7 +78,7 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
 }
 
-/// Whether what is listed depends on who asks, which caches of clients do not see.
+/// Whether lists depend on the client, which shared caches do not see.
 fn depends_on_client(config: &Config, rules: &ClientRules) -> bool {
     let depends_on_principal = config.authentication.is_some() || config.access.is_some();
     config.variants || !rules.is_empty() || config.read_result || depends_on_principal
@@ -91,9 +91,10 @@ fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> L
         naming: config.naming,
         results: Arc::clone(&config.results.0),
         page_size: config.page_size,
-        caching: match depends_on_client(config, rules) {
-            true => Caching::Never,
-            false => Caching::AsDeclared,
+        caching: if depends_on_client(config, rules) {
+            Caching::Never
+        } else {
+            Caching::AsDeclared
         },
     }
 }
@@ -231,12 +232,11 @@ impl ConfigSnapshot {
         let shortens_for_all = shortens_for_all(&config, &variant_set, &rules);
         let selector = VariantSelector::new(
             &config,
-            (Arc::clone(&variant_set), upstream.unranked),
+            Arc::clone(&variant_set),
+            upstream.unranked,
             rules,
-            (
-                &pool,
-                background_tasks(&services, config.environment.variables),
-            ),
+            &pool,
+            background_tasks(&services, config.environment.variables),
             before.map(|before| &before.selector),
         );
         Self {

@@ -29,41 +29,31 @@ impl StartupSettings {
 
     /// The settings that differ in `config` but cannot change before a restart, by their keys in a file.
     pub(crate) fn differences(&self, config: &Config) -> Vec<&'static str> {
-        let limits = &config.limits;
-        let before = &self.limits;
+        let (old, new) = (&self.limits, &config.limits);
         let settings = [
-            (
-                "limits.connections",
-                before.connections != limits.connections,
-            ),
-            ("limits.memory", before.memory != limits.memory),
-            ("limits.sessions", before.sessions != limits.sessions),
+            ("limits.connections", old.connections != new.connections),
+            ("limits.memory", old.memory != new.memory),
+            ("limits.sessions", old.sessions != new.sessions),
             (
                 "limits.orphaned-requests",
-                before.orphaned_requests != limits.orphaned_requests,
+                old.orphaned_requests != new.orphaned_requests,
             ),
-            (
-                "limits.result-store",
-                before.result_store != limits.result_store,
-            ),
+            ("limits.result-store", old.result_store != new.result_store),
             (
                 "limits.dedicated-connections",
-                before.dedicated_connections != limits.dedicated_connections,
+                old.dedicated_connections != new.dedicated_connections,
             ),
-            (
-                "limits.ask-timeout",
-                before.ask_timeout != limits.ask_timeout,
-            ),
+            ("limits.ask-timeout", old.ask_timeout != new.ask_timeout),
             (
                 "limits.pending-server-requests",
-                before.pending_server_requests != limits.pending_server_requests,
+                old.pending_server_requests != new.pending_server_requests,
             ),
-            ("limits.result-ttl", before.result_ttl != limits.result_ttl),
+            ("limits.result-ttl", old.result_ttl != new.result_ttl),
             (
                 "limits.replay-buffer",
-                before.replay_buffer != limits.replay_buffer,
+                old.replay_buffer != new.replay_buffer,
             ),
-            ("limits.replay-ttl", before.replay_ttl != limits.replay_ttl),
+            ("limits.replay-ttl", old.replay_ttl != new.replay_ttl),
             ("keys", self.named_keys != config.named_keys),
             ("tls", self.tls != config.listener.tls),
             ("audit", self.audit != config.audit),

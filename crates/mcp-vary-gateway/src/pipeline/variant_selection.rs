@@ -80,9 +80,11 @@ impl VariantSelector {
     /// The selector of a configuration. What a model ranked under the configuration `before` stays if it is the same.
     pub(crate) fn new(
         config: &Config,
-        (variant_set, unranked): (Arc<VariantSet>, BTreeSet<VariantId>),
+        variant_set: Arc<VariantSet>,
+        unranked: BTreeSet<VariantId>,
         rules: ClientRules,
-        (pool, background): (&UpstreamPool, BackgroundTasks),
+        pool: &UpstreamPool,
+        background: BackgroundTasks,
         before: Option<&Self>,
     ) -> Self {
         let rankings = Rankings::new(
@@ -305,9 +307,10 @@ impl VariantSelector {
             .copied()
             .filter(|index| allowed.contains(index))
             .collect();
-        match visible.is_empty() {
-            false => Some(visible),
-            true => Some([*allowed.first()?].into()),
+        if visible.is_empty() {
+            Some([*allowed.first()?].into())
+        } else {
+            Some(visible)
         }
     }
 
@@ -387,11 +390,11 @@ impl VariantSelector {
     pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> RpcError {
         debug!(requested = %loggable(requested), "variant refused");
         let order = &offers.order;
-        let rest = self
+        let others = self
             .variant_set
             .indices()
             .filter(|index| !order.contains(index));
-        let visible = order.iter().copied().chain(rest);
+        let visible = order.iter().copied().chain(others);
         let visible = visible.filter(|index| offers.allows(*index));
         let visible = visible.map(|index| {
             self.variant_set
@@ -415,8 +418,8 @@ impl VariantSelector {
         if order.first().is_none_or(|it| *it == first) {
             return;
         }
-        let rest = order.iter().copied().filter(|index| *index != first);
-        let mut all: Vec<_> = std::iter::once(first).chain(rest).collect();
+        let others = order.iter().copied().filter(|index| *index != first);
+        let mut all: Vec<_> = std::iter::once(first).chain(others).collect();
         let is_stable = |index: &VariantIndex| {
             let variant = index.get(self.variant_set.variants.as_slice());
             variant.is_some_and(|variant| variant.status == Status::Stable)
@@ -450,8 +453,8 @@ const NO_VARIANT: &str = "this server has no variant for this client; ask its op
 /// The name of the rule that applies to clients that no other one matches.
 const DEFAULT_RULE: &str = "variant";
 
-fn long_text(words: &[String]) -> Option<LongText> {
-    (!words.is_empty()).then(|| LongText::new(words.join(" ")))
+fn long_text(texts: &[String]) -> Option<LongText> {
+    (!texts.is_empty()).then(|| LongText::new(texts.join(" ")))
 }
 
 /// The client for which variants are ranked; `None` if its credential leaves it no choice.

@@ -30,3 +30,32 @@ pub(crate) fn upstream_id(keys: &CursorKeys, principal: &str, sealed: &str) -> O
     let id = Task::open(keys, principal, sealed)?.id;
     Some(split_prefix(&id).1.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn splits(id: &str, prefix: Option<&str>, upstream_id: &str) {
+        assert_eq!(split_prefix(id), (prefix, upstream_id));
+    }
+
+    #[test]
+    fn an_id_is_split_where_the_gateway_joined_it() {
+        splits("@7b1.0@job-1", Some("@7b1.0@"), "job-1");
+        splits("@7b1.0@", Some("@7b1.0@"), "");
+        splits("@7b1.0@@1.2@x", Some("@7b1.0@"), "@1.2@x");
+        for upstream_id in [
+            "job-1",
+            "",
+            "@",
+            "@@x",
+            "@a@b",
+            "@a.@b",
+            "@g.1@b",
+            "ada@example.org@x",
+        ] {
+            splits(upstream_id, None, upstream_id);
+        }
+    }
+}

@@ -6,18 +6,21 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
-use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_results::name_rewriter::NameRewriter;
 use mcp_vary_view::{ArgumentError, PreparedPrompt};
+use mcp_vary_wire::method_names::COMPLETE;
 use mcp_vary_wire::response::RpcError;
 
-use super::RequestContext;
-use super::forward::ForwardRequest;
+use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::methods::Dispatch;
+use crate::pipeline::method_action::method_not_found;
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::steps::forward::{ForwardRequest, forward};
+use crate::pipeline::steps::resources::LocatedResource;
+use crate::pipeline::steps::undeclared_methods::{may_have, undeclared};
+use crate::pipeline::steps::{access, active_view, items, rates, resources};
 
 /// The target of `ref`: the name of a prompt, or the URI of a resource template.
 #[derive(Debug, Eq, PartialEq)]
@@ -54,177 +57,186 @@ impl Reference {
     }
 }
 
-impl RequestContext<'_> {
-    pub(crate) async fn complete(mut self) -> Result<Dispatch, RpcError> {
-        self.may_complete()?;
-        for key in ["ref", "argument"] {
-            self.request.params.object(key)?;
-        }
-        let view = self.active_view()?;
-        let (server, words) = self.server_of_reference(view).await?;
-        let forwarding = ForwardRequest {
+/// The server that completes an argument, and the request as that server gets it.
+struct UpstreamCompletion {
+    server: ServerIndex,
+    /// The names that the view changed.
+    names: Option<Arc<NameRewriter>>,
+    /// The members of the request that differ from the client's, each with its JSON text.
+    changed_members: Vec<(&'static str, String)>,
+}
+
+impl UpstreamCompletion {
+    /// The request as the client wrote it.
+    const fn unchanged(server: ServerIndex) -> Self {
+        Self {
             server,
-            plan: ResponsePlan {
-                names: words,
-                undeclared: self.completes(server)?,
-                ..ResponsePlan::default()
-            },
-            ..ForwardRequest::default()
-        };
-        self.count_read(view, server)?;
-        self.forward(view, forwarding).await
-    }
-
-    /// The server of the prompt or template, and the names that the view changed. Sets the server's name or template in
-    /// the request.
-    async fn server_of_reference(
-        &mut self,
-        view: ViewIndex,
-    ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
-        let reference = self.request.params.object("ref")?.to_owned();
-        match Reference::read(&reference).map_err(RpcError::invalid_params)? {
-            Reference::Prompt(name) => self.server_of_prompt(view, &reference, &name).await,
-            Reference::Resource(uri) => {
-                let server = self.server_of_template(view, &reference, uri).await?;
-                Ok((server, None))
-            }
+            names: None,
+            changed_members: Vec::new(),
         }
     }
 
-    async fn server_of_prompt(
-        &mut self,
-        view: ViewIndex,
-        reference: &str,
-        name: &str,
-    ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
-        let shows_all = !self.variant_set().config(view).selects_prompts();
-        let is_listed = self.catalog.prompt(view, name).is_some();
-        let only = self.only_source(view);
-        if let Some(only) = only.filter(|_| shows_all && !is_listed) {
-            return Ok((only, None));
-        }
-        let prompt = self.known_prompt(view, name).await?;
-        self.check_access(view, (ListKind::Prompts, &prompt.item_ref), None)?;
-        self.complete_variant_argument(view, &prompt)?;
-        let place = &prompt.item_ref;
-        if *place.upstream_name != *name {
-            let renamed =
-                edit::set(reference, "name", &json::string(&place.upstream_name)).into_owned();
-            self.request.params.members.set("ref", renamed);
-        }
-        Ok((place.server, prompt.name_rewriter.clone()))
+    /// Replaces the member `key` of `ref` by the server's.
+    fn change_reference(&mut self, reference: &str, key: &str, upstream: &str) {
+        let renamed = edit::set(reference, key, &json::string(upstream)).into_owned();
+        self.changed_members.push(("ref", renamed));
     }
+}
 
-    async fn server_of_template(
-        &mut self,
-        view: ViewIndex,
-        reference: &str,
-        uri: String,
-    ) -> Result<ServerIndex, RpcError> {
-        let (server, upstream_uri) = self.located_template(view, &uri).await?;
-        let place = ItemRef {
-            server,
-            upstream_name: upstream_uri.as_str().into(),
-        };
-        self.check_access(view, (ListKind::Templates, &place), None)?;
-        if upstream_uri != uri {
-            let renamed = edit::set(reference, "uri", &json::string(&upstream_uri)).into_owned();
-            self.request.params.members.set("ref", renamed);
-        }
-        Ok(server)
+/// Forwards `completion/complete`.
+pub(crate) async fn complete(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
+    require_completion(context)?;
+    for key in ["ref", "argument"] {
+        context.request.params.object(key)?;
     }
-
-    /// The server of the template or resource `uri` of the variant, and the server's URI.
-    async fn located_template(
-        &self,
-        view: ViewIndex,
-        uri: &str,
-    ) -> Result<(ServerIndex, String), RpcError> {
-        let variant_set = self.variant_set();
-        let only = self.only_source(view);
-        let only = only.filter(|_| !variant_set.config(view).selects_resources());
-        if let Some(only) = only.filter(|_| !variant_set.checks_uris(view)) {
-            return Ok((only, uri.to_owned()));
-        }
-        let find = |catalog: &Catalog| {
-            if let Some(template) = catalog.resolve_template(view, uri) {
-                return Some((template.listed_by?, template.upstream_uri.into_owned()));
-            }
-            let address = catalog.resolve_resource(variant_set, view, uri)?;
-            let upstream_uri = &*address.upstream_uri;
-            let server = address.listed_by.or_else(|| {
-                let is_fine = address.fault.is_none();
-                let shown = || {
-                    let server = catalog.template_server(view, upstream_uri)?;
-                    self.allows_unlisted(view, upstream_uri, server)
-                        .then_some(server)
-                };
-                match only.filter(|_| is_fine) {
-                    Some(only) => Some(only),
-                    None => is_fine.then(shown).flatten(),
-                }
-            });
-            Some((server?, address.upstream_uri.into_owned()))
-        };
-        self.find_item((ListKind::Templates, uri), find, || {
-            self.no_such_uri(view, uri, Identifier::Resource)
-        })
-        .await
+    let scope = active_view::enter(context)?;
+    let reference = scope.request.params.object("ref")?;
+    let upstream = match Reference::read(reference).map_err(RpcError::invalid_params)? {
+        Reference::Prompt(name) => of_prompt(scope, reference, &name).await?,
+        Reference::Resource(uri) => of_template(scope, reference, &uri).await?,
+    };
+    let server = upstream.server;
+    let undeclared = undeclared(context, server, "completions", COMPLETE)?;
+    rates::count_read(scope, server)?;
+    let forwarding = ForwardRequest {
+        plan: ResponsePlan {
+            names: upstream.names,
+            undeclared,
+            ..ResponsePlan::default()
+        },
+        ..ForwardRequest::new(scope.view, server)
+    };
+    for (key, text) in upstream.changed_members {
+        context.request.params.members.set(key, text);
     }
+    forward(context, forwarding).await
+}
 
-    /// Replaces the view's names of the argument to complete, and of those completed before, by the server's.
-    fn complete_variant_argument(
-        &mut self,
-        view: ViewIndex,
-        prompt: &Prompt,
-    ) -> Result<(), RpcError> {
-        let Some(prepared) = &prompt.prepared else {
-            return Ok(());
-        };
-        let argument = self.request.params.object("argument")?.to_owned();
-        let name = edit::get(&argument, "name").unwrap_or("null");
-        let name: String = serde_json::from_str(name).unwrap_or_default();
-        let upstream_argument = prepared.upstream_argument(&name);
-        let upstream_argument = upstream_argument.ok_or_else(|| {
-            let why = "`argument.name` is not an argument of the prompt";
-            self.with_active_variant(view, RpcError::invalid_params(why))
-        })?;
-        let renamed = edit::set(&argument, "name", &json::string(upstream_argument)).into_owned();
-        let context = self
-            .upstream_context(prepared, &name, upstream_argument)
-            .map_err(|faults| self.with_active_variant(view, self.invalid_arguments(&faults)))?;
-        self.request.params.members.set("argument", renamed);
-        if let Some(context) = context {
-            self.request.params.members.set("context", context);
-        }
+/// Refuses the request if no server declares completions, and all are known not to have them.
+fn require_completion(context: &RequestContext<'_>) -> Result<(), RpcError> {
+    let is_declared = context.catalog.capabilities.contains("completions");
+    if is_declared || context.visible_sources().any(|it| may_have(it, COMPLETE)) {
         Ok(())
+    } else {
+        Err(method_not_found(context.request.method))
     }
+}
 
-    /// The `context` for completing the argument `name`, which the server calls `completed`: the other arguments, as
-    /// `prompts/get` would send them, by the server's names. `None` if there are no others.
-    ///
-    /// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
-    fn upstream_context(
-        &self,
-        prepared: &PreparedPrompt,
-        name: &str,
-        completed: &str,
-    ) -> Result<Option<String>, Vec<ArgumentError>> {
-        let context = self.request.params.members.get("context").unwrap_or("{}");
-        let given = edit::get(context, "arguments").unwrap_or("{}");
-        let upstream_arguments = prepared.arguments(given)?;
-        // A default is for requests without the argument. Here the client asks for its values.
-        let upstream_arguments = match edit::get(given, name) {
-            Some(_) => upstream_arguments,
-            None => edit::remove(&upstream_arguments, completed)
-                .into_owned()
-                .into(),
-        };
-        if upstream_arguments == "{}" && !self.request.params.members.contains("context") {
-            return Ok(None);
-        }
-        Ok(Some(
-            edit::set(context, "arguments", &upstream_arguments).into_owned(),
-        ))
+async fn of_prompt(
+    scope: ViewScope<'_>,
+    reference: &str,
+    name: &str,
+) -> Result<UpstreamCompletion, RpcError> {
+    let shows_all = !scope.config().selects_prompts();
+    let is_listed = scope.catalog.prompt(scope.view, name).is_some();
+    let only = scope.only_source();
+    if let Some(only) = only.filter(|_| shows_all && !is_listed) {
+        return Ok(UpstreamCompletion::unchanged(only));
     }
+    let prompt = items::find_prompt(scope, name).await?;
+    let item_ref = &prompt.item_ref;
+    access::check(scope, ListKind::Prompts, item_ref, None)?;
+    let mut upstream = UpstreamCompletion {
+        names: prompt.name_rewriter.clone(),
+        ..UpstreamCompletion::unchanged(item_ref.server)
+    };
+    if let Some(prepared) = &prompt.prepared {
+        upstream.changed_members = upstream_argument(scope, prepared)?;
+    }
+    if *item_ref.upstream_name != *name {
+        upstream.change_reference(reference, "name", &item_ref.upstream_name);
+    }
+    Ok(upstream)
+}
+
+async fn of_template(
+    scope: ViewScope<'_>,
+    reference: &str,
+    uri: &str,
+) -> Result<UpstreamCompletion, RpcError> {
+    let located = locate_template(scope, uri).await?;
+    access::check(scope, ListKind::Templates, &located.item_ref(), None)?;
+    let mut upstream = UpstreamCompletion::unchanged(located.server);
+    if located.upstream_uri != uri {
+        upstream.change_reference(reference, "uri", &located.upstream_uri);
+    }
+    Ok(upstream)
+}
+
+/// Locates the template or resource `uri` of the variant.
+async fn locate_template(scope: ViewScope<'_>, uri: &str) -> Result<LocatedResource, RpcError> {
+    let variant_set = scope.variant_set();
+    let only = resources::server_of_all(scope);
+    if let Some(server) = only.filter(|_| !variant_set.checks_uris(scope.view)) {
+        return Ok(LocatedResource::new(server, uri));
+    }
+    let find = |catalog: &Catalog| {
+        if let Some(template) = catalog.resolve_template(scope.view, uri) {
+            let server = template.listed_by?;
+            return Some(LocatedResource::new(server, template.upstream_uri));
+        }
+        let target = catalog.resolve_resource(variant_set, scope.view, uri)?;
+        let upstream_uri = &*target.upstream_uri;
+        let template_server = || {
+            let server = catalog.template_server(scope.view, upstream_uri)?;
+            resources::allows_unlisted(scope, upstream_uri, server).then_some(server)
+        };
+        let server = match (target.listed_by, &target.fault) {
+            (Some(server), _) => Some(server),
+            (None, None) => only.or_else(template_server),
+            (None, Some(_)) => None,
+        };
+        Some(LocatedResource::new(server?, target.upstream_uri))
+    };
+    let not_found = || resources::no_such_uri(scope, uri, Identifier::Resource);
+    items::find(&scope, ListKind::Templates, uri, find, not_found).await
+}
+
+/// The argument to complete and those completed before, by the server's names: the members `argument` and `context`.
+fn upstream_argument(
+    scope: ViewScope<'_>,
+    prepared: &PreparedPrompt,
+) -> Result<Vec<(&'static str, String)>, RpcError> {
+    let argument = scope.request.params.object("argument")?;
+    let name = edit::get(argument, "name").unwrap_or("null");
+    let name: String = serde_json::from_str(name).unwrap_or_default();
+    let upstream_name = prepared.upstream_argument(&name).ok_or_else(|| {
+        let why = "`argument.name` is not an argument of the prompt";
+        scope.with_active_variant(RpcError::invalid_params(why))
+    })?;
+    let renamed = edit::set(argument, "name", &json::string(upstream_name)).into_owned();
+    let context = upstream_context(&scope, prepared, &name, upstream_name).map_err(|errors| {
+        scope.with_active_variant(items::invalid_prompt_arguments(&scope, &errors))
+    })?;
+    let context = context.map(|context| ("context", context));
+    Ok([("argument", renamed)].into_iter().chain(context).collect())
+}
+
+/// The `context` for completing the argument `name`, which the server calls `completed`: the other arguments, as
+/// `prompts/get` would send them, by the server's names. `None` if there are no others.
+///
+/// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
+fn upstream_context(
+    context: &RequestContext<'_>,
+    prepared: &PreparedPrompt,
+    name: &str,
+    completed: &str,
+) -> Result<Option<String>, Vec<ArgumentError>> {
+    let members = &context.request.params.members;
+    let completed_context = members.get("context").unwrap_or("{}");
+    let written = edit::get(completed_context, "arguments").unwrap_or("{}");
+    let upstream_arguments = prepared.arguments(written)?;
+    // A default is for requests without the argument. Here the client asks for its values.
+    let upstream_arguments = match edit::get(written, name) {
+        Some(_) => upstream_arguments,
+        None => edit::remove(&upstream_arguments, completed)
+            .into_owned()
+            .into(),
+    };
+    if upstream_arguments == "{}" && !members.contains("context") {
+        return Ok(None);
+    }
+    Ok(Some(
+        edit::set(completed_context, "arguments", &upstream_arguments).into_owned(),
+    ))
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use mcp_vary::extension::EXTENSIONS;
-use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
@@ -13,7 +11,7 @@ use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::handshake::Handshake;
-use mcp_vary_wire::meta::{SERVER_INFO, client_info};
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, SERVER_INFO, client_info};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, RpcError};
 use mcp_vary_wire::revision::Era;
@@ -22,7 +20,10 @@ use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
+use crate::pipeline::dispatch::Dispatch;
+use crate::pipeline::forwarded_extensions::{CARRIERS, is_forwarded};
 use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
+use crate::pipeline::request_context::RequestContext;
 use crate::pipeline::session_offers::{offer_variants, record_variant, sealed_reason};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
@@ -92,20 +93,18 @@ async fn wait_for_servers(
     Box::pin(waiting).await;
 }
 
-/// Answers `server/discover` for a client that declares `declared` and is offered `offers`.
-pub(crate) fn discover(
-    snapshot: &ConfigSnapshot,
-    catalog: &Catalog,
-    declared: &ParsedCapabilities,
-    offers: &Offers,
-) -> String {
+/// Answers `server/discover`.
+pub(crate) fn discover(context: &RequestContext<'_>) -> Result<Dispatch, RpcError> {
+    let capabilities = context.request.params.meta.get(CLIENT_CAPABILITIES);
+    let snapshot = context.snapshot;
+    let declared = snapshot.parse_capabilities(capabilities.unwrap_or("{}"))?;
     let description = ServerDescription {
         snapshot,
-        catalog,
-        declared,
-        offers,
+        catalog: &context.catalog,
+        declared: &declared,
+        offers: &context.client.offers,
     };
-    description.discover_result()
+    Ok(context.respond(description.discover_result().as_bytes()))
 }
 
 /// Describes the gateway to one client.
@@ -316,13 +315,13 @@ fn copy_extensions(
             offered.insert("tasks".to_owned(), Value::Object(tasks));
         }
     }
-    for member in ["extensions", "experimental"] {
-        let mut carried = Map::new();
+    for member in CARRIERS {
+        let mut forwarded = Map::new();
         for (_, capabilities) in server_capabilities {
             let declared = capabilities.get(member).and_then(Value::as_object);
             for (id, settings) in declared.into_iter().flatten() {
                 if is_forwarded(id) {
-                    carried
+                    forwarded
                         .entry(id.clone())
                         .or_insert_with(|| settings.clone());
                 }
@@ -330,12 +329,12 @@ fn copy_extensions(
         }
         if member == "extensions" && server_capabilities.iter().any(makes_tasks_of_the_core) {
             let settings = Value::Object(Map::new());
-            carried
+            forwarded
                 .entry(task_dialect::TASKS_EXTENSION)
                 .or_insert(settings);
         }
-        if !carried.is_empty() {
-            offered.insert(member.to_owned(), Value::Object(carried));
+        if !forwarded.is_empty() {
+            offered.insert(member.to_owned(), Value::Object(forwarded));
         }
     }
 }
@@ -366,39 +365,6 @@ fn offer_tasks(offered: &mut Map<String, Value>) {
     }
 }
 
-/// Whether an extension is forwarded unchanged. The gateway's own are not, and neither is a member `extensions` of
-/// `experimental`.
-fn is_forwarded(id: &str) -> bool {
-    id != "extensions" && !EXTENSIONS.iter().any(|extension| extension.id == id)
-}
-
-/// Whether a server's capabilities declare an extension that may have methods that the gateway does not know.
-pub(crate) fn declares_other_extensions(capabilities: &str) -> bool {
-    let parsed = json::to_map(capabilities).unwrap_or_default();
-    ["extensions", "experimental"].iter().any(|member| {
-        let declared = parsed.get(*member).and_then(Value::as_object);
-        let mut ids = declared.into_iter().flat_map(Map::keys);
-        ids.any(|id| id != task_dialect::TASKS_EXTENSION && is_forwarded(id))
-    })
-}
-
-/// Whether a server's capabilities declare the extension `id`.
-pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
-    let declared = |member| edit::get(edit::get(capabilities, member)?, id);
-    let mut declared = ["extensions", "experimental"]
-        .into_iter()
-        .filter_map(declared);
-    declared.any(|settings| settings.starts_with('{'))
-}
-
-/// Whether an extension may have notifications for a server. The extensions that the gateway knows have none.
-pub(crate) fn may_notify(id: &str) -> bool {
-    is_forwarded(id) && id != task_dialect::TASKS_EXTENSION && id != UI
-}
-
-/// MCP Apps (SEP-1865), whose notifications pass between an app and its host.
-pub(crate) const UI: &str = "io.modelcontextprotocol/ui";
-
 /// The capabilities that the gateway forwards, each with the flags that it omits.
 const FORWARDED: &[(&str, &[&str])] = &[
     ("tools", &["listChanged"]),
@@ -419,9 +385,10 @@ fn quotation(text: &str) -> String {
     };
     let text = text.replace("\r\n", "\n");
     let lines = text.split_inclusive(is_end);
-    let quoted = lines.map(|line| match line.trim_end_matches(is_end).is_empty() {
-        true => format!(">{line}"),
-        false => format!("> {line}"),
+    let quoted = lines.map(|line| {
+        let is_blank = line.trim_end_matches(is_end).is_empty();
+        let space = if is_blank { "" } else { " " };
+        format!(">{space}{line}")
     });
     quoted.collect()
 }

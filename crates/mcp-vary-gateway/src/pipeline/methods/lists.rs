@@ -1,59 +1,97 @@
 //! `tools/list` and the other lists: one page of the active variant's items.
 
+use mcp_vary::cursor::{self, CursorBinding};
+use mcp_vary::error::Error;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, RpcError};
 
-use super::RequestContext;
+use crate::pipeline::dispatch::Dispatch;
+use crate::pipeline::gateway_tools::{has_gateway_tools, with_gateway_tools};
 use crate::pipeline::method_action::method_not_found;
-use crate::pipeline::methods::Dispatch;
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::steps::{active_view, items};
 
-impl RequestContext<'_> {
-    pub(crate) async fn list(&self, kind: ListKind) -> Result<Dispatch, RpcError> {
-        // A server may have a list that it does not declare.
-        if !self.catalog.has_list(kind) && !self.class.catalog.fresh(kind).await.has_list(kind) {
-            return self.empty_list(kind);
-        }
-        let view = self.active_view()?;
-        let cursor = self.list_cursor(view, kind)?;
-        let catalog = self.class.catalog.fresh(kind).await;
-        // The server of the list may have been replaced meanwhile.
-        let list = catalog.view(kind, view);
-        let list = list.ok_or_else(|| method_not_found(self.request.method))?;
-        let page = list
-            .page(self.client.era(), cursor.as_deref())
-            .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(view)))?;
-        let next = page.next().map(|next| list.cursor_at(next));
-        let next = next.map(|cursor| self.seal_cursor(view, kind, &cursor));
-        let (start, end) = page.result(next.as_deref());
-        if kind == ListKind::Tools && next.is_none() && self.adds_tools(view) {
-            let text = format!("{}{end}", String::from_utf8_lossy(start));
-            let text = self.with_gateway_tools(view, list, &text);
-            return Ok(Dispatch::Done(response::result(
-                self.request.id,
-                text.as_bytes(),
-            )));
-        }
-        let parts = [start, end.as_bytes()];
-        Ok(Dispatch::Done(response::result_of_parts(
-            self.request.id,
-            &parts,
-        )))
+/// Answers with one page of the list.
+pub(crate) async fn list(
+    context: &mut RequestContext<'_>,
+    kind: ListKind,
+) -> Result<Dispatch, RpcError> {
+    if let Err(failure) = items::require_list(context, kind).await {
+        return empty_list(context, kind).unwrap_or(Err(failure));
     }
+    let scope = active_view::enter(context)?;
+    let (view, position) = (scope.view, list_position(scope, kind)?);
+    context.catalog = context.class.catalog.fresh(kind).await;
+    let scope = context.in_view(view);
+    // The server of the list may have been replaced meanwhile.
+    let list = scope.catalog.view(kind, view);
+    let list = list.ok_or_else(|| method_not_found(scope.request.method))?;
+    let page = list
+        .page(scope.client.era(), position.as_deref())
+        .map_err(|failure| failure.unwrap_or_else(|| invalid_cursor(scope)))?;
+    let next = page.next().map(|next| list.cursor_at(next));
+    let next = next.map(|position| seal_cursor(scope, kind, &position));
+    let (start, end) = page.result(next.as_deref());
+    if kind == ListKind::Tools && next.is_none() && has_gateway_tools(scope) {
+        let text = format!("{}{end}", String::from_utf8_lossy(start));
+        let text = with_gateway_tools(scope, list, &text);
+        return Ok(scope.respond(text.as_bytes()));
+    }
+    let parts = [start, end.as_bytes()];
+    let reply = response::result_of_parts(scope.request.id, &parts);
+    Ok(Dispatch::Done(reply))
+}
 
-    /// The answer for a list that no server has: empty for a client that was offered resources.
-    fn empty_list(&self, kind: ListKind) -> Result<Dispatch, RpcError> {
-        let negotiates = self.client.features.is_some();
-        let is_offered = kind.capability() == "resources" && self.snapshot.may_shorten(negotiates);
-        if !is_offered {
-            return Err(method_not_found(self.request.method));
-        }
-        self.active_view()?;
+/// The answer for a list that no server has, for a client that was offered resources; `None` for other clients.
+fn empty_list(context: &RequestContext<'_>, kind: ListKind) -> Option<Result<Dispatch, RpcError>> {
+    let negotiates = context.client.features.is_some();
+    let is_offered = kind.capability() == "resources" && context.snapshot.may_shorten(negotiates);
+    is_offered.then(|| {
+        let scope = active_view::enter(context)?;
         let result = format!(r#"{{"{}":[]}}"#, kind.items_key());
-        let sent = era::to_client_result(&result, self.client.era(), Caching::Never);
-        Ok(Dispatch::Done(response::result(
-            self.request.id,
-            sent.as_bytes(),
-        )))
+        Ok(scope.answer_uncached(&result))
+    })
+}
+
+/// The position in the list where the client continues; `None` at the beginning.
+fn list_position(scope: ViewScope<'_>, kind: ListKind) -> Result<Option<String>, RpcError> {
+    let Some(cursor) = scope.cursor() else {
+        return Ok(None);
+    };
+    let cursor: String = serde_json::from_str(cursor).map_err(|_| {
+        scope.with_active_variant(RpcError::invalid_params("`cursor` must be a string"))
+    })?;
+    let binding = cursor_binding(&scope, kind);
+    let position = cursor::open(&scope.snapshot.services.cursor_keys, &binding, &cursor);
+    position.map(Some).map_err(|error| {
+        let error = error.into_error(binding.variant, |_| true);
+        without_variant(scope, RpcError::from(&error))
+    })
+}
+
+fn seal_cursor(scope: ViewScope<'_>, kind: ListKind, position: &str) -> String {
+    let binding = cursor_binding(&scope, kind);
+    cursor::seal(&scope.snapshot.services.cursor_keys, &binding, position)
+}
+
+fn cursor_binding<'s>(scope: &'s ViewScope<'_>, kind: ListKind) -> CursorBinding<'s> {
+    CursorBinding {
+        variant: scope.snapshot.variant_id(scope.view),
+        method: kind.method(),
+        principal: scope.client.sealed_principal(),
+    }
+}
+
+fn invalid_cursor(scope: ViewScope<'_>) -> RpcError {
+    let active = scope.snapshot.variant_id(scope.view).clone();
+    without_variant(scope, RpcError::from(&Error::InvalidCursor { active }))
+}
+
+/// Removes the variant from an error if variants are off (EXT-3).
+fn without_variant(scope: ViewScope<'_>, failure: RpcError) -> RpcError {
+    if scope.snapshot.config.variants {
+        failure
+    } else {
+        RpcError::new(failure.code(), failure.message())
     }
 }

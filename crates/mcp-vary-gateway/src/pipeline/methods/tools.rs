@@ -6,182 +6,197 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary_catalog::apps::AppToolMatch;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
+use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
-use mcp_vary_results::link_index::LinkSource;
 use mcp_vary_upstream::RetryPolicy;
 use mcp_vary_view::{ArgumentCheck, ArgumentError, refused_call};
 use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 
-use super::RequestContext;
-use super::forward::ForwardRequest;
-use super::gateway_tools::error_result;
+use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::methods::Dispatch;
-use crate::pipeline::methods::initialize;
+use crate::pipeline::forwarded_extensions::{UI, declares};
+use crate::pipeline::gateway_tools::directory::describe_tool_name;
+use crate::pipeline::gateway_tools::{call_gateway_tool, is_on_demand, tool_response};
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::steps::forward::{ForwardRequest, forward};
+use crate::pipeline::steps::task_mode::TaskMode;
+use crate::pipeline::steps::{access, active_view, items, rates, response_plan, round_trips};
 use crate::session::memory_cost;
 
-impl RequestContext<'_> {
-    pub(crate) async fn tool(mut self) -> Result<Dispatch, RpcError> {
-        self.require_list(ListKind::Tools).await?;
-        let name = self.request.params.string("name")?;
-        let view = self.active_view()?;
-        if let Some(answer) = self.call_gateway_tool(view, &name).await? {
-            return Ok(answer);
-        }
-        let tool = self.known_tool(view, &name).await?;
-        let subject = self.request_binding(&name);
-        let arguments = self.arguments()?;
-        if let Some(headers) = self.request.headers {
-            headers::check_params(&tool.headers, headers, arguments)?;
-        }
-        let upstream_arguments = match self.server_arguments(&tool, arguments)? {
-            Ok(upstream_arguments) => upstream_arguments,
-            Err(faults) => {
-                if let Some(refusal) = ParamsError::of_arguments(&faults) {
-                    return Err(refusal.into_counted_error(&self.snapshot.services.counters));
-                }
-                return Ok(self.refuse_arguments(view, &tool, &faults));
-            }
-        };
-        // As the server gets them: a variant may fix, rename or hide some.
-        let item = (ListKind::Tools, &tool.item_ref);
-        self.check_access(view, item, Some(&upstream_arguments))?;
-        self.count_call(view, &tool.item_ref)?;
-        self.note_accepted(view, &tool);
-        let headers = tool.upstream_headers.iter();
-        let headers = headers
-            .filter_map(|header| header.to_header(&upstream_arguments))
-            .collect();
-        if let Cow::Owned(upstream_arguments) = upstream_arguments {
-            self.request
-                .params
-                .members
-                .set("arguments", upstream_arguments);
-        }
-        let task = self.task_of_call(view, &tool);
-        let by_task = task.is_none() && self.as_task(&tool);
-        self.rename_to_upstream(&name, &tool.item_ref);
-        let forwarding = ForwardRequest {
-            server: tool.item_ref.server,
-            name: Some(tool.item_ref.upstream_name.to_string()),
-            headers,
-            binding: subject,
-            is_retryable: tool.idempotent
-                && self.is_retryable(tool.item_ref.server)
-                && task.is_none()
-                && !by_task,
-            implicit_task: by_task,
-            plan: ResponsePlan {
-                origin: Some(LinkSource::new(
-                    ListKind::Tools,
-                    &tool.item_ref.upstream_name,
-                )),
-                names: tool.name_rewriter.clone(),
-                shape: self.tool_result_shape(view, &tool),
-                task,
-                ..ResponsePlan::default()
-            },
-        };
-        self.forward(view, forwarding).await
+/// Forwards `tools/call`, or answers a call of a tool of the gateway.
+///
+/// The order of the steps is what makes a call safe:
+///
+/// - The variant is selected before anything is found, and the tool before anything is checked: to a client, a tool
+///   that its variant hides does not exist, whatever the arguments are.
+/// - Headers are compared with the arguments as the client wrote them; access rules check the arguments as the server
+///   gets them, since a variant may fix, rename or hide some.
+/// - A call counts for rate limits only after access rules allow it, and in the directory only after both.
+/// - The request becomes the server's last, so that its states are bound to what the client wrote.
+pub(crate) async fn call(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
+    items::require_list(context, ListKind::Tools).await?;
+    let name = context.request.params.string("name")?;
+    let scope = active_view::enter(context)?;
+    if let Some(answer) = call_gateway_tool(scope, &name).await? {
+        return Ok(answer);
     }
-
-    /// The tool that the variant lists as `name`. For clients with apps, also a tool that its server calls `name`.
-    async fn known_tool(&self, view: ViewIndex, name: &str) -> Result<Arc<Tool>, RpcError> {
-        let meant = |catalog: &Catalog| {
-            let tools = catalog.view(ListKind::Tools, view);
-            match tools?.app_tool(name)? {
-                AppToolMatch::Unique(tool) => Some(Ok(Arc::clone(tool))),
-                AppToolMatch::Ambiguous(all) => {
-                    Some(Err(self.ambiguous_app_tool(view, name, &all)))
-                }
-            }
-        };
-        let has_apps = initialize::declares(&self.client.forwardable, initialize::UI);
-        let find = |catalog: &Catalog| {
-            let listed = catalog.tool(view, name).cloned().map(Ok);
-            listed.or_else(|| meant(catalog).filter(|_| has_apps))
-        };
-        let found = self.find_item((ListKind::Tools, name), find, || {
-            self.not_found(view, Identifier::Tool(name.to_owned()))
-        });
-        found.await?
+    let tool = find_tool(scope, &name).await?;
+    let written = scope.arguments()?;
+    check_headers(context, &tool, written)?;
+    let arguments = match upstream_arguments(context, &tool, written)? {
+        Ok(arguments) => arguments,
+        Err(errors) => return refuse_arguments(scope, &tool, &errors),
+    };
+    access::check(scope, ListKind::Tools, &tool.item_ref, Some(&arguments))?;
+    rates::count_call(scope, &tool.item_ref)?;
+    count_accepted(scope, &tool);
+    let task_mode = TaskMode::of_call(context, &tool);
+    let forwarding = plan_call(scope, &name, &tool, &arguments, task_mode);
+    if let Cow::Owned(arguments) = arguments {
+        context.request.params.members.set("arguments", arguments);
     }
+    task_mode.set_member(&mut context.request.params);
+    context.rename_to_upstream(&name, &tool.item_ref);
+    forward(context, forwarding).await
+}
 
-    /// The error for an app whose server cannot be determined.
-    fn ambiguous_app_tool(&self, view: ViewIndex, name: &str, all: &[&Arc<str>]) -> RpcError {
-        let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
-        let why = format!(
-            "several servers have a tool `{name}`; call one of {}",
-            all.join(", ")
-        );
-        self.with_active_variant(view, RpcError::invalid_params(why))
-    }
+/// The tool that the variant lists as `name`. For clients with apps, also a tool that its server calls `name`.
+async fn find_tool(scope: ViewScope<'_>, name: &str) -> Result<Arc<Tool>, RpcError> {
+    let app_tool = |catalog: &Catalog| {
+        let tools = catalog.view(ListKind::Tools, scope.view)?;
+        match tools.app_tool(name)? {
+            AppToolMatch::Unique(tool) => Some(Ok(Arc::clone(tool))),
+            AppToolMatch::Ambiguous(ids) => Some(Err(ambiguous_app_tool(scope, name, &ids))),
+        }
+    };
+    let has_apps = declares(&scope.client.forwardable, UI);
+    let find = |catalog: &Catalog| {
+        let listed = catalog.tool(scope.view, name).cloned().map(Ok);
+        listed.or_else(|| app_tool(catalog).filter(|_| has_apps))
+    };
+    let not_found = || scope.not_found(Identifier::Tool(name.to_owned()));
+    items::find(&scope, ListKind::Tools, name, find, not_found).await?
+}
 
-    fn is_retryable(&self, server: ServerIndex) -> bool {
-        self.class.source(server).connection.config().retry == RetryPolicy::Idempotent
+/// The error for an app whose server cannot be determined.
+fn ambiguous_app_tool(scope: ViewScope<'_>, name: &str, ids: &[&Arc<str>]) -> RpcError {
+    let ids: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+    let ids = ids.join(", ");
+    let why = format!("several servers have a tool `{name}`; call one of {ids}");
+    scope.with_active_variant(RpcError::invalid_params(why))
+}
+
+/// Compares the headers of a modern HTTP request with the arguments that they repeat.
+fn check_headers(
+    context: &RequestContext<'_>,
+    tool: &Tool,
+    arguments: &str,
+) -> Result<(), RpcError> {
+    match context.request.headers {
+        Some(headers) => headers::check_params(&tool.headers, headers, arguments),
+        None => Ok(()),
     }
 }
 
-impl RequestContext<'_> {
-    /// The arguments as the server expects them, or their errors.
-    ///
-    /// # Errors
-    ///
-    /// When the memory budget has no room for the tree that the arguments are checked in.
-    fn server_arguments<'t>(
-        &self,
-        tool: &Tool,
-        arguments: &'t str,
-    ) -> Result<Result<Cow<'t, str>, Vec<ArgumentError>>, RpcError> {
-        let Some(prepared) = &tool.prepared else {
-            return Ok(Ok(Cow::Borrowed(arguments)));
-        };
-        let tree = match prepared.forwards_arguments_unchanged() {
-            true => 0,
-            false => memory_cost::of_tree(arguments),
-        };
-        let _memory = self.snapshot.services.memory.lease(tree)?;
-        Ok(prepared.arguments(arguments))
-    }
+/// The arguments as the server expects them, or their errors.
+///
+/// # Errors
+///
+/// When the memory budget has no room for the tree that the arguments are checked in.
+fn upstream_arguments<'t>(
+    context: &RequestContext<'_>,
+    tool: &Tool,
+    arguments: &'t str,
+) -> Result<Result<Cow<'t, str>, Vec<ArgumentError>>, RpcError> {
+    let Some(prepared) = &tool.prepared else {
+        return Ok(Ok(Cow::Borrowed(arguments)));
+    };
+    let tree = if prepared.forwards_arguments_unchanged() {
+        0
+    } else {
+        memory_cost::of_tree(arguments)
+    };
+    let _memory = context.snapshot.services.memory.lease(tree)?;
+    Ok(prepared.arguments(arguments))
+}
 
-    /// The result of a call with invalid arguments: the model can correct them.
-    fn refuse_arguments(&self, view: ViewIndex, tool: &Tool, faults: &[ArgumentError]) -> Dispatch {
-        let is_on_demand = self.is_on_demand(view);
-        let prepared = tool.prepared.as_ref().filter(|_| is_on_demand);
-        let schema = prepared.and_then(|prepared| prepared.schema_for_errors(faults));
-        let describer = match is_on_demand {
-            true => self.describe_hint(view),
-            false => None,
-        };
-        let text = refused_call(faults, schema.as_deref(), describer.as_deref());
-        if is_on_demand {
-            let server = self.server_name(tool.item_ref.server);
-            let uses = &self.snapshot.services.directory_uses;
-            uses.note_refused(&server, &tool.item_ref.upstream_name, self.client.id);
-            if let Some(participation) = self.client.observation.participation() {
-                participation.refuse_arguments();
-            }
-        }
-        self.answer(&error_result(&text))
+/// The response to a call with invalid arguments: a result, so that the model can correct them.
+///
+/// # Errors
+///
+/// When an argument imitates a known one.
+fn refuse_arguments(
+    scope: ViewScope<'_>,
+    tool: &Tool,
+    errors: &[ArgumentError],
+) -> Result<Dispatch, RpcError> {
+    if let Some(refusal) = ParamsError::of_arguments(errors) {
+        return Err(refusal.into_counted_error(scope.counters()));
     }
+    if !is_on_demand(scope) {
+        return Ok(tool_response(scope, Err(refused_call(errors, None, None))));
+    }
+    let prepared = tool.prepared.as_ref();
+    let schema = prepared.and_then(|prepared| prepared.schema_for_errors(errors));
+    let describer = describe_tool_name(scope);
+    let text = refused_call(errors, schema.as_deref(), describer.as_deref());
+    let server = scope.server_name(tool.item_ref.server);
+    let uses = &scope.snapshot.services.directory_uses;
+    uses.note_refused(&server, &tool.item_ref.upstream_name, scope.client.id);
+    if let Some(participation) = scope.client.observation.participation() {
+        participation.refuse_arguments();
+    }
+    Ok(tool_response(scope, Err(text)))
+}
 
-    /// Counts a call that was sent, if calls are checked in `view`.
-    fn note_accepted(&self, view: ViewIndex, tool: &Tool) {
-        let style = self.snapshot.variant_set.config(view).style;
-        if !style.schema.is_on_demand() || style.check == ArgumentCheck::Off {
-            return;
-        }
-        let uses = &self.snapshot.services.directory_uses;
-        let server = self.server_name(tool.item_ref.server);
-        let reason = tool
-            .prepared
-            .as_ref()
-            .and_then(|prepared| prepared.unchecked_reason());
-        let upstream_name = &tool.item_ref.upstream_name;
-        uses.note_accepted(&server, upstream_name, self.client.id, reason);
+/// Counts a call that nothing refused, if the view checks calls.
+fn count_accepted(scope: ViewScope<'_>, tool: &Tool) {
+    let style = scope.config().style;
+    if !style.schema.is_on_demand() || style.check == ArgumentCheck::Off {
+        return;
     }
+    let uses = &scope.snapshot.services.directory_uses;
+    let server = scope.server_name(tool.item_ref.server);
+    let prepared = tool.prepared.as_ref();
+    let reason = prepared.and_then(|prepared| prepared.unchecked_reason());
+    let upstream_name = &tool.item_ref.upstream_name;
+    uses.note_accepted(&server, upstream_name, scope.client.id, reason);
+}
+
+/// The call to the server, and the plan for its response.
+fn plan_call(
+    scope: ViewScope<'_>,
+    name: &str,
+    tool: &Tool,
+    arguments: &str,
+    task_mode: TaskMode,
+) -> ForwardRequest {
+    let (server, headers) = (tool.item_ref.server, tool.upstream_headers.iter());
+    ForwardRequest {
+        name: Some(tool.item_ref.upstream_name.to_string()),
+        headers: headers
+            .filter_map(|header| header.to_header(arguments))
+            .collect(),
+        binding: round_trips::binding(&scope, name),
+        is_retryable: tool.idempotent
+            && task_mode == TaskMode::NoTask
+            && allows_retry(&scope, server),
+        is_implicit_task: task_mode == TaskMode::Implicit,
+        plan: ResponsePlan {
+            origin: Some(tool.item_ref.link_source(ListKind::Tools)),
+            names: tool.name_rewriter.clone(),
+            shape: response_plan::tool_shape(scope, tool, arguments),
+            task: task_mode.codec(scope, tool),
+            ..ResponsePlan::default()
+        },
+        ..ForwardRequest::new(scope.view, server)
+    }
+}
+
+fn allows_retry(context: &RequestContext<'_>, server: ServerIndex) -> bool {
+    let config = context.class.source(server).connection.config();
+    config.retry == RetryPolicy::Idempotent
 }

@@ -95,9 +95,10 @@ impl AnswerCache {
 
     /// Records a failure. Returns whether it is the first of its kind, so that it is logged.
     pub(super) fn fail(&mut self, key: QuestionKey, error: &AskError, now: u64) -> bool {
-        let seconds = match error.is_of_endpoint() {
-            true => RETRY_SECONDS,
-            false => ANSWER_ERROR_SECONDS,
+        let seconds = if error.is_of_endpoint() {
+            RETRY_SECONDS
+        } else {
+            ANSWER_ERROR_SECONDS
         };
         self.insert(key, Answer::Unusable, seconds, now);
         if error.is_of_endpoint() {

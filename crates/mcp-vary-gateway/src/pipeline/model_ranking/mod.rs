@@ -210,9 +210,10 @@ impl ModelRanking {
             Some(Known::Nothing) => None,
             None => {
                 let is_asked = !answers.is_paused(now) && self.begin(key, client)?;
-                match is_asked {
-                    true => answers.begin(key, self.config.timeout.as_secs(), now),
-                    false => answers.counts.postponed += 1,
+                if is_asked {
+                    answers.begin(key, self.config.timeout.as_secs(), now);
+                } else {
+                    answers.counts.postponed += 1;
                 }
                 None
             }

@@ -15,8 +15,8 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 
-/// A gateway whose server is not there; what is asked for here needs none.
-async fn gateway(on: bool) -> Arc<ConfigSnapshot> {
+/// A snapshot whose server is not there; what is asked for here needs none.
+async fn snapshot(on: bool) -> Arc<ConfigSnapshot> {
     let target = Target::command("no-such-program-of-ours", []);
     let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
     let config = Config::new(UpstreamConfig::new("none", target), outside);
@@ -42,8 +42,8 @@ fn pinned() -> VariantRequest {
 
 /// What a modern client is answered to `method`, that prefers `read-only`, and may name a variant.
 async fn ask(
-    gateway: &Arc<ConfigSnapshot>,
-    told: &VariantRequest,
+    snapshot: &Arc<ConfigSnapshot>,
+    requested: &VariantRequest,
     method: &str,
     selector: Option<&str>,
 ) -> Value {
@@ -59,18 +59,18 @@ async fn ask(
     // What a client cannot read says which variant it looked in.
     let text = json!({"uri": "vary://result/none", "_meta": meta}).to_string();
     let params = Params::read(Some(&text)).unwrap();
-    let client = match modern_client(gateway, "tools/list", &caller(told), &params) {
+    let client = match modern_client(snapshot, "tools/list", &caller(requested), &params) {
         Ok(client) => client,
         Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
     };
-    let asked = IncomingRequest {
+    let request = IncomingRequest {
         id: "1",
         method,
         params,
         headers: None,
         message: None,
     };
-    let Dispatch::Done(reply) = dispatch(gateway, &client, asked).await else {
+    let Dispatch::Done(reply) = dispatch(snapshot, &client, request).await else {
         panic!("no server is asked");
     };
     serde_json::from_slice(&reply.body).unwrap()
@@ -96,12 +96,12 @@ fn is_offered_alone(offered: &Value) {
 /// SV-9: a credential with a pin sees one variant, whatever the client prefers or names.
 #[tokio::test]
 async fn for_a_pinned_client_there_is_one_variant() {
-    let gateway = gateway(true).await;
-    let offered = ask(&gateway, &pinned(), "server/discover", None).await;
+    let snapshot = snapshot(true).await;
+    let offered = ask(&snapshot, &pinned(), "server/discover", None).await;
     let offered = &offered["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
     is_offered_alone(offered);
     for selector in [None, Some("compact")] {
-        let answer = ask(&gateway, &pinned(), "resources/read", selector).await;
+        let answer = ask(&snapshot, &pinned(), "resources/read", selector).await;
         assert_eq!(
             answer["error"]["data"]["activeVariant"], "compact",
             "{answer}"
@@ -109,10 +109,10 @@ async fn for_a_pinned_client_there_is_one_variant() {
     }
     // One that there is for others, and one that there is for nobody.
     for other in ["standard", "no-such", ""] {
-        let answer = ask(&gateway, &pinned(), "resources/read", Some(other)).await;
+        let answer = ask(&snapshot, &pinned(), "resources/read", Some(other)).await;
         is_invalid(&answer, other, &json!(["compact"]));
         let unpinned = ask(
-            &gateway,
+            &snapshot,
             &VariantRequest::default(),
             "resources/read",
             Some("standard"),
@@ -128,7 +128,7 @@ async fn for_a_pinned_client_there_is_one_variant() {
 /// SV-9: no address and no header leads a pinned client elsewhere.
 #[tokio::test]
 async fn address_and_header_name_the_pinned_variant_or_none() {
-    let gateway = gateway(true).await;
+    let snapshot = snapshot(true).await;
     let by_path = |id: &str| VariantRequest {
         path: Some(id.to_owned()),
         ..pinned()
@@ -137,16 +137,16 @@ async fn address_and_header_name_the_pinned_variant_or_none() {
         header: Some(id.to_owned()),
         ..pinned()
     };
-    for told in [by_path("compact"), by_header("compact")] {
-        let answer = ask(&gateway, &told, "resources/read", None).await;
+    for requested in [by_path("compact"), by_header("compact")] {
+        let answer = ask(&snapshot, &requested, "resources/read", None).await;
         assert_eq!(
             answer["error"]["data"]["activeVariant"], "compact",
             "{answer}"
         );
     }
     for other in ["standard", "no-such"] {
-        for told in [by_path(other), by_header(other)] {
-            let answer = ask(&gateway, &told, "resources/read", None).await;
+        for requested in [by_path(other), by_header(other)] {
+            let answer = ask(&snapshot, &requested, "resources/read", None).await;
             is_invalid(&answer, other, &json!(["compact"]));
         }
     }
@@ -155,26 +155,26 @@ async fn address_and_header_name_the_pinned_variant_or_none() {
 /// SV-9: a session is opened with the pinned variant alone; a pin that came later counts, too.
 #[tokio::test]
 async fn a_pinned_session_has_one_variant() {
-    let gateway = gateway(true).await;
+    let snapshot = snapshot(true).await;
     let text = json!({
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "a", "version": "1"},
     })
     .to_string();
     let params = Params::read(Some(&text)).unwrap();
-    let (fixed, result) = initialize(&gateway, &caller(&pinned()), &params)
+    let (negotiated, result) = initialize(&snapshot, &caller(&pinned()), &params)
         .await
         .unwrap();
-    assert_eq!(fixed.order, ["compact"]);
+    assert_eq!(negotiated.order, ["compact"]);
     let result: Value = serde_json::from_str(&result).unwrap();
     is_offered_alone(&result["capabilities"]["extensions"][SERVER_VARIANTS]);
-    let (fixed, _) = initialize(&gateway, &Caller::default(), &params)
+    let (negotiated, _) = initialize(&snapshot, &Caller::default(), &params)
         .await
         .unwrap();
-    assert_eq!(fixed.order.len(), 4);
-    let session = gateway.services.sessions.open_stdio(fixed);
-    let client = legacy_client(&gateway, &session, &caller(&pinned()), &params).unwrap();
-    assert_eq!(client.offers.pin, gateway.variant_index("compact"));
+    assert_eq!(negotiated.order.len(), 4);
+    let session = snapshot.services.sessions.open_stdio(negotiated);
+    let client = legacy_client(&snapshot, &session, &caller(&pinned()), &params).unwrap();
+    assert_eq!(client.offers.pin, snapshot.variant_index("compact"));
     assert_eq!(client.offers.order.len(), 1);
 }
 
@@ -185,18 +185,18 @@ async fn a_pin_never_opens_more() {
         pin: Some("gone".parse().unwrap()),
         ..VariantRequest::default()
     };
-    let answer = ask(&gateway(true).await, &gone, "resources/read", None).await;
+    let answer = ask(&snapshot(true).await, &gone, "resources/read", None).await;
     let error = json!({"code": -32602, "message": NO_VARIANT});
     assert_eq!(answer["error"], error);
     let answer = ask(
-        &gateway(true).await,
+        &snapshot(true).await,
         &gone,
         "resources/read",
         Some("standard"),
     )
     .await;
     is_invalid(&answer, "standard", &json!([]));
-    let off = gateway(false).await;
+    let off = snapshot(false).await;
     let text = r#"{"uri":"x"}"#;
     let params = Params::read(Some(text)).unwrap();
     let offers = off

@@ -29,6 +29,7 @@ use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::session::Session;
 use crate::session::client::{Client, QuotaKey};
+use crate::settings::limits::Limits;
 use crate::tasks::id::TaskKey;
 use crate::tasks::notifier::TaskNotifier;
 use crate::tasks::task_text::{lifetime, string};
@@ -77,6 +78,16 @@ impl TaskOwner {
             client: client.id,
             server_requests: client.server_request_support(),
             session,
+        }
+    }
+}
+
+impl TaskBounds {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self {
+            quota: Quota::of(limits),
+            lifetime: limits.task_lifetime,
+            result_bytes: limits.result_store,
         }
     }
 }

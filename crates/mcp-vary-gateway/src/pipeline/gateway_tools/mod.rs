@@ -1,0 +1,83 @@
+//! The tools that the gateway itself adds to the lists of tools, and how their results are written.
+
+pub(crate) mod directory;
+mod read_result;
+
+use std::borrow::Cow;
+
+use mcp_vary::json::{self, edit};
+use mcp_vary_catalog::view::View;
+use mcp_vary_wire::response::RpcError;
+
+use self::directory::{call_directory_tool, describe_tool, search_tool};
+use self::read_result::{read_result, reader_tool};
+use crate::pipeline::dispatch::Dispatch;
+use crate::pipeline::request_context::ViewScope;
+
+/// Appends the gateway's tools to `list`, the result of `tools/list` from `view`.
+pub(crate) fn with_gateway_tools<'l>(
+    scope: ViewScope<'_>,
+    view: &View,
+    list: &'l str,
+) -> Cow<'l, str> {
+    let tools = [
+        describe_tool(scope, view),
+        search_tool(scope, view),
+        reader_tool(scope),
+    ];
+    let tools: Vec<String> = tools.into_iter().flatten().collect();
+    if tools.is_empty() {
+        return Cow::Borrowed(list);
+    }
+    let listed = edit::get(list, "tools").unwrap_or("[]").trim_end();
+    let before = listed.strip_suffix(']').unwrap_or(listed).trim_end();
+    let comma = if before.ends_with('[') { "" } else { "," };
+    let tools = format!("{before}{comma}{}]", tools.join(","));
+    edit::set(list, "tools", &tools)
+}
+
+/// Whether the view has tools of the gateway.
+pub(crate) fn has_gateway_tools(scope: ViewScope<'_>) -> bool {
+    scope.snapshot.config.read_result || is_on_demand(scope)
+}
+
+/// Whether clients of the view get schemas on demand.
+pub(crate) fn is_on_demand(scope: ViewScope<'_>) -> bool {
+    scope.config().style.schema.is_on_demand()
+}
+
+/// The answer, if `name` calls a tool of the gateway.
+pub(crate) async fn call_gateway_tool(
+    scope: ViewScope<'_>,
+    name: &str,
+) -> Result<Option<Dispatch>, RpcError> {
+    if !has_gateway_tools(scope) {
+        return Ok(None);
+    }
+    if let Some(answer) = read_result(scope, name).await? {
+        return Ok(Some(answer));
+    }
+    if is_on_demand(scope) {
+        Box::pin(call_directory_tool(scope, name)).await
+    } else {
+        Ok(None)
+    }
+}
+
+/// The response of a tool: a block for each text, or a text about its failure that a model can act on.
+///
+/// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
+/// > (MCP 2025-11-25, server/tools, "Error Handling")
+pub(crate) fn tool_response(
+    scope: ViewScope<'_>,
+    outcome: Result<Vec<String>, String>,
+) -> Dispatch {
+    let (texts, error) = match outcome {
+        Ok(texts) => (texts, ""),
+        Err(why) => (vec![why], r#","isError":true"#),
+    };
+    let block = |text: &String| format!(r#"{{"type":"text","text":{}}}"#, json::string(text));
+    let blocks: Vec<_> = texts.iter().map(block).collect();
+    let result = format!(r#"{{"content":[{}]{error}}}"#, blocks.join(","));
+    scope.answer(&result)
+}

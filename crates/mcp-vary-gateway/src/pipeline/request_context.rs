@@ -1,0 +1,224 @@
+//! One request while it is handled, and the view that it runs under.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use mcp_vary::error::{Error, Identifier, with_active_variant};
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::json;
+use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::variant_config::VariantConfig;
+use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::response::{self, RpcError};
+
+use crate::pipeline::dispatch::Dispatch;
+use crate::pipeline::method_action::MethodAction;
+use crate::pipeline::request::IncomingRequest;
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pool::source::ServerSource;
+use crate::pool::{CapabilityClass, ConnectionUse};
+use crate::session::client::Client;
+
+/// One request while it is handled.
+pub(crate) struct RequestContext<'a> {
+    pub(crate) snapshot: &'a Arc<ConfigSnapshot>,
+    pub(crate) client: &'a Client,
+    /// The class whose connections and lists the request uses.
+    pub(crate) class: Arc<CapabilityClass>,
+    /// Keeps the connections of the class open meanwhile.
+    _connections: ConnectionUse,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) request: IncomingRequest<'a>,
+    pub(crate) action: MethodAction,
+}
+
+impl<'a> RequestContext<'a> {
+    /// Begins to handle `request` of `client`.
+    ///
+    /// # Errors
+    ///
+    /// When the connections of the client's class cannot be opened.
+    pub(crate) async fn open(
+        snapshot: &'a Arc<ConfigSnapshot>,
+        client: &'a Client,
+        request: IncomingRequest<'a>,
+        action: MethodAction,
+    ) -> Result<Self, RpcError> {
+        let (pool, owner) = (&snapshot.pool, client.list_owner());
+        let class = pool.of_client(client.class.as_ref(), owner).await?;
+        Ok(Self {
+            snapshot,
+            client,
+            catalog: class.catalog.current(),
+            _connections: ConnectionUse::new(&class),
+            class,
+            request,
+            action,
+        })
+    }
+
+    /// The response with a `result` that is already written for the client's era.
+    pub(crate) fn respond(&self, result: &[u8]) -> Dispatch {
+        Dispatch::Done(response::result(self.request.id, result))
+    }
+
+    /// The response with a `result` of the gateway, to a method whose results have no caching hints.
+    pub(crate) fn answer(&self, result: &str) -> Dispatch {
+        self.respond(era::to_client_result(result, self.client.era(), Caching::None).as_bytes())
+    }
+
+    /// The response with a `result` of the gateway that clients must not cache.
+    pub(crate) fn answer_uncached(&self, result: &str) -> Dispatch {
+        self.respond(era::to_client_result(result, self.client.era(), Caching::Never).as_bytes())
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.snapshot.services.counters
+    }
+
+    /// The variants as the client's class sees them.
+    pub(crate) fn variant_set(&self) -> &Arc<VariantSet> {
+        &self.class.catalog.layout.variants
+    }
+
+    /// The sources of the servers that exist for the client.
+    pub(crate) fn visible_sources(&self) -> impl Iterator<Item = &Arc<ServerSource>> {
+        let sources = std::iter::zip(self.class.sources(), &self.catalog.snapshots);
+        let visible = sources.filter(|(_, snapshot)| !snapshot.is_hidden);
+        visible.map(|(source, _)| source)
+    }
+
+    /// The name of a server, which rules and limits go by.
+    pub(crate) fn server_name(&self, server: ServerIndex) -> Arc<str> {
+        Arc::clone(&self.class.source(server).server_name)
+    }
+
+    /// The name of the source that a request goes to: that of the server, or `<server>/<id>` for a variant that the
+    /// server offers itself. Tasks and links belong to a source.
+    pub(crate) fn source_name(&self, server: ServerIndex) -> Arc<str> {
+        Arc::clone(&self.class.source(server).name)
+    }
+
+    /// The arguments of the request, JSON text.
+    ///
+    /// # Errors
+    ///
+    /// When they are not an object.
+    pub(crate) fn arguments(&self) -> Result<&str, RpcError> {
+        if !self.request.params.members.contains("arguments") {
+            return Ok("{}");
+        }
+        self.request.params.object("arguments")
+    }
+
+    /// The cursor of the request, JSON text. Some clients write `null` for none.
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        let cursor = self.request.params.members.get("cursor");
+        cursor.filter(|cursor| *cursor != "null")
+    }
+
+    /// Replaces the name of a tool or prompt by the server's.
+    pub(crate) fn rename_to_upstream(&mut self, name: &str, item_ref: &ItemRef) {
+        if *item_ref.upstream_name != *name {
+            let upstream_name = json::string(&item_ref.upstream_name);
+            self.request.params.members.set("name", upstream_name);
+        }
+    }
+
+    /// The request in `view`.
+    pub(crate) fn in_view(&self, view: ViewIndex) -> ViewScope<'_> {
+        ViewScope {
+            context: self,
+            view,
+        }
+    }
+}
+
+/// A request in the view that it runs under.
+///
+/// For most methods [`active_view::enter`](crate::pipeline::steps::active_view::enter) makes it, so that what takes one
+/// cannot run before the variant is selected and counted. A request about a task runs under the view of the task.
+#[derive(Clone, Copy)]
+pub(crate) struct ViewScope<'a> {
+    pub(crate) context: &'a RequestContext<'a>,
+    pub(crate) view: ViewIndex,
+}
+
+impl<'a> Deref for ViewScope<'a> {
+    type Target = RequestContext<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        self.context
+    }
+}
+
+impl<'a> ViewScope<'a> {
+    /// The configuration of the view's variant.
+    pub(crate) fn config(self) -> &'a VariantConfig {
+        self.context.variant_set().config(self.view)
+    }
+
+    /// The id of the active variant, unless variants are off.
+    pub(crate) fn active_variant(self) -> Option<VariantId> {
+        let has_variants = self.snapshot.config.variants;
+        has_variants.then(|| self.snapshot.variant_id(self.view).clone())
+    }
+
+    /// The id of the active variant, for the errors of servers: a client that neither declared server variants nor
+    /// selected one gets them as they are.
+    pub(crate) fn variant_for_errors(self) -> Option<VariantId> {
+        let is_selected = self.request.params.meta.contains(SERVER_VARIANT_META);
+        let knows_variants = self.client.knows_variants || is_selected;
+        self.active_variant().filter(|_| knows_variants)
+    }
+
+    /// Adds the active variant to the data of an error.
+    pub(crate) fn with_active_variant(self, failure: RpcError) -> RpcError {
+        match self.active_variant() {
+            Some(id) => failure.with_data(with_active_variant(None, &id)),
+            None => failure,
+        }
+    }
+
+    /// The error for an item that the variant does not have. The request is counted as refused.
+    pub(crate) fn not_found(self, identifier: Identifier) -> RpcError {
+        self.counters().increment(match &identifier {
+            Identifier::Tool(_) => Counter::RefusedUnknownTools,
+            Identifier::Prompt(_) => Counter::RefusedUnknownPrompts,
+            _ => Counter::RefusedUnknownResources,
+        });
+        RpcError::from(&Error::NotFound {
+            identifier,
+            active: self.active_variant(),
+            era: self.client.era(),
+        })
+    }
+
+    /// The only source of the view: that of a variant that a server offers itself, or the only server. `None` if the
+    /// view has items of several.
+    pub(crate) fn only_source(self) -> Option<ServerIndex> {
+        let sources = self.class.sources();
+        if self.config().is_upstream() {
+            let id = self.snapshot.variant_id(self.view).as_str();
+            return ServerIndex::find(sources, |source| source.name() == id);
+        }
+        let is_configured = |source: &&Arc<ServerSource>| !source.is_upstream_variant();
+        let configured = sources.iter().filter(is_configured).count();
+        (configured == 1).then_some(ServerIndex::FIRST)
+    }
+
+    /// Whether requests of the view can go to a source: that of its variant, if a server offers that itself, else a
+    /// server.
+    pub(crate) fn is_source(self, server: ServerIndex) -> bool {
+        if self.config().is_upstream() {
+            self.only_source() == Some(server)
+        } else {
+            !self.class.source(server).is_upstream_variant()
+        }
+    }
+}

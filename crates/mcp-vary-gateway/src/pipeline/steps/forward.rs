@@ -1,0 +1,329 @@
+//! Forwards a request to its server, with the context of its response.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Weak};
+
+use http::{HeaderName, HeaderValue};
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
+use mcp_vary_upstream::sent_request::SentRequest;
+use mcp_vary_upstream::{CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection};
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
+use mcp_vary_wire::log_level::{level_from_name, level_name};
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::connection::{RequestConnection, sent_capabilities};
+use super::{response_plan, round_trips, task_mode};
+use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, read_responses};
+use crate::pipeline::dispatch::Dispatch;
+use crate::pipeline::exchange::{
+    ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
+};
+use crate::pipeline::method_action::MethodAction;
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pool::ConnectionUse;
+use crate::session::Session;
+use crate::tasks::proxy::{TaskBounds, TaskConnection};
+
+/// The result of a method's checks: where its request goes, and the plan for its response.
+#[derive(Debug)]
+pub(crate) struct ForwardRequest {
+    /// The view that the request runs under.
+    pub(crate) view: ViewIndex,
+    pub(crate) server: ServerIndex,
+    /// The value of the header `Mcp-Name`.
+    pub(crate) name: Option<String>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// What its request states are bound to.
+    pub(crate) binding: Option<RequestBinding>,
+    /// Whether it may be sent again when the server is lost.
+    pub(crate) is_retryable: bool,
+    /// Whether its server runs it as a task without the client's knowledge.
+    pub(crate) is_implicit_task: bool,
+    pub(crate) plan: ResponsePlan,
+}
+
+impl ForwardRequest {
+    /// A request to `server` whose response stays as it is.
+    pub(crate) fn new(view: ViewIndex, server: ServerIndex) -> Self {
+        Self {
+            view,
+            server,
+            name: None,
+            headers: Vec::new(),
+            binding: None,
+            is_retryable: false,
+            is_implicit_task: false,
+            plan: ResponsePlan::default(),
+        }
+    }
+}
+
+/// Sends the request to its server: on the connection of the class, or on a dedicated one.
+pub(crate) async fn forward(
+    context: &mut RequestContext<'_>,
+    mut forwarding: ForwardRequest,
+) -> Result<Dispatch, RpcError> {
+    let scope = context.in_view(forwarding.view);
+    let record = scope.client.observation.record();
+    if let Some(record) = record {
+        let server = scope.server_name(forwarding.server);
+        record.set_server(&server, forwarding.name.as_deref());
+    }
+    let response = response_context(scope, &mut forwarding)?;
+    let round_trip = round_trips::open(scope, response.request_state.as_ref())?;
+    if let Some(record) = record {
+        record.forwarded();
+    }
+    // How long a task takes says nothing of the requests about it.
+    let is_call = !matches!(scope.action, MethodAction::Task(_));
+    let mut counted = is_call.then(|| scope.snapshot.calls.begin(forwarding.server));
+    match start(context, &mut forwarding, response, round_trip).await {
+        Ok(mut in_flight) => {
+            in_flight.observation.count(counted);
+            Ok(Dispatch::InFlight(in_flight))
+        }
+        Err(failure) => {
+            if let Some(counted) = &mut counted {
+                counted.fail();
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// The context that turns the server's answer into the client's; boxed, since it passes through many futures.
+pub(crate) fn response_context(
+    scope: ViewScope<'_>,
+    forwarding: &mut ForwardRequest,
+) -> Result<Box<ResponseContext>, RpcError> {
+    let mut client = scope.client.clone();
+    client.log_level = log_level(&scope)?;
+    let mut plan = std::mem::take(&mut forwarding.plan);
+    plan.origin = plan.origin.filter(|_| scope.snapshot.follows_links());
+    let binding = forwarding.binding.take();
+    Ok(Box::new(ResponseContext {
+        id: scope.request.id.to_owned(),
+        client,
+        active_variant: scope.variant_for_errors(),
+        action: scope.action,
+        server: scope.server_name(forwarding.server),
+        source: scope.source_name(forwarding.server),
+        plan,
+        uris: response_plan::changed_uris(scope),
+        request_state: round_trips::state_codec(scope, forwarding.server, binding),
+        // A placeholder until the connection is known. Servers of suspended calls are legacy.
+        upstream: Era::Legacy,
+        progress: progress_tokens(&scope)?,
+    }))
+}
+
+/// Waits for the server and sends the request, or resumes the suspended call that the request continues.
+async fn start(
+    context: &mut RequestContext<'_>,
+    forwarding: &mut ForwardRequest,
+    mut response: Box<ResponseContext>,
+    round_trip: RoundTrip,
+) -> Result<Box<InFlightRequest>, RpcError> {
+    let source = Arc::clone(context.class.source(forwarding.server));
+    let permit = source.connection.acquire().await?;
+    if let RoundTrip::Suspended(call) = round_trip {
+        return resume_suspended(context, call, forwarding.server, permit, response);
+    }
+    // The server of such a task is modern: it sends its requests in results, so it needs no dedicated connection.
+    let task = response.plan.task.as_ref();
+    let is_core_over_ext = task.is_some_and(|task| task.dialects.is_core_over_ext());
+    let leased = if is_core_over_ext {
+        RequestConnection::shared(&source)
+    } else {
+        RequestConnection::to(context, forwarding.server).await?
+    };
+    if let Some(level) = response.client.log_level {
+        Box::pin(leased.connection.set_log_level_if_supported(level)).await;
+    }
+    let upstream = leased.connection.ready().await?;
+    response.upstream = upstream.handshake().era();
+    round_trip.resume_request(&mut context.request.params, response.upstream)?;
+    let task_connection = task_connection(context, &leased.connection, &response);
+    let sent = SentRequest {
+        request: upstream_request(context, &upstream, &mut response, forwarding),
+        supervised: leased.connection,
+        connection: upstream,
+    };
+    let implicit_task = forwarding.is_implicit_task.then(|| {
+        let tracker = context.snapshot.services.background_tasks.clone();
+        Box::new(ImplicitTask::new(Arc::new(sent.clone()), tracker))
+    });
+    let leases = Leases {
+        implicit_task,
+        permit: Some(permit),
+        dedicated: leased.dedicated,
+        class: Some(ConnectionUse::new(&context.class)),
+        task_connection,
+    };
+    send(context, sent, forwarding.is_retryable, leases, response).await
+}
+
+/// The request to the server.
+fn upstream_request(
+    context: &mut RequestContext<'_>,
+    upstream: &UpstreamConnection,
+    response: &mut ResponseContext,
+    forwarding: &mut ForwardRequest,
+) -> Request {
+    let server = forwarding.server;
+    let capabilities = sent_capabilities(context, server, response.upstream);
+    let capabilities = capabilities
+        .as_deref()
+        .unwrap_or_else(|| upstream.capabilities());
+    let handshake = Some(upstream.handshake());
+    response_plan::leave_to_server(context, server, handshake, capabilities, &mut response.plan);
+    let task = response.plan.task.as_ref();
+    let is_core_over_ext = task.is_some_and(|task| task.dialects.is_core_over_ext());
+    let token = response.progress.as_ref().map(|it| it.upstream.as_str());
+    let upstream_context = UpstreamContext {
+        revision: upstream.handshake().revision,
+        capabilities: &if is_core_over_ext {
+            task_dialect::with_extension(capabilities)
+        } else {
+            Cow::Borrowed(capabilities)
+        },
+        progress_token: token,
+        log_level: response.client.log_level.map(level_name),
+    };
+    task_mode::rename_related_task(context);
+    let params = era::to_upstream_params(&mut context.request.params, &upstream_context);
+    let method = context.action.round_trip_method().map(Cow::Borrowed);
+    let method = method.unwrap_or_else(|| Cow::Owned(context.request.method.to_owned()));
+    let mut request = Request::new(method, Some(params));
+    request.progress_token = token.map(str::to_owned);
+    request.name = forwarding.name.take();
+    request.param_headers = std::mem::take(&mut forwarding.headers);
+    request.caller = Some(CallerId(context.client.id));
+    request.out_of_band = out_of_band_sink(context, response.client.log_level);
+    request
+}
+
+/// Sends the request, and retains it if it may have to be sent again.
+async fn send(
+    context: &RequestContext<'_>,
+    sent: SentRequest,
+    is_retryable: bool,
+    leases: Leases,
+    response: Box<ResponseContext>,
+) -> Result<Box<InFlightRequest>, RpcError> {
+    let is_relayed = relays_input(context, response.upstream);
+    let retained = (is_retryable || is_relayed).then(|| Arc::new(sent.clone()));
+    let exchange = sent.connection.request(sent.request).await?;
+    let services = Arc::clone(&context.snapshot.services.exchange);
+    let mut in_flight = Box::new(InFlightRequest::new(services, exchange, leases, response));
+    if let Some(sent) = retained.as_ref().filter(|_| is_relayed) {
+        let limit = context.snapshot.config.limits.max_rounds;
+        in_flight.relay_with(InputRelay::new(Arc::clone(sent), limit));
+    }
+    if let Some(sent) = retained.filter(|_| is_retryable) {
+        in_flight.retry_with(RetryState::new(sent));
+    }
+    Ok(in_flight)
+}
+
+/// Resumes a suspended call with the client's responses.
+fn resume_suspended(
+    context: &RequestContext<'_>,
+    call: u64,
+    server: ServerIndex,
+    permit: OwnedSemaphorePermit,
+    mut response: Box<ResponseContext>,
+) -> Result<Box<InFlightRequest>, RpcError> {
+    let responses = read_responses(context.request.params.members.get(INPUT_RESPONSES))?;
+    let services = &context.snapshot.services.exchange;
+    let call = services.suspended_calls.take(call);
+    let call = call.ok_or_else(mrtr::unknown_suspended_call)?;
+    if let Some(dedicated) = &call.leases.dedicated {
+        let connection = dedicated.connection();
+        let current = connection.current();
+        let handshake = current.as_deref().map(UpstreamConnection::handshake);
+        let declared = &connection.config().capabilities;
+        response_plan::leave_to_server(context, server, handshake, declared, &mut response.plan);
+    }
+    // The server knows only the token of the first request.
+    response.progress = match (response.progress, &call.progress) {
+        (Some(progress), Some(first)) => Some(ProgressTokens {
+            upstream: first.clone(),
+            ..progress
+        }),
+        _ => None,
+    };
+    let services = Arc::clone(services);
+    let in_flight = InFlightRequest::resumed(services, call, &responses, permit, response);
+    Ok(Box::new(in_flight))
+}
+
+/// The connection of the task that a tool call may create, if the gateway has to proxy the task.
+fn task_connection(
+    context: &RequestContext<'_>,
+    connection: &Arc<SupervisedConnection>,
+    response: &ResponseContext,
+) -> Option<Box<TaskConnection>> {
+    let codec = response.plan.task.as_ref()?;
+    let is_proxied = codec.is_proxied() && matches!(context.action, MethodAction::CallTool);
+    is_proxied.then(|| {
+        let bounds = TaskBounds::of(&context.snapshot.config.limits);
+        let task_connection = TaskConnection::new(connection, bounds);
+        Box::new(task_connection.with_progress(response.progress.clone()))
+    })
+}
+
+/// The receiver of the server's messages outside of the call, such as logs: a session until its end, other clients
+/// until the answer if they want logs.
+fn out_of_band_sink(context: &RequestContext<'_>, log_level: Option<u8>) -> OutOfBand {
+    match (&context.client.session, log_level) {
+        (Some(session), _) => {
+            let session: Weak<Session> = Arc::downgrade(session);
+            OutOfBand::Client(session)
+        }
+        (None, Some(_)) => OutOfBand::Call,
+        (None, None) => OutOfBand::Discard,
+    }
+}
+
+/// Whether the input requests in results of a server of `era` are relayed to the client as requests.
+fn relays_input(context: &RequestContext<'_>, era: Era) -> bool {
+    let is_between = era == Era::Modern && context.client.session.is_some();
+    is_between && context.action.round_trip_method().is_some()
+}
+
+fn progress_tokens(context: &RequestContext<'_>) -> Result<Option<ProgressTokens>, RpcError> {
+    let Some(client) = context.request.params.meta.get(era::PROGRESS_TOKEN) else {
+        return Ok(None);
+    };
+    if !envelope::is_id(client) {
+        let why = "`_meta.progressToken` must be a string or an integer";
+        return Err(RpcError::invalid_params(why));
+    }
+    let tokens = &context.snapshot.services.exchange.progress_tokens;
+    Ok(Some(ProgressTokens {
+        upstream: tokens.next().to_string(),
+        client: client.to_owned(),
+    }))
+}
+
+/// The least severe level that the client wants logged for this request.
+fn log_level(context: &RequestContext<'_>) -> Result<Option<u8>, RpcError> {
+    if context.client.era() == Era::Legacy {
+        let session = context.client.session.as_ref();
+        return Ok(session.and_then(|session| session.log_level()));
+    }
+    let meta = &context.request.params.meta;
+    if !meta.contains(era::LOG_LEVEL) {
+        return Ok(None);
+    }
+    let name = meta.get_str(era::LOG_LEVEL);
+    let level = name.and_then(|name| level_from_name(&name));
+    let invalid =
+        || RpcError::invalid_params(format!("`_meta.{}` is not a log level", era::LOG_LEVEL));
+    level.map(Some).ok_or_else(invalid)
+}

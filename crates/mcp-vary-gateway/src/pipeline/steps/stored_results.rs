@@ -1,0 +1,55 @@
+//! The stored parts of shortened results: who may read them, and the tool for models that cannot read resources.
+
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_results::result_store::ResultReader;
+use mcp_vary_wire::response::RpcError;
+
+use super::items;
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+
+/// The name of the tool that reads them, unless a server has a tool of that name.
+const TOOL_NAME: &str = "read_result";
+
+/// The name of that tool in the view, if the operator has enabled it. A server's tool of the same name keeps its name.
+pub(crate) fn reader_tool_name(scope: ViewScope<'_>) -> Option<Arc<str>> {
+    if !scope.snapshot.config.read_result {
+        return None;
+    }
+    let tools = scope.catalog.view(ListKind::Tools, scope.view);
+    Some(tools.map_or_else(
+        || TOOL_NAME.into(),
+        |tools| tools.gateway_tool_name(TOOL_NAME),
+    ))
+}
+
+pub(crate) fn reader(context: &RequestContext<'_>) -> ResultReader {
+    ResultReader {
+        client: context.client.id,
+        principal: context.client.principal_id(),
+    }
+}
+
+/// Refuses parts of other clients, and parts of tools that the client may not call in this variant.
+pub(crate) async fn require_readable(scope: ViewScope<'_>, uri: &str) -> Result<(), RpcError> {
+    let not_found = || scope.not_found(Identifier::Resource(uri.to_owned()));
+    let store = &scope.snapshot.services.result_store;
+    let tool = store.tool(uri, reader(&scope));
+    let tool = tool.ok_or_else(not_found)?;
+    let shows = |catalog: &Catalog| {
+        let view = catalog.view(ListKind::Tools, scope.view)?;
+        let is_tool = |item_ref: &ItemRef| {
+            item_ref.upstream_name == tool.upstream_name
+                && *scope.server_name(item_ref.server) == *tool.server
+        };
+        let mut item_refs = view.item_refs();
+        item_refs
+            .any(|(_, item_ref)| is_tool(item_ref))
+            .then_some(())
+    };
+    items::find(&scope, ListKind::Tools, uri, shows, not_found).await
+}
