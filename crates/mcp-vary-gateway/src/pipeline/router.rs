@@ -132,7 +132,7 @@ async fn handle(
         MethodAction::Discover => initialize::discover(context),
         MethodAction::SetLevel => Box::pin(logging::set_level(context)).await,
         MethodAction::List(kind) => lists::list(context, kind).await,
-        MethodAction::CallTool => tools::call(context).await,
+        MethodAction::CallTool => tools::call_tool(context).await,
         MethodAction::ReadResource => Box::pin(resources::read(context)).await,
         MethodAction::GetPrompt => Box::pin(prompts::get(context)).await,
         MethodAction::Complete => Box::pin(completion::complete(context)).await,

@@ -36,7 +36,7 @@ use crate::session::memory_cost;
 ///   gets them, since a variant may fix, rename or hide some.
 /// - A call counts for rate limits only after access rules allow it, and in the directory only after both.
 /// - The request becomes the server's last, so that its states are bound to what the client wrote.
-pub(crate) async fn call(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
+pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
     items::require_list(context, ListKind::Tools).await?;
     let name = context.request.params.string("name")?;
     let scope = active_view::enter(context)?;

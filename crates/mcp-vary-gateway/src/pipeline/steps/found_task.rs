@@ -66,7 +66,7 @@ impl FoundTask {
     }
 
     /// The task of the extension with this id, if it is found.
-    pub(super) fn of_extension(context: &RequestContext<'_>, id: &str) -> Option<Self> {
+    pub(super) fn find_of_extension(context: &RequestContext<'_>, id: &str) -> Option<Self> {
         let opened = OpenedTask::open(context, id).ok()?;
         Self::find(context, opened, &[TaskDialect::Extension]).ok()
     }
@@ -194,7 +194,7 @@ pub(crate) fn notified_task(
     context: &RequestContext<'_>,
     id: &str,
 ) -> Option<(FoundTask, TaskNotifier)> {
-    let found = FoundTask::of_extension(context, id)?;
+    let found = FoundTask::find_of_extension(context, id)?;
     let scope = context.in_view(found.view);
     let plan = found.plan(scope);
     let notifier = TaskNotifier {
