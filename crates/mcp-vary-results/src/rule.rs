@@ -192,7 +192,7 @@ impl ResultTransform {
         Ok(TransformedResult {
             alternative,
             value,
-            rendered_text: rendered_text,
+            rendered_text,
             original_text: output.text.clone(),
         })
     }

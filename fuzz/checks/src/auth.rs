@@ -86,7 +86,7 @@ fn other_readers(data: &[u8], text: &str) {
         assert!(url.starts_with("https://idp.example"), "{url}");
     }
     if let Some(path) = EndpointPath::of_request(text) {
-        assert_eq!(EndpointPath::parse(&path.to_string()), Some(path.clone()));
+        assert_eq!(EndpointPath::parse(&path.to_string()), Some(path));
     }
     if let Some(target) = EndpointPath::parse(text) {
         assert_eq!(EndpointPath::of_request(text).as_ref(), Some(&target));

@@ -141,7 +141,7 @@ mod tests {
             mailbox: Arc::new(Mailbox::new(1, Arc::new(Budget::new(1)))),
             token: None,
             caller: owner.map(CallerId),
-            kind: kind,
+            kind,
         }
     }
 

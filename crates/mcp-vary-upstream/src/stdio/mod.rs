@@ -104,7 +104,7 @@ impl Connection {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
             caller: request.caller,
-            kind: kind,
+            kind,
         };
         let receiver = request.out_of_band.client();
         shared.in_flight().insert(id, call, receiver)?;
@@ -112,7 +112,7 @@ impl Connection {
             shared: Arc::clone(shared),
             id,
             mailbox,
-            kind: kind,
+            kind,
             is_finished: false,
             is_sent: false,
         };
