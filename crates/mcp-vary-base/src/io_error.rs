@@ -22,11 +22,18 @@ pub fn describe(error: &Error) -> String {
         }
     }
     let text = error.to_string();
-    match text.split_once(" (os error ") {
-        Some((text, _)) => text.to_owned(),
-        None => text,
+    let text = text
+        .split_once(" (os error ")
+        .map_or(&*text, |(text, _)| text);
+    match text.strip_prefix(LOOKUP) {
+        Some("Name or service not known") => "there is no host of this name (DNS)".to_owned(),
+        Some(reason) => format!("the name of the host cannot be looked up (DNS): {reason}"),
+        None => text.to_owned(),
     }
 }
+
+/// How the standard library begins errors of the resolver.
+const LOOKUP: &str = "failed to lookup address information: ";
 
 const KNOWN: &[(ErrorKind, &str)] = &[
     (ErrorKind::NotFound, "there is no such file or directory"),
@@ -80,6 +87,18 @@ mod tests {
             &Error::new(ErrorKind::NotFound, "its directory does not exist"),
             "its directory does not exist",
         );
+        for (reason, expected) in [
+            (
+                "Name or service not known",
+                "there is no host of this name (DNS)",
+            ),
+            (
+                "Temporary failure in name resolution",
+                "the name of the host cannot be looked up (DNS): Temporary failure in name resolution",
+            ),
+        ] {
+            reads(&Error::other(format!("{LOOKUP}{reason}")), expected);
+        }
         let not_text = std::io::read_to_string(&[0xff_u8][..]).unwrap_err();
         reads(&not_text, "it is not valid UTF-8");
     }

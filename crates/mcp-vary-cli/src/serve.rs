@@ -484,7 +484,7 @@ pub(crate) fn client_entry(name: &str, url: &str) -> String {
 }
 
 /// The default address.
-const LISTEN: &str = "127.0.0.1:8800";
+pub(crate) const LISTEN: &str = "127.0.0.1:8800";
 /// For a person who expects an address or a prompt.
 const STDIO_HINT: &str = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that \
      start Vary; leave it out to serve over HTTP, or press Ctrl-C";

@@ -360,9 +360,11 @@ fn servers(servers: &[Value], width: usize) -> String {
 fn not_up(server: &Value) -> Option<String> {
     let reason = server["reason"].as_str()?;
     let again = server["nextAttempt"].as_u64();
-    let again = again.map_or_else(String::new, |seconds| {
-        format!("; next attempt in {seconds} s")
-    });
+    let again = match again {
+        None => String::new(),
+        Some(0) => "; it is being tried again".to_owned(),
+        Some(seconds) => format!("; next attempt in {seconds} s"),
+    };
     Some(format!("{reason}{again}"))
 }
 

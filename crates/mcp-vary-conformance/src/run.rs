@@ -20,7 +20,7 @@ use crate::report::{Finding, Outcome, Report};
 use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::target::Target;
-use crate::transport::Transport;
+use crate::transport::{REPEATED_REQUEST, Transport};
 
 /// Why there is no report.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -133,9 +133,12 @@ async fn survey(
     // As servers of one revision answer the first request of another.
     let reason = if is("error -32601 ") || is("error -32022 ") {
         format!("the server does not speak it: {reason}")
+    } else if is(REPEATED_REQUEST) {
+        format!("{REPEATED_REQUEST}, as `cat` does")
     } else if is("HTTP 404") || is("HTTP 405") {
         format!(
-            "{reason}; check the path of the address (a server with only the transport of 2024-11-05, SSE, is not checked)"
+            "{reason}; check the path of the address; if it has only the transport of 2024-11-05 (SSE), check it through a \
+             translator: vary check -- npx -y mcp-remote URL"
         )
     } else {
         reason

@@ -16,6 +16,7 @@ use mcp_vary_wire::meta::{
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
+use mcp_vary_wire::server_message::REPEATED_REQUEST;
 
 use super::error::{ConnectError, error_code};
 use super::message::Answer;
@@ -243,10 +244,15 @@ fn handshake_error(server: &Arc<str>, what: &str, text: &str) -> ConnectError {
 }
 
 fn rejection(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
-    let error = excerpt(error.as_bytes(), 300);
+    let what = if error.contains(REPEATED_REQUEST) {
+        format!("{REPEATED_REQUEST}, as `cat` does")
+    } else {
+        let error = excerpt(error.as_bytes(), 300);
+        format!("it refused {method} with `{error}`")
+    };
     ConnectError::Handshake {
         server: Arc::clone(server),
-        what: format!("it refused {method} with `{error}`"),
+        what,
     }
 }
 

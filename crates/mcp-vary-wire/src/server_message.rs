@@ -148,6 +148,9 @@ pub fn write_request(id: Option<u64>, method: &str, params: Option<&str>) -> Byt
     Bytes::from(out)
 }
 
+/// The answer to a server that sends a client's request: it is read as the refusal of that request, which it repeated.
+pub const REPEATED_REQUEST: &str = "it repeats what it is sent";
+
 /// The response to a server request on a connection without a client: `{}` to a `ping`, no roots, and an error for
 /// anything else.
 pub fn write_default_response(id: &str, method: &str) -> Bytes {
@@ -156,10 +159,7 @@ pub fn write_default_response(id: &str, method: &str) -> Bytes {
         "roots/list" => write_response(id, Ok(r#"{"roots":[]}"#)),
         // A program that repeats what it reads sends this back, too, and it is read as the refusal.
         "initialize" | "server/discover" => {
-            let message = format!(
-                "`{method}` is a request of clients; a program that repeats what it is sent, as `cat` does, is not an MCP server"
-            );
-            write_response(id, Err(&error_json(INVALID_REQUEST, &message)))
+            write_response(id, Err(&error_json(INVALID_REQUEST, REPEATED_REQUEST)))
         }
         _ => {
             let method = crate::sanitize::excerpt(method.as_bytes(), 60);

@@ -86,6 +86,11 @@ impl<'a> UnverifiedToken<'a> {
     pub fn audiences(&self) -> &[String] {
         &self.claims.audiences
     }
+
+    /// Its `exp`, in seconds since 1970.
+    pub const fn expires_at(&self) -> u64 {
+        self.claims.expires_at
+    }
 }
 
 impl fmt::Debug for UnverifiedToken<'_> {

@@ -37,6 +37,12 @@ pub(super) async fn verify(
     };
     let text = read(path).map_err(|error| {
         let name = path.display();
+        if UnverifiedToken::parse(&name.to_string()).is_ok() {
+            // It is not shown, since it is a secret.
+            return Failure::command(
+                "--token takes the name of a file, and this is a token; write it into a file, or use `--token -` and standard input",
+            );
+        }
         Failure::command(format!("--token: {name}: {}", io_error::describe(&error)))
     })?;
     let token = text.trim();
@@ -45,11 +51,17 @@ pub(super) async fn verify(
         return Err(Failure::command(format!("--token: {name} is empty")));
     }
     let token = token.strip_prefix("Bearer ").unwrap_or(token).trim();
+    if token.contains(char::is_whitespace) {
+        let name = path.display();
+        return Err(Failure::command(format!(
+            "--token: {name} has more than a token; write the token alone into it"
+        )));
+    }
     let environment = environment()?;
     let now = (environment.now)();
     let admission = try_token(settings, environment, token).await;
     let admission =
-        admission.map_err(|reason| Failure::looked_at(refusal(&reason, token, verifier)))?;
+        admission.map_err(|reason| Failure::looked_at(refusal(&reason, token, verifier, now)))?;
     let principal = Principal::clone(&admission.principal);
     let subject = principal.subject().unwrap_or_default();
     let issuer = principal.issuer().unwrap_or_default();
@@ -74,7 +86,7 @@ fn read(path: &Path) -> io::Result<String> {
 const UNVERIFIABLE: &str = "tokens cannot be verified at the moment; try again later";
 
 /// The `reason`, and what of the token differs from the configuration. Issuer and audiences are no secrets.
-fn refusal(reason: &str, token: &str, verifier: &TokenVerifier) -> String {
+fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> String {
     let first = match reason.strip_prefix(UNVERIFIABLE) {
         Some(why) => format!("the token cannot be checked{why}"),
         None => format!("the token is refused: {reason}"),
@@ -82,6 +94,12 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier) -> String {
     let Ok(token) = UnverifiedToken::parse(token) else {
         return first;
     };
+    if let Some(ago) = now.checked_sub(token.expires_at())
+        && reason.contains("expired")
+    {
+        let minutes = ago / 60;
+        return format!("{first}: its `exp` was {minutes} minutes ago by this machine's clock");
+    }
     let Ok(index) = verifier.find_issuer(&token) else {
         let known = verifier.issuers().iter().map(|known| known.issuer.as_str());
         let known: Vec<_> = known.collect();

@@ -20,6 +20,7 @@ use crate::file::with_full_start_wait;
 use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
+use crate::serve::LISTEN;
 use crate::serving;
 use crate::stop::Stop;
 use crate::tokens;
@@ -211,10 +212,8 @@ fn is_own(server: &UpstreamConfig, file: &File) -> bool {
     let Target::Http { url, .. } = &server.target else {
         return false;
     };
-    let port = file
-        .listen
-        .as_deref()
-        .and_then(|listen| listen.rsplit(':').next());
+    let listen = file.listen.as_deref().unwrap_or(LISTEN);
+    let port = listen.rsplit(':').next();
     let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
     is_loopback
         && url

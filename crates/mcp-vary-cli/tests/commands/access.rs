@@ -318,7 +318,7 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     let refused = tried(&server, "token-old", old, ", scopes: [mcp]").await;
     assert_eq!(
         refusal(refused),
-        "error: the token is refused: the token has expired\n"
+        "error: the token is refused: the token has expired: its `exp` was 60 minutes ago by this machine's clock\n"
     );
     let good = server.sign(claims("https://mcp.example/mcp", 600));
     let keys = ", jwks: 'http://127.0.0.1:1/keys'";
@@ -328,4 +328,13 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
         server.issuer()
     );
     assert!(text.contains(&reason), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_no_file_with_a_token_alone_is_said_to_be() {
+    let server = AuthorizationServer::start().await;
+    let empty = tried(&server, "token-empty", String::new(), "").await;
+    empty.refuses(&["--token: ", "token-empty.txt is empty"]);
+    let several = tried(&server, "token-several", "one two".to_owned(), "").await;
+    several.refuses(&["has more than a token; write the token alone into it"]);
 }

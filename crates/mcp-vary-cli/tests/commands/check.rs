@@ -130,7 +130,7 @@ fn what_cannot_be_checked_is_exit_code_2() {
     run(&headers).refuses(&["--other-header needs a URL; only requests to a URL have headers"]);
     run(&["check", "--", "no-such-program-of-anybody"])
         .refuses(&["the program `no-such-program-of-anybody` was not found; install it"]);
-    let repeats = "a program that repeats what it is sent, as `cat` does, is not an MCP server";
+    let repeats = "it repeats what it is sent, as `cat` does";
     run(&["check", "--", "cat"]).refuses(&[repeats]);
     run(&["inspect", "--", "cat"]).refuses(&[repeats]);
     run(&["check", "--", "sh", "-c", "echo it rains >&2; exit 3"])

@@ -131,6 +131,15 @@ fn the_own_address_among_the_servers_is_a_problem_also_if_nothing_is_served() {
     let said = run(&["config", "check", "--offline", path.to_str().unwrap()]).data(1);
     let problem = "check-own.yaml: `servers.me` has the address on which this file is served; take its entry out\n";
     assert!(said.contains(problem), "{said}");
+    let usual = file(
+        "check-own-usual.yaml",
+        "servers: {me: {url: 'http://127.0.0.1:8800/mcp'}}\n",
+    );
+    let said = run(&["config", "check", "--offline", usual.to_str().unwrap()]).data(1);
+    assert!(
+        said.contains("`servers.me` has the address on which this file is served"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::target::{Endpoint, Target};
 use http::Http;
 use message::{Outgoing, Reply};
 use process::Process;
+pub(crate) use process::REPEATED_REQUEST;
 use stdio::Stdio;
 
 /// How many checks start processes at the same time.

@@ -242,6 +242,9 @@ impl SkippedLines {
     }
 }
 
+/// The answer to a server that sends a client's request: it is read as the refusal of that request, which it repeated.
+pub(crate) const REPEATED_REQUEST: &str = "it repeats what it is sent";
+
 /// Answers a request of the server: `ping` with a result, others with an error, as the client declared nothing.
 async fn answer(input: &mut ChildStdin, message: &Value) {
     let (Some(id), Some(method)) = (message.get("id"), message.get("method")) else {
@@ -250,11 +253,8 @@ async fn answer(input: &mut ChildStdin, message: &Value) {
     let answer = match method.as_str() {
         Some("ping") => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
         // A program that repeats what it reads sends this back, too, and it is read as the refusal.
-        Some(method @ ("initialize" | "server/discover")) => {
-            let message = format!(
-                "`{method}` is a request of clients; a program that repeats what it is sent, as `cat` does, is not an MCP server"
-            );
-            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": message}})
+        Some("initialize" | "server/discover") => {
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": REPEATED_REQUEST}})
         }
         _ => {
             let error = json!({"code": -32601, "message": "Method not found"});

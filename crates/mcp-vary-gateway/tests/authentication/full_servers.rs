@@ -157,7 +157,7 @@ async fn where_principals_are_isolated_a_person_with_many_kinds_of_clients_leave
         let answer = answer.json();
         // The others share one that declares no more than they do, and for this one there is none.
         if capabilities == json!({"roots": {}}) {
-            let message = "server `peer` serves each session or user on a connection of its own, and the 2 of 7 that one \
+            let message = "server `peer` serves each session or user on a connection of its own, and the 2 of 8 that one \
                            user may have are in use; end one of your other sessions, or raise its `connections`";
             assert_eq!(answer["error"], json!({"code": -32603, "message": message}));
         } else {

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
+use mcp_vary::json::edit;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
@@ -259,16 +260,30 @@ impl Endpoint {
         match &error {
             UpstreamError::Status {
                 status, excerpt, ..
-            } if matches!(status.as_u16(), 400 | 404 | 405) => ConnectError::Handshake {
-                server: Arc::clone(&self.server),
-                what: format!(
-                    "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its \
-                     address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, let \
-                     `npx -y mcp-remote URL` as its `command` translate",
-                    self.address.shown()
-                ),
-            },
+            } if matches!(status.as_u16(), 400 | 404 | 405) => {
+                let (url, reason) = (self.address.shown(), rpc_message(excerpt));
+                let what = match reason {
+                    Some(reason) => format!(
+                        "`{url}` answered `initialize` with HTTP {status}: {reason}; check the path of its address"
+                    ),
+                    None => format!(
+                        "`{url}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its address; if it \
+                         has only the transport of 2024-11-05 (SSE), which Vary does not speak, let \
+                         `npx -y mcp-remote URL` as its `command` translate"
+                    ),
+                };
+                ConnectError::Handshake {
+                    server: Arc::clone(&self.server),
+                    what,
+                }
+            }
             _ => error.into(),
         }
     }
+}
+
+/// The message of a JSON-RPC error, if the text is one.
+fn rpc_message(text: &str) -> Option<String> {
+    let message = edit::get(edit::get(text, "error")?, "message")?;
+    serde_json::from_str(message).ok()
 }

@@ -109,7 +109,8 @@ pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'st
                  certificate there",
             ),
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-                "nobody that this machine trusts has signed it; name the file of its authority's certificate in SSL_CERT_FILE, or for one server in `ca`",
+                "nobody that this machine trusts has signed it; name the file of its authority's certificate in the server's `ca`, or in \
+                 SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Some("reach the server by a name that its certificate is for")
@@ -122,8 +123,8 @@ pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'st
             }
             // This error has no public type.
             _ if why.to_string().contains("CaUsedAsEndEntity") => Some(
-                "it is the certificate of an authority, as `openssl req -x509` makes it; make it again with \
-                 `-addext basicConstraints=critical,CA:FALSE`, and name it in `ca`",
+                "it is the certificate of an authority, as `openssl req -x509` makes it, and a server cannot use one, whatever `ca` \
+                 names; make it again with `-addext basicConstraints=critical,CA:FALSE`, and name that in `ca`",
             ),
             _ => None,
         },
