@@ -67,7 +67,7 @@ fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
     refused.refuses(&[
         "cannot be reached",
         "invalid peer certificate: UnknownIssuer",
-        "name the file of its authority's certificate in SSL_CERT_FILE",
+        "name the file of its authority's certificate in the server's `ca`, or in SSL_CERT_FILE, which replaces the system's",
     ]);
 }
 
@@ -88,7 +88,8 @@ fn an_authority_in_the_place_of_a_server_is_refused_with_what_to_do() {
     let refused = house.run(&["inspect", &house.url("localhost")]);
     refused.refuses(&[
         "CaUsedAsEndEntity",
-        "it is the certificate of an authority, as `openssl req -x509` makes it; make it again with",
+        "it is the certificate of an authority, as `openssl req -x509` makes it, and a server cannot use one",
+        "make it again with `-addext basicConstraints=critical,CA:FALSE`",
     ]);
 }
 

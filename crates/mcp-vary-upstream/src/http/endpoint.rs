@@ -261,7 +261,10 @@ impl Endpoint {
             UpstreamError::Status {
                 status, excerpt, ..
             } if matches!(status.as_u16(), 400 | 404 | 405) => {
-                let (url, reason) = (self.address.shown(), rpc_message(excerpt));
+                let url = self.address.shown();
+                // What an escape of JSON stood for is a peer's text again.
+                let reason = rpc_message(excerpt)
+                    .map(|message| self.diagnostics.excerpt(message.as_bytes()));
                 let what = match reason {
                     Some(reason) => format!(
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; check the path of its address"

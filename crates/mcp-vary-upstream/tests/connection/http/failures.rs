@@ -235,6 +235,20 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
             "check the path",
         ],
     );
+    let gateway = ScriptedServer::start(|_| {
+        let body = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
+        Some(Reply::new(404, "application/json", body))
+    })
+    .await;
+    let error = UpstreamConnection::connect(config(&gateway))
+        .await
+        .unwrap_err();
+    says(
+        &error,
+        &[
+            "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check the path",
+        ],
+    );
     let elsewhere = "ftp://example.org/".parse().unwrap();
     let error =
         UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
