@@ -341,7 +341,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 ConnectionState::Connected(_) => ("up", None),
                 ConnectionState::Connecting => ("starting", None),
                 ConnectionState::Disconnected { error, .. } => {
-                    ("down", Some(error.client_message()))
+                    ("down", Some(error.status_message()))
                 }
                 ConnectionState::Closed => ("closed", None),
             };

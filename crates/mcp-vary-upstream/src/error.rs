@@ -125,6 +125,17 @@ impl ConnectError {
         }
     }
 
+    /// What happened, for the operator, without addresses and what the server wrote.
+    #[must_use]
+    pub fn status_message(&self) -> String {
+        match self {
+            Self::Failed(UpstreamError::Unreachable {
+                cause: Some(cause), ..
+            }) => format!("{}: {cause}", self.client_message()),
+            _ => self.client_message(),
+        }
+    }
+
     /// Whether a retry soon cannot help, since the setup is wrong.
     #[must_use]
     pub const fn is_permanent(&self) -> bool {
@@ -177,6 +188,8 @@ pub enum UpstreamError {
     Unreachable {
         /// The server's name.
         server: Arc<str>,
+        /// The error of the operating system, which contains no address.
+        cause: Option<String>,
         /// What went wrong.
         reason: String,
     },

@@ -14,7 +14,7 @@ use mcp_vary::json::edit;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
-use super::address::{Address, root_cause};
+use super::address::{Address, root_cause, system_cause};
 use super::body::{BodyError, Collect, drain};
 use super::credentials::Credentials;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
@@ -78,6 +78,7 @@ impl Endpoint {
             pool: Pool::new(connector, &uri),
             address: Address {
                 uri,
+                has_unused_proxy: proxy.is_none() && Proxy::is_for_http_only(url, config.variables),
                 proxy: proxy.map(|proxy| proxy.address()),
                 has_ca: config.ca.is_some(),
             },
@@ -215,6 +216,7 @@ impl Endpoint {
     pub(super) fn unreachable(&self, error: &(dyn Error + 'static)) -> UpstreamError {
         UpstreamError::Unreachable {
             server: Arc::clone(&self.server),
+            cause: system_cause(error),
             reason: self.address.describe_failure(error),
         }
     }
@@ -252,6 +254,21 @@ impl Endpoint {
         UpstreamError::Timeout {
             server: Arc::clone(&self.server),
             limit: self.limits.idle,
+        }
+    }
+
+    /// Names the usual reason why a connection without TLS is closed before any answer.
+    pub(super) fn explain_closed(&self, error: ConnectError) -> ConnectError {
+        match error {
+            ConnectError::Failed(UpstreamError::Unanswered { server, reason })
+                if self.address.is_plain() =>
+            {
+                let url = self.address.shown();
+                let reason =
+                    format!("{url}: {reason}; if it expects TLS, its address begins with https://");
+                UpstreamError::Unanswered { server, reason }.into()
+            }
+            error => error,
         }
     }
 

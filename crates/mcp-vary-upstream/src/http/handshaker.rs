@@ -54,7 +54,7 @@ impl Handshaker {
                 let what = endpoint.diagnostics.hide(&what);
                 return Err(ConnectError::Handshake { server, what });
             }
-            Ok(Err(error)) => return Err(error),
+            Ok(Err(error)) => return Err(endpoint.explain_closed(error)),
             Err(_elapsed) => {
                 return Err(ConnectError::Timeout {
                     server: Arc::clone(&endpoint.server),
@@ -91,7 +91,11 @@ impl Handshaker {
                 let reason =
                     format!("its session expired and a new one could not be started: {error}");
                 let server = Arc::clone(&endpoint.server);
-                return Err(UpstreamError::Unreachable { server, reason });
+                return Err(UpstreamError::Unreachable {
+                    server,
+                    cause: None,
+                    reason,
+                });
             }
             Err(_elapsed) => return Err(endpoint.timeout()),
         }
