@@ -45,7 +45,7 @@ impl Servers {
             return;
         }
         for (at, path) in &self.claim_headers_at {
-            let what = "has claims of users, but nobody is known here";
+            let what = "uses claims, but without authentication no client has any";
             let diagnostic = Diagnostic::new(*at, path.as_str(), what);
             let fix = "add `auth`, or `stdio-principal` with `claims`";
             reader.diagnostics.push(diagnostic.with_fix(fix));

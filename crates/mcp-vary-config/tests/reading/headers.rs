@@ -123,7 +123,7 @@ fn claims_are_in_headers_only_and_need_users() {
     refuses_server(
         "{url: 'http://x/', headers: {X-User: '${claims.email}'}}",
         &[
-            "2:34: `servers.a.headers` has claims of users, but nobody is known here; add `auth`, or `stdio-principal` with \
+            "2:34: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or `stdio-principal` with \
            `claims`",
         ],
     );

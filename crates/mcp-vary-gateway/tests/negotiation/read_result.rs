@@ -136,7 +136,10 @@ async fn what_cannot_be_read_is_said_to_the_model() {
     for (arguments, why) in [
         (json!({}), "`uri` is missing"),
         (json!({"uri": 7}), "`uri` is missing"),
-        (json!({"uri": "vary://result/0"}), "there is no such result"),
+        (
+            json!({"uri": "vary://result/0"}),
+            "the result is unknown or has expired",
+        ),
         (json!({"uri": uri, "pointer": "/x"}), "omit the pointer"),
         (
             json!({"uri": uri, "pointer": 1}),

@@ -109,7 +109,7 @@ pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'st
                  certificate there",
             ),
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-                "nobody that this machine trusts has signed it; name the file of its authority's certificate in the server's `ca`, or in \
+                "it is not signed by an authority that this machine trusts; name the file of its authority's certificate in the server's `ca`, or in \
                  SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

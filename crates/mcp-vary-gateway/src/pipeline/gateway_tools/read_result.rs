@@ -51,8 +51,7 @@ async fn read_part(scope: ViewScope<'_>, uri: &str) -> Result<Vec<String>, Strin
     }
 }
 
-const NO_SUCH_RESULT: &str =
-    "there is no such result, or its time is over; call the tool that made it again";
+const NO_SUCH_RESULT: &str = "the result is unknown or has expired; call the tool again";
 
 /// The URI of the part that the arguments name, or their fault.
 fn uri(arguments: &str) -> Result<String, String> {
