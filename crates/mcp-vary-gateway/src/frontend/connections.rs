@@ -25,7 +25,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use crate::frontend::sse_body::Body;
+use super::responses::Body;
 use crate::pipeline::runtime::Services;
 
 /// The open connections of one listener.

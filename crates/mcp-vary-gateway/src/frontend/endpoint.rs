@@ -17,10 +17,9 @@ use tokio_util::sync::CancellationToken;
 use super::authentication::{self, Authenticated};
 use super::connection_timer::ConnectionTimer;
 use super::peer::ClientAddress;
-use super::responses::{event_stream, json, typed_response};
-use super::sse_body::{Body, StandaloneStream, Stream};
+use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
 use super::validation::{self, Rejection};
-use super::{peer, post, request_body};
+use super::{peer, post};
 use crate::audit::Observation;
 use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -56,7 +55,7 @@ pub(super) async fn respond(
     let authenticated = match authentication::authenticate(&snapshot, head, &path).await {
         Ok(authenticated) => authenticated,
         Err(response) => {
-            request_body::discard(&snapshot, head, body);
+            post::discard(&snapshot, head, body);
             return Ok(response);
         }
     };

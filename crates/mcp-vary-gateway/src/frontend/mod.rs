@@ -11,11 +11,9 @@ mod http;
 mod peer;
 mod peer_certificate;
 mod post;
-mod request_body;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;
-mod sse_body;
 mod stdio;
 mod tls;
 mod validation;

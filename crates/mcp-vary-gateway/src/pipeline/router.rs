@@ -8,12 +8,11 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::member_check;
-use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::{
     Dispatch, completion, extensions, initialize, lists, logging, prompts, resources,
     subscriptions, tasks, tools,
 };
-use crate::pipeline::request::IncomingRequest;
+use crate::pipeline::request::{IncomingRequest, MethodAction, TaskAction, method_not_found};
 use crate::pipeline::request_context::RequestContext;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;

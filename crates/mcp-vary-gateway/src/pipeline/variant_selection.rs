@@ -17,8 +17,7 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings};
-use mcp_vary_catalog::selection::rules::ClientRules;
-use mcp_vary_catalog::selection::rules::RuleOutcome;
+use mcp_vary_catalog::selection::rules::{ClientRules, RuleOutcome};
 use mcp_vary_catalog::selection::variant_selection::{
     DecidedBy, Offers, VariantReason, VariantRequest,
 };

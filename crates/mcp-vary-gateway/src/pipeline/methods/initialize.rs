@@ -14,16 +14,14 @@ use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, SERVER_INFO, client_info};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, RpcError};
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::forwarded_extensions::{CARRIERS, is_forwarded};
 use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::session_offers::{offer_variants, record_variant, sealed_reason};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
