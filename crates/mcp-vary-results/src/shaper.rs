@@ -8,7 +8,7 @@ use crate::{
     TransformedResult, apply_prompt_rules, apply_resource_rules,
 };
 use crate::{negotiation_log, uri_rewriter};
-use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, edit, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
@@ -258,8 +258,7 @@ impl ResultShaper {
             let alternative = &transformed.alternative;
             Some(alternative.apply_to(result, features, self.tool, output, policy))
         };
-        let is_terse = features.verbosity() == Verbosity::Compact;
-        let shaped = (is_terse || self.bounds() != Bounds::default()).then(|| {
+        let shaped = (features.shortens() || self.bounds() != Bounds::default()).then(|| {
             // The report of what was applied is added only once, at the end.
             let first = tell(&Policy {
                 report: false,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::ExtensionId;
-use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::json;
 use mcp_vary::variant::VariantId;
@@ -72,9 +72,8 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
         .iter()
         .filter_map(|config| config.features.as_deref());
     let mut granted = of_variants.chain(rules.features());
-    let shortens = |features: &Features| {
-        features.verbosity() == Verbosity::Compact || config.results.truncate_for(Some(features))
-    };
+    let shortens =
+        |features: &Features| features.shortens() || config.results.truncate_for(Some(features));
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
 }
 
