@@ -1,7 +1,6 @@
 //! One `POST`: its body, read within bounds or discarded, and the answer or stream for its message.
 
 use super::batch::{self, Batch};
-use super::connection_timer::{ConnectionSleep, ConnectionTimer};
 use super::responses::{Body, Stream, accepted, event_stream, json};
 use crate::frontend::validation::{self, Rejection};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
@@ -11,7 +10,6 @@ use crate::pipeline::inbound::{
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
 use crate::session::memory_cost;
-use crate::session::replay::ReplayStreams;
 use bytes::{Bytes, BytesMut};
 use http::header::EXPECT;
 use http::request::Parts;
@@ -20,6 +18,8 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary_base::memory_budget::{Exhausted, Lease};
+use mcp_vary_http::replay::ReplayStreams;
+use mcp_vary_http::{ConnectionSleep, ConnectionTimer};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message, WireError};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
@@ -27,7 +28,6 @@ use crate::session::client_uses::ClientUses;
 use crate::session::deprecation::DeprecationLog;
 use crate::session::directory_uses::DirectoryUses;
 use crate::session::pending_server_requests::PendingServerRequests;
-use crate::session::replay::ReplayStreams;
 use crate::session::{self, Sessions};
 use crate::settings::config::Config;
 use crate::settings::sealing_keys::SealingKey;
@@ -172,7 +172,11 @@ impl Shared {
             )),
             task_registry: Arc::clone(&tasks.registry),
             link_index: Arc::clone(&self.link_index),
-            replay_streams: ReplayStreams::new(&config.limits, self.environment),
+            replay_streams: ReplayStreams::new(
+                config.limits.replay_buffer,
+                config.limits.replay_ttl,
+                self.environment,
+            ),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             progress_tokens: Default::default(),
             environment: self.environment,

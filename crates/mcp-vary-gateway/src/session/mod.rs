@@ -19,7 +19,6 @@ mod negotiated;
 mod outbox;
 pub(crate) mod pending_server_requests;
 mod pool_key;
-pub(crate) mod replay;
 mod sessions;
 
 pub(crate) use self::access_key::AccessKey;

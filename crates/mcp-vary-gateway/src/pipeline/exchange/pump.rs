@@ -9,7 +9,7 @@ use tracing::debug;
 
 use crate::pipeline::exchange::{ExchangeServices, InFlightRequest, ResponseEvent, orphaned_for};
 use crate::session::Session;
-use crate::session::replay::ReplayBuffer;
+use mcp_vary_http::replay::ReplayBuffer;
 
 /// Writes the server's messages of a request into `log`, until its answer.
 ///
