@@ -42,7 +42,9 @@ pub(crate) async fn initialize(
     let info = params.object("clientInfo")?;
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
-    wait_for_servers(snapshot, caller, &declared, Era::Legacy).await;
+    snapshot
+        .wait_for_servers(&declared, caller, Era::Legacy)
+        .await;
     let offers = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
@@ -76,19 +78,6 @@ pub(crate) async fn initialize(
     };
     record_variant(snapshot, caller, &declared, &offers);
     Ok((negotiated, result))
-}
-
-/// Waits a moment for the servers that rank their own variants for a client.
-async fn wait_for_servers(
-    snapshot: &ConfigSnapshot,
-    caller: &Caller,
-    declared: &ParsedCapabilities,
-    era: Era,
-) {
-    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let (selector, allowed) = (&snapshot.selector, allowed.as_deref());
-    let waiting = selector.wait_for_servers(declared, caller, allowed, era);
-    Box::pin(waiting).await;
 }
 
 /// Answers `server/discover`.
