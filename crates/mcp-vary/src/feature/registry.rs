@@ -184,27 +184,6 @@ pub enum Format {
     Markdown,
 }
 
-impl Format {
-    /// All formats of the registry.
-    pub const ALL: [Self; 3] = [Self::Json, Self::Text, Self::Markdown];
-
-    /// The value after `format=`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Text => "text",
-            Self::Markdown => "markdown",
-        }
-    }
-
-    /// The format that `value` names; case-sensitive.
-    #[must_use]
-    pub fn from_value(value: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == value)
-    }
-}
-
 /// How much content: `verbosity=…`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
@@ -218,23 +197,29 @@ pub enum Verbosity {
     Verbose,
 }
 
-impl Verbosity {
-    /// All levels of the registry.
-    pub const ALL: [Self; 3] = [Self::Compact, Self::Standard, Self::Verbose];
+/// The values of a key, in the order of the type.
+macro_rules! values {
+    ($type:ident, $key:literal: $($variant:ident = $value:literal),+) => {
+        impl $type {
+            #[doc = concat!("All values of `", $key, "` in the registry.")]
+            pub const ALL: [Self; [$($value),+].len()] = [$(Self::$variant),+];
 
-    /// The value after `verbosity=`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Compact => "compact",
-            Self::Standard => "standard",
-            Self::Verbose => "verbose",
+            #[doc = concat!("The value after `", $key, "=`.")]
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $value),+
+                }
+            }
+
+            /// The one that `value` names; case-sensitive.
+            #[must_use]
+            pub fn from_value(value: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.as_str() == value)
+            }
         }
-    }
-
-    /// The level that `value` names; case-sensitive.
-    #[must_use]
-    pub fn from_value(value: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == value)
-    }
+    };
 }
+
+values!(Format, "format": Json = "json", Text = "text", Markdown = "markdown");
+values!(Verbosity, "verbosity": Compact = "compact", Standard = "standard", Verbose = "verbose");
