@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use mcp_vary::feature::registered_tags;
 use mcp_vary_testkit::client::LegacyClient;
 use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::generate::written::{Served, served, tags};
+use mcp_vary_testkit::generate::written::{self, Served, served};
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{features, introduced, modern, request, under};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
@@ -241,6 +241,11 @@ fn required(ask: &Ask, result: &str) -> String {
     }
 }
 
+/// The feature tags of a client.
+fn tags() -> impl Strategy<Value = Vec<&'static str>> {
+    written::tags(registered_tags())
+}
+
 /// Runs `check` for generated batches, before servers of both eras.
 fn holds<S>(
     cases: u32,
@@ -262,7 +267,7 @@ fn holds<S>(
                 max_shrink_iters: 200,
                 ..ProptestConfig::default()
             });
-            let ran = runner.run(&batch(tags(registered_tags())), |batch| {
+            let ran = runner.run(&batch(tags()), |batch| {
                 runtime.block_on(async {
                     let mut told = Told::start(era, rules, &batch).await;
                     for (at, (served, asks)) in batch.iter().enumerate() {
@@ -413,8 +418,7 @@ fn nothing_is_shaped_twice() {
 /// CN-13: what is left out is read through the links, and is what the server wrote, in every spelling.
 #[test]
 fn what_is_left_out_is_read_back() {
-    let few =
-        || tags(registered_tags()).prop_map(|tags| [vec!["verbosity=compact"], tags].concat());
+    let few = || tags().prop_map(|tags| [vec!["verbosity=compact"], tags].concat());
     holds(3, &RULES[..2], few, async |told, ask, at, served| {
         let received = told.call(ask, at, &served.result).await;
         let links: Vec<&str> = received
