@@ -188,8 +188,8 @@ mod tests {
             null,
             ["verbosity=compact"],
             ["agent", "format=json", "verbosity=standard"],
-            ["human", "format=markdown", "verbosity=verbose"],
-            ["agent", "human", "format=text"],
+            ["human", "format=text", "verbosity=verbose"],
+            ["agent", "human", "format=markdown"],
         ]);
         assert_eq!(Value::from(sets("stdio")), expected);
     }

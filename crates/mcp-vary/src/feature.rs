@@ -3,23 +3,13 @@
 //! Source: the content negotiation extension, "Feature Tag Registry" and "Feature Tag Predicate Syntax". Tags shape
 //! content. They never authenticate, authorize, or skip a confirmation.
 //!
-//! | tag | effect |
-//! |---|---|
-//! | `agent`, `human` | the audience: without an explicit format, structured or markdown |
-//! | `format=json`, `format=text`, `format=markdown` | the form of the content |
-//! | `verbosity=compact`, `=standard`, `=verbose` | how much of it |
-//! | `sampling` | reasoning hints, if the author provides some |
-//! | `mcp-capable`, `interactive`, `elicitation`, `roots`, `tasks` | select an author's alternatives |
-//! | `x-*`, and any other | no built-in effect; readable, and select an author's alternatives |
+//! [`REGISTRY`] has the tags and their effects.
 
 mod registry;
 
 use serde_json::{Value, json};
 
-pub use self::registry::{
-    Audience, Format, Presence, REGISTRY, RegisteredTag, Verbosity, is_registered, is_unsupported,
-    registered_tags,
-};
+pub use self::registry::*;
 use crate::extension::{CONTENT_NEGOTIATION, Declaration};
 pub use crate::feature_tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::ignored::{Ignored, Reason};

@@ -38,14 +38,22 @@ impl RegisteredTag {
 
 /// The registered tags.
 ///
+/// | tag | effect |
+/// |---|---|
+/// | `agent`, `human` | the audience: without an explicit format, structured or markdown |
+/// | `format=json`, `format=text`, `format=markdown` | the form of the content |
+/// | `verbosity=compact`, `=standard`, `=verbose` | how much of it |
+/// | `sampling` | reasoning hints, if the author provides some |
+/// | `mcp-capable`, `interactive`, `elicitation`, `roots`, `tasks` | select an author's alternatives |
+/// | `x-*`, and any other | no built-in effect; readable, and select an author's alternatives |
+///
 /// Whatever depends on the registry reads it here: which tags a full session id keeps, which ones are suggested for
 /// others, of which values a gateway warns, and with which tags results are tested.
-#[rustfmt::skip]
 pub const REGISTRY: &[RegisteredTag] = &[
     RegisteredTag::new("agent", &["agent"]),
     RegisteredTag::new("human", &["human"]),
-    RegisteredTag::new("format", &["format=json", "format=markdown", "format=text"]),
-    RegisteredTag::new("verbosity", &["verbosity=compact", "verbosity=standard", "verbosity=verbose"]),
+    RegisteredTag::new("format", &Format::TAGS),
+    RegisteredTag::new("verbosity", &Verbosity::TAGS),
     RegisteredTag::new("mcp-capable", &["mcp-capable"]),
     RegisteredTag::new("interactive", &["interactive"]),
     RegisteredTag::new("sampling", &["sampling"]),
@@ -197,12 +205,14 @@ pub enum Verbosity {
     Verbose,
 }
 
-/// The values of a key, in the order of the type.
+/// The values of a key: the type, and its row in the registry.
 macro_rules! values {
     ($type:ident, $key:literal: $($variant:ident = $value:literal),+) => {
         impl $type {
             #[doc = concat!("All values of `", $key, "` in the registry.")]
             pub const ALL: [Self; [$($value),+].len()] = [$(Self::$variant),+];
+
+            const TAGS: [&'static str; Self::ALL.len()] = [$(concat!($key, "=", $value)),+];
 
             #[doc = concat!("The value after `", $key, "=`.")]
             #[must_use]
