@@ -54,6 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-auth", "access json vary wire", PURE),
     rule("mcp-vary-wire", "base vary view", PURE),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
+    rule("mcp-vary-http", "base wire", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
     rule(
         "mcp-vary-catalog",
@@ -73,7 +74,7 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment rates results upstream vary view wire",
+        "access audit auth base catalog experiment http rates results upstream vary view wire",
         QUIET,
     ),
     rule(

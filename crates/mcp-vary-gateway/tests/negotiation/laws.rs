@@ -14,9 +14,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
+use mcp_vary::feature::registered_tags;
 use mcp_vary_testkit::client::LegacyClient;
 use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::generate::written::{Served, served, tags};
+use mcp_vary_testkit::generate::written::{self, Served, served};
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{features, introduced, modern, request, under};
 use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
@@ -238,6 +239,11 @@ fn required(ask: &Ask, result: &str) -> String {
         true => format!(r#"{{"resultType":"complete",{}"#, &result[1..]),
         false => result.to_owned(),
     }
+}
+
+/// The feature tags of a client.
+fn tags() -> impl Strategy<Value = Vec<&'static str>> {
+    written::tags(registered_tags())
 }
 
 /// Runs `check` for generated batches, before servers of both eras.

@@ -198,7 +198,7 @@ async fn an_unknown_format_or_verbosity_is_warned_of() {
         assert_eq!(
             log.take(),
             [format!(
-                "WARN unsupported format or verbosity declared; tags=format=xml,verbosity=loud; count={count}; "
+                "WARN unsupported feature tags declared; tags=format=xml,verbosity=loud; count={count}; "
             )],
             "{way:?}"
         );

@@ -1,5 +1,6 @@
 //! The same of every fixture: what real servers answered, and sets of rows.
 
+use mcp_vary::feature::REGISTRY;
 use mcp_vary::json::{Members, elements};
 use mcp_vary::render::Limits;
 use mcp_vary::shape::{Policy, ToolFacts};
@@ -105,20 +106,18 @@ fn written_results() -> Vec<String> {
     all
 }
 
-/// Every audience with every format and verbosity, and with what samples.
+/// Every audience, and what samples, with at most one value of every registered key.
 fn all_tags() -> Vec<Vec<&'static str>> {
-    let mut all = Vec::new();
-    for audience in [&[][..], &["agent"], &["human"], &["agent", "sampling"]] {
-        for format in [
-            &[][..],
-            &["format=json"],
-            &["format=markdown"],
-            &["format=text"],
-        ] {
-            for verbosity in [&[][..], &["verbosity=compact"], &["verbosity=verbose"]] {
-                all.push([audience, format, verbosity].concat());
-            }
-        }
+    let audiences = [&[][..], &["agent"], &["human"], &["agent", "sampling"]];
+    let mut all: Vec<_> = audiences.iter().map(|tags| tags.to_vec()).collect();
+    for row in REGISTRY.iter().filter(|row| row.has_values()) {
+        let with_value = |tag: &&'static str| {
+            let sets = all.iter();
+            sets.map(|tags| [&tags[..], &[tag]].concat())
+                .collect::<Vec<_>>()
+        };
+        let with_values: Vec<_> = row.tags.iter().flat_map(with_value).collect();
+        all.extend(with_values);
     }
     all
 }

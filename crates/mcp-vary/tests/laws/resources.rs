@@ -10,6 +10,7 @@ use mcp_vary::shape::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use mcp_vary::feature::registered_tags;
 use mcp_vary_testkit::generate::written::{given, spacing, tags, word};
 
 /// One of the contents, and whether its text may be told otherwise.
@@ -84,7 +85,7 @@ proptest! {
     /// CN-15, CN-19, CN-7: blobs, other resources and unknown members stay; what is rendered says what it is;
     /// twice is once, and who asks for nothing gets every byte.
     #[test]
-    fn a_resource_keeps_all_that_is_no_text(contents in vec(content(), 0..4), tags in tags(), own in any::<bool>()) {
+    fn a_resource_keeps_all_that_is_no_text(contents in vec(content(), 0..4), tags in tags(registered_tags()), own in any::<bool>()) {
         let written: Vec<_> = contents.iter().map(|(written, _)| written.as_str()).collect();
         let result = format!(r#"{{ "contents" : [{}],"ttlMs":1e3, "_meta":{{"a":1.0}}}}"#, written.join(" ,"));
         let (features, _) = Features::from_tags(tags);
@@ -113,7 +114,7 @@ proptest! {
 
     /// CN-15, CN-19, CN-8: a prompt keeps its images and resources, has one block to a message, and is told once.
     #[test]
-    fn a_prompt_keeps_all_that_is_no_text(texts in vec(word(), 0..4), tags in tags(), under in "human|agent|\\*", words in word()) {
+    fn a_prompt_keeps_all_that_is_no_text(texts in vec(word(), 0..4), tags in tags(registered_tags()), under in "human|agent|\\*", words in word()) {
         let image = r#"{"role":"user","content":{"type":"image", "data":"aGk=","mimeType":"image/png"}}"#;
         let mut messages = vec![image.to_owned()];
         messages.extend(texts.iter().map(|text| {

@@ -6,8 +6,7 @@ use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
 use super::tool_response;
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::request_context::ViewScope;
+use crate::pipeline::request_context::{Dispatch, ViewScope};
 use crate::pipeline::steps::stored_results;
 
 /// The tool without its name.

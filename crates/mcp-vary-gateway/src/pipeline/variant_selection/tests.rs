@@ -202,10 +202,13 @@ async fn a_pin_never_opens_more() {
     let offers = off
         .selector
         .select(
-            (&Arc::default(), None),
+            &Candidates {
+                order: &Arc::default(),
+                allowed: None,
+                outcome: None,
+            },
             &pinned(),
             &params,
-            || None,
             |_| None,
         )
         .unwrap();

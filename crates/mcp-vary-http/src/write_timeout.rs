@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 ///
 /// Otherwise a peer that has stopped reading would hold its connection and its request for ever.
 #[derive(Debug)]
-pub(crate) struct WriteTimeout<S> {
+pub struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
     /// Runs from the time at which the stream accepted no more bytes.
@@ -20,7 +20,8 @@ pub(crate) struct WriteTimeout<S> {
 }
 
 impl<S> WriteTimeout<S> {
-    pub(crate) fn new(stream: S, limit: Duration) -> Self {
+    /// Fails after bytes could not be written to `stream` for `limit`.
+    pub fn new(stream: S, limit: Duration) -> Self {
         Self {
             stream,
             limit,

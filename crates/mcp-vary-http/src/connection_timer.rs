@@ -18,14 +18,14 @@ use mcp_vary_base::lock::ScopedLock;
 ///
 /// Use one for each connection and purpose, with one sleep at a time: the task that polled last is woken.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ConnectionTimer(Arc<ScopedLock<Registered>>);
+pub struct ConnectionTimer(Arc<ScopedLock<Registered>>);
 
 /// The registration; `None` until a sleep is polled.
 type Registered = Option<Pin<Box<tokio::time::Sleep>>>;
 
 impl ConnectionTimer {
     /// Completes after `duration`.
-    pub(super) fn wait(&self, duration: Duration) -> ConnectionSleep {
+    pub fn wait(&self, duration: Duration) -> ConnectionSleep {
         self.wait_until(tokio::time::Instant::now() + duration)
     }
 
@@ -53,7 +53,7 @@ impl Timer for ConnectionTimer {
 
 /// Completes at the deadline.
 #[derive(Debug)]
-pub(super) struct ConnectionSleep {
+pub struct ConnectionSleep {
     completes_at: tokio::time::Instant,
     timer: ConnectionTimer,
 }

@@ -1,4 +1,4 @@
-//! The resources that a variant shows of a server, without a connection. For fuzz targets and property tests.
+//! The resources that a variant shows of a server, without a connection.
 
 use std::sync::Arc;
 
@@ -6,18 +6,17 @@ use mcp_vary::json;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::revision::Era;
 
-use super::index::ViewIndex;
-use super::layout::Layout;
-use super::listing::{ListKind, ListedItem, Listing};
-use super::merge::{Naming, ServerListing};
-use super::registry::NameRegistry;
-use crate::catalog::{Catalog, Lists};
-use crate::variant_config::VariantConfig;
-use crate::variant_set::VariantSet;
+use mcp_vary_catalog::catalog::{Catalog, Lists};
+use mcp_vary_catalog::layout::Layout;
+use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
+use mcp_vary_catalog::merge::{Naming, ServerListing};
+use mcp_vary_catalog::registry::NameRegistry;
+use mcp_vary_catalog::variant_config::VariantConfig;
+use mcp_vary_catalog::variant_set::VariantSet;
 
 /// The resources of a server, as a variant selects and renames them.
 #[derive(Debug)]
-pub struct SelectedResources {
+pub(super) struct SelectedResources {
     variants: Arc<VariantSet>,
     catalog: Catalog,
 }
@@ -29,7 +28,7 @@ impl SelectedResources {
     ///
     /// If the variant is invalid.
     #[must_use]
-    pub fn new(variant: VariantConfig, resources: &[&str], templates: &[&str]) -> Self {
+    pub(super) fn new(variant: VariantConfig, resources: &[&str], templates: &[&str]) -> Self {
         let variant_set =
             VariantSet::new(vec![variant]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         let variants = Arc::new(variant_set);
@@ -61,21 +60,21 @@ impl SelectedResources {
 
     /// The URI that the server receives when a client requests `uri`. `None` if the request is rejected.
     #[must_use]
-    pub fn upstream_uri(&self, uri: &str) -> Option<String> {
-        let address = self.catalog.resolve_resource(&self.variants, VIEW, uri)?;
+    pub(super) fn upstream_uri(&self, uri: &str) -> Option<String> {
+        let view = self.variants.indices().next()?.declared_view();
+        let address = self.catalog.resolve_resource(&self.variants, view, uri)?;
         let shows = |_| {
             self.variants
-                .config(VIEW)
+                .config(view)
                 .allows_unlisted(&address.upstream_uri, SERVER)
         };
         let server = address.listed_by;
-        server.or_else(|| self.catalog.checked_template_server(VIEW, &address, shows))?;
+        server.or_else(|| self.catalog.checked_template_server(view, &address, shows))?;
         Some(address.upstream_uri.into_owned())
     }
 }
 
 const SERVER: &str = "server";
-const VIEW: ViewIndex = ViewIndex::at(0);
 
 /// A list of items with these URIs.
 fn listing(kind: ListKind, ids: &[&str]) -> Listing {

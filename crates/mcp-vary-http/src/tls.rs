@@ -19,8 +19,29 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tracing::{info, warn};
 
-use crate::authentication::PeerCertificate;
-use crate::settings::listener::TlsConfig;
+use crate::client_certificate::subject_of;
+
+/// The files of a certificate. They are read again when they change.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
+pub struct TlsConfig {
+    /// The certificate and those of intermediate authorities, in PEM.
+    pub certificate: PathBuf,
+    /// The private key, in PEM.
+    pub key: PathBuf,
+    /// The authorities of client certificates; without them no client is asked for one.
+    pub client_ca: Option<ClientCa>,
+}
+
+/// The authorities of client certificates.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
+pub struct ClientCa {
+    /// Their certificates, in PEM.
+    pub certificates: PathBuf,
+    /// Whether clients without a certificate are refused.
+    pub is_required: bool,
+}
 
 /// Accepts TLS connections with the certificate in the files of a configuration.
 ///
@@ -29,7 +50,7 @@ use crate::settings::listener::TlsConfig;
 /// A connection gets the certificate that the files have when it begins. If they have become unusable, it gets the last
 /// usable one, and the log has the reason once.
 #[derive(Debug)]
-pub(super) struct TlsAcceptor {
+pub struct TlsAcceptor {
     config: TlsConfig,
     current: ArcSwap<ServerConfig>,
     /// The files as they were when they were last read.
@@ -41,7 +62,7 @@ type Fingerprint = Option<(SystemTime, u64, u64)>;
 
 /// Why the files of TLS cannot be used. It contains paths, and nothing of the files.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TlsError {
+enum TlsError {
     #[error("`{key}`: {path} cannot be read: {}", io_error::describe(error), path = path.display())]
     Unreadable {
         key: &'static str,
@@ -79,9 +100,13 @@ impl TlsConfig {
 
 impl TlsAcceptor {
     /// Reads the files.
-    pub(super) fn open(config: TlsConfig) -> Result<Self, TlsError> {
+    ///
+    /// # Errors
+    ///
+    /// As those of [`TlsConfig::check`].
+    pub fn open(config: TlsConfig) -> io::Result<Self> {
         let read = fingerprints(&config);
-        let current = load(&config)?;
+        let current = load(&config).map_err(io::Error::other)?;
         Ok(Self {
             config,
             current: ArcSwap::from_pointee(current),
@@ -89,11 +114,11 @@ impl TlsAcceptor {
         })
     }
 
-    /// Completes the handshake of a connection. The result has the client's certificate if it sent one.
-    pub(super) async fn accept(
+    /// Completes the handshake of a connection. The result has the subject of the client's certificate if it sent one.
+    pub async fn accept(
         self: &Arc<Self>,
         socket: TcpStream,
-    ) -> io::Result<(TlsStream<TcpStream>, Option<PeerCertificate>)> {
+    ) -> io::Result<(TlsStream<TcpStream>, Option<String>)> {
         let refreshing = Arc::clone(self);
         tokio::task::spawn_blocking(move || refreshing.refresh()).await?;
         let acceptor = tokio_rustls::TlsAcceptor::from(self.current.load_full());
@@ -102,9 +127,9 @@ impl TlsAcceptor {
         let certificate = connection
             .peer_certificates()
             .and_then(|chain| chain.first());
-        let certificate = certificate.map(PeerCertificate::read).transpose();
-        let certificate = certificate.map_err(io::Error::other)?;
-        Ok((stream, certificate))
+        let subject = certificate.map(subject_of).transpose();
+        let subject = subject.map_err(io::Error::other)?;
+        Ok((stream, subject))
     }
 
     /// Reads the files again if they have changed.

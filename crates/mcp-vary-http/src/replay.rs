@@ -15,8 +15,7 @@ use std::time::Duration;
 
 use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id};
 
-pub(crate) use crate::session::replay::buffer::{ReplayBuffer, ReplayReader};
-use crate::settings::limits::Limits;
+pub use self::buffer::{ReplayBuffer, ReplayReader};
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
@@ -29,7 +28,7 @@ use mcp_vary_wire::response::RpcError;
 /// Their events take about `room` bytes together. If there are more, the oldest streams without a reader are dropped
 /// first. A stream that has ended, or has neither reader nor pump, is dropped after a while.
 #[derive(Debug)]
-pub(crate) struct ReplayStreams {
+pub struct ReplayStreams {
     capacity: usize,
     ttl: Duration,
     next: AtomicU64,
@@ -40,7 +39,8 @@ pub(crate) struct ReplayStreams {
 
 /// The outcome of a client's attempt to resume a stream.
 #[derive(Debug)]
-pub(crate) enum ResumedStream {
+#[expect(clippy::exhaustive_enums, reason = "a server handles each outcome")]
+pub enum ResumedStream {
     /// The stream of its request continues.
     Request(ReplayReader),
     /// The stream of messages outside of requests continues; its reader pumps it.
@@ -54,12 +54,13 @@ pub(crate) enum ResumedStream {
 }
 
 impl ReplayStreams {
-    pub(crate) fn new(limits: &Limits, outside: Environment) -> Self {
+    /// No streams yet, with `capacity` bytes for their events. One that is over is dropped after `ttl`.
+    pub fn new(capacity: usize, ttl: Duration, outside: Environment) -> Self {
         let mut first = [0; 8];
         (outside.random)(&mut first);
         Self {
-            capacity: limits.replay_buffer,
-            ttl: limits.replay_ttl,
+            capacity,
+            ttl,
             // Far from the end of the range, and from the numbers of other replicas.
             next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
             bytes: Arc::default(),
@@ -69,12 +70,7 @@ impl ReplayStreams {
 
     /// Opens a stream of `client` and its reader: for the response to `request`, or for messages outside of requests.
     /// `primed`: the client understands an event without data.
-    pub(crate) fn open(
-        &self,
-        client: ClientId,
-        request: Option<&str>,
-        primed: bool,
-    ) -> ReplayReader {
+    pub fn open(&self, client: ClientId, request: Option<&str>, primed: bool) -> ReplayReader {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let log = Arc::new(ReplayBuffer::new(
             number,
@@ -92,19 +88,19 @@ impl ReplayStreams {
     }
 
     /// Adds a message to a stream.
-    pub(crate) fn push(&self, log: &ReplayBuffer, message: &[u8]) {
+    pub fn push(&self, log: &ReplayBuffer, message: &[u8]) {
         log.push(message);
         self.evict_until_fits();
     }
 
     /// Adds the last message of a stream.
-    pub(crate) fn finish_response(&self, log: &ReplayBuffer, message: &[u8]) {
+    pub fn finish_response(&self, log: &ReplayBuffer, message: &[u8]) {
         log.finish_response(message);
         self.evict_until_fits();
     }
 
     /// Resumes a stream of `client` after the event `last`.
-    pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> ResumedStream {
+    pub fn resume(&self, client: ClientId, last: &EventId) -> ResumedStream {
         let EventPosition::Number(number) = last.position else {
             return ResumedStream::Ended;
         };
@@ -125,24 +121,24 @@ impl ReplayStreams {
     }
 
     /// Drops a stream: a client that resumes it gets an error.
-    pub(crate) fn abandon(&self, log: &ReplayBuffer) {
+    pub fn abandon(&self, log: &ReplayBuffer) {
         self.lock().remove(&log.number);
     }
 
     /// Drops all streams of a client.
-    pub(crate) fn remove_client(&self, client: ClientId) {
+    pub fn remove_client(&self, client: ClientId) {
         self.lock().retain(|_, log| log.client != client);
     }
 
     /// Drops expired streams. Returns how many are left.
-    pub(crate) fn sweep(&self) -> usize {
+    pub fn sweep(&self) -> usize {
         let mut all = self.lock();
         all.retain(|_, log| !self.is_over(log));
         all.len()
     }
 
     /// The number of streams that a [sweep](Self::sweep) would leave. Changes nothing.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         let all = self.lock();
         all.values().filter(|log| !self.is_over(log)).count()
     }
@@ -188,11 +184,7 @@ mod tests {
 
     fn streams(room: usize) -> ReplayStreams {
         let outside = Environment::new(|| 0, |bytes| bytes.fill(0));
-        let limits = Limits {
-            replay_buffer: room,
-            ..Limits::default()
-        };
-        ReplayStreams::new(&limits, outside)
+        ReplayStreams::new(room, Duration::from_secs(120), outside)
     }
 
     fn at(log: &ReplayBuffer, number: u64) -> EventId {

@@ -6,14 +6,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use http_body::Frame;
@@ -25,9 +23,6 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use crate::frontend::sse_body::Body;
-use crate::pipeline::runtime::Services;
-
 /// The open connections of one listener.
 ///
 /// # Properties
@@ -35,10 +30,10 @@ use crate::pipeline::runtime::Services;
 /// There are at most `limit`. A new one waits for at most `header_timeout`: a connection that is idle or only listens is
 /// closed for it at once, one with a request in flight only after that time.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub struct Connections {
     limit: usize,
     header_timeout: Duration,
-    services: Arc<Services>,
+    counters: Arc<Counters>,
     started: Instant,
     open: Lock<Open>,
     freed: Notify,
@@ -84,22 +79,19 @@ impl Activity {
 
 /// One admitted connection. Dropping it makes room for another.
 #[derive(Debug)]
-pub(super) struct ConnectionGuard {
+pub struct ConnectionGuard {
     connections: Arc<Connections>,
     number: u64,
     connection: Arc<Connection>,
 }
 
 impl Connections {
-    pub(super) fn new(
-        limit: usize,
-        header_timeout: Duration,
-        services: &Arc<Services>,
-    ) -> Arc<Self> {
+    /// No connections yet, of at most `limit`.
+    pub fn new(limit: usize, header_timeout: Duration, counters: &Arc<Counters>) -> Arc<Self> {
         Arc::new(Self {
             limit: limit.max(1),
             header_timeout,
-            services: Arc::clone(services),
+            counters: Arc::clone(counters),
             started: Instant::now(),
             open: Lock::default(),
             freed: Notify::new(),
@@ -107,7 +99,7 @@ impl Connections {
     }
 
     /// Admits a new connection. At the limit, another one is closed first.
-    pub(super) async fn admit(self: &Arc<Self>) -> ConnectionGuard {
+    pub async fn admit(self: &Arc<Self>) -> ConnectionGuard {
         let deadline = Instant::now() + self.header_timeout;
         loop {
             let freed = self.freed.notified();
@@ -155,8 +147,7 @@ impl Connections {
         };
         if let Some(evicted) = open.all.values().nth(at) {
             evicted.close();
-            let counters: &Counters = &self.services.counters;
-            let count = counters.increment(Counter::EvictedConnections);
+            let count = self.counters.increment(Counter::EvictedConnections);
             if count.is_power_of_two() {
                 let (limit, activity) = (self.limit, all[at].activity);
                 warn!(
@@ -170,7 +161,7 @@ impl Connections {
     }
 
     /// Closes all connections, even with requests in flight.
-    pub(super) fn close_all(&self) {
+    pub fn close_all(&self) {
         for connection in self.lock().all.values() {
             connection.close();
         }
@@ -240,13 +231,13 @@ fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize
 
 impl ConnectionGuard {
     /// Sets the task that serves the connection. It is aborted when the connection has to end.
-    pub(super) fn set_task(&self, task: AbortHandle) {
+    pub fn set_task(&self, task: AbortHandle) {
         // A second task would be a mistake of the caller; the first one stays.
         let _ = self.connection.task.set(task);
     }
 
     /// Marks the start of a request.
-    pub(super) fn start_request(self: &Arc<Self>, head: &Parts) -> InFlight {
+    pub fn start_request(self: &Arc<Self>, head: &Parts) -> InFlight {
         let session = head.headers.get(SESSION_ID);
         let session = session.map_or(0, |id| tail(id.as_bytes()));
         self.connection.session.store(session, Ordering::Relaxed);
@@ -278,12 +269,12 @@ impl Drop for ConnectionGuard {
 
 /// A request in flight, until its response has been sent.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<ConnectionGuard>);
+pub struct InFlight(Arc<ConnectionGuard>);
 
 impl InFlight {
-    /// The response. Its body ends the request.
-    pub(super) fn respond(self, response: Response<Body>) -> Response<Tracked> {
-        if response.body().only_listens() {
+    /// The response, whose body ends the request; `only_listens` if that is a stream that answers no call.
+    pub fn respond<B>(self, response: Response<B>, only_listens: bool) -> Response<Tracked<B>> {
+        if only_listens {
             self.0.set_activity(Activity::Listening);
         }
         response.map(|body| Tracked {
@@ -301,19 +292,19 @@ impl Drop for InFlight {
 
 /// A body, and the request that it answers.
 #[derive(Debug)]
-pub(super) struct Tracked {
-    body: Body,
+pub struct Tracked<B> {
+    body: B,
     _in_flight: InFlight,
 }
 
-impl http_body::Body for Tracked {
-    type Data = Bytes;
-    type Error = Infallible;
+impl<B: http_body::Body + Unpin> http_body::Body for Tracked<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.get_mut().body).poll_frame(cx)
     }
 

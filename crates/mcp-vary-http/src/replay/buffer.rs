@@ -19,7 +19,7 @@ use tokio::time::Instant;
 /// At most one connection reads. A new one takes over, and the one before ends. Sent events are stored, too, since it
 /// is unknown which of them arrived; beyond [`MAX_UNSENT`] bytes the oldest are evicted. The newest is never evicted, so
 /// that a response is not lost.
-pub(crate) struct ReplayBuffer {
+pub struct ReplayBuffer {
     pub(super) number: u64,
     pub(super) client: ClientId,
     /// Whether it is the stream of a request, which is pumped until the response; otherwise it is that of a `GET`.
@@ -121,7 +121,7 @@ impl ReplayBuffer {
     }
 
     /// Adds the response, or what is sent in its place. Nothing follows.
-    pub(crate) fn finish_response(&self, message: &[u8]) {
+    pub fn finish_response(&self, message: &[u8]) {
         let id = self.id(EventPosition::End);
         let mut state = self.lock();
         state.is_pumped = false;
@@ -167,7 +167,7 @@ impl ReplayBuffer {
     }
 
     /// Ends the stream without a response, unless it has ended.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         let mut state = self.lock();
         state.is_pumped = false;
         state.since = Instant::now();
@@ -175,18 +175,18 @@ impl ReplayBuffer {
     }
 
     /// Whether a connection reads.
-    pub(crate) fn is_connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.lock().connected
     }
 
     /// Whether more may be added: the client has read enough, or there is none.
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         let state = self.lock();
         !state.connected || state.unsent_bytes < MAX_UNSENT
     }
 
     /// Waits until a connection is added, is removed or reads.
-    pub(crate) async fn changed(&self) {
+    pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
@@ -282,20 +282,21 @@ impl Drop for ReplayBuffer {
 
 /// The reading end of a stream, until another connection takes over.
 #[derive(Debug)]
-pub(crate) struct ReplayReader {
+pub struct ReplayReader {
     log: Arc<ReplayBuffer>,
     number: u64,
 }
 
 impl ReplayReader {
-    pub(crate) fn log(&self) -> &Arc<ReplayBuffer> {
+    /// The stream that it reads.
+    pub fn log(&self) -> &Arc<ReplayBuffer> {
         &self.log
     }
 
     /// The next event; none if another connection has taken over.
     ///
     /// With a pump, it is pending while the pump may add more, and none after that.
-    pub(crate) fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+    pub fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.log.lock();
         if state.connections != self.number {
             return Poll::Ready(None);
