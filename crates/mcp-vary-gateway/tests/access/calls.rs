@@ -1,14 +1,9 @@
 //! What is decided at the call: scopes, and expressions over the arguments.
 
 use mcp_vary_access::Expression;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::names;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::groups::{ask, ask_modern, for_group, named, with_rules};
-use crate::support::Harness;
+use crate::support::*;
 
 fn call(arguments: Value) -> Value {
     json!({"name": "say", "arguments": arguments})

@@ -1,13 +1,10 @@
 //! Clients that may use nothing of a server have no connection to it.
 
 use mcp_vary_access::ItemPattern;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
 use mcp_vary_view::Rule;
-use serde_json::json;
 
 use super::groups::{ask, for_group, named, with_rules};
-use crate::support::Harness;
+use crate::support::*;
 
 fn of_server(server: &str) -> ItemPattern {
     let server = server.parse().unwrap();

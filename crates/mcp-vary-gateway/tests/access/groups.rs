@@ -1,7 +1,5 @@
 //! People in groups, and gateways with rules for them.
 
-use std::sync::Arc;
-
 use mcp_vary_access::{
     AccessPolicy, AccessRule, ClaimMapping, Claims, ItemPattern, Presence, When,
 };
@@ -11,19 +9,13 @@ use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
 use mcp_vary_auth::metadata::ResourceForm;
 use mcp_vary_auth::provider::Provider;
 use mcp_vary_auth::token::TrustedIssuer;
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
 use mcp_vary_view::Rule;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// The people of all tests, each in the group of its name.
 pub(super) const PEOPLE: [&str; 3] = ["dev", "sre", "guest"];

@@ -1,19 +1,10 @@
 //! A server of which rules allow nothing: every answer is that of a gateway without it.
 
-use std::time::Duration;
-
 use mcp_vary_access::ItemPattern;
-use mcp_vary_gateway::{Target, UpstreamConfig};
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, introduced, modern, request};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_view::Rule;
-use serde_json::{Value, json};
 
 use super::groups::{ask, ask_legacy, bearer, for_group, named, with_rules};
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// A server with tools only.
 fn plain(seen: &ReceivedRequest) -> Option<Reply> {

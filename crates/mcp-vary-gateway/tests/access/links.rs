@@ -1,17 +1,7 @@
 //! Links of results and the user interfaces of tools: they open nothing that access rules hide.
 
-use mcp_vary_gateway::Target;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, introduced, modern, names, request};
-use mcp_vary_testkit::notification_client::everything;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
 use super::groups::{ask, bearer, for_group, named, with_rules};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 

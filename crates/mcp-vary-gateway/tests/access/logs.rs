@@ -1,21 +1,9 @@
 //! What a server logs is for those who may use something of it.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_gateway::Target;
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, introduced, notification, request};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::groups::{claims, for_group, named, tokens, with_rules};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// The `GET` streams of a server, on which it logs.
 type Streams = Arc<Mutex<Vec<UnboundedSender<Bytes>>>>;

@@ -1,23 +1,7 @@
 //! A task of a tool that access rules hide by now is a task that nobody made.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_gateway::Target;
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{
-    SUBSCRIPTION, initialize, introduced, modern, notification, request,
-};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::groups::{claims, for_group, named, tokens, with_rules};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 

@@ -1,15 +1,9 @@
 //! SV-20: which variants a principal is offered is a rule of its own; SV-9: a pin leaves one.
 
 use mcp_vary_access::{AccessRule, When};
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, names, under};
-use serde_json::{Value, json};
 
 use super::groups::{ask, ask_modern, bearer, for_group, named, with_rules};
-use crate::support::Harness;
+use crate::support::*;
 
 fn adapt(config: Config) -> Config {
     let id = |text: &str| text.parse().unwrap();

@@ -1,21 +1,10 @@
 //! Lists, calls, reads, prompts, completions and instructions obey the same decision.
 
-use std::sync::Mutex;
-use std::time::Duration;
-
 use mcp_vary_access::{AccessRule, When};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{initialize, modern, names, request, texts, tool, under};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::groups::{ask, bearer, claims, for_group, named, tokens, with_rules};
-use crate::support::{Harness, before, config};
-use mcp_vary_gateway::{Naming, Target};
+use crate::support::*;
+use mcp_vary_gateway::Naming;
 
 /// Developers see what begins with `o` and the places; nobody may `fail`; operators see all the rest.
 fn rules() -> [AccessRule; 3] {

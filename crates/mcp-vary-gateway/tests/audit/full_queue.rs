@@ -1,17 +1,11 @@
 //! What happens to requests whose records cannot be written.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcp_vary_audit::{AuditConfig, AuditLog, FileSink, OnFull};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A gateway whose sink is blocked and whose queue has room for one record.
 async fn blocked(on_full: OnFull) -> Recorded {

@@ -1,7 +1,5 @@
 //! What the operator does: reloads, requests to the administrative listener, rotations of the file.
 
-use std::time::Duration;
-
 use mcp_vary_access::ClaimMapping;
 use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_auth::discovery::Issuer;
@@ -13,16 +11,10 @@ use mcp_vary_gateway::settings::audit::{AuditSettings, AuditTarget};
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use mcp_vary_gateway::{Environment, Target};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::recorded::Recorded;
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// Authentication by the tokens of `server`.
 pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {

@@ -1,12 +1,7 @@
 //! The outcome of a request is the one that its client sees.
 
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, notification, request, tool};
-use serde_json::{Value, json};
-
 use super::recorded::{Recorded, settings};
+use crate::support::*;
 
 #[tokio::test]
 async fn results_errors_and_failures_of_tools_are_told_apart() {

@@ -3,16 +3,12 @@
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, Principal, When};
 use mcp_vary_audit::IdentityDetail;
 use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::Authentication;
-use mcp_vary_testkit::client::{Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, tool};
 use mcp_vary_view::Rule;
-use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
+use crate::support::*;
 
 /// The API key of somebody.
 pub(super) fn key(who: &str) -> String {

@@ -1,11 +1,7 @@
 //! One record for each request, whatever its era and transport.
 
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, tool};
-use serde_json::{Value, json};
-
 use super::recorded::{Recorded, stable};
+use crate::support::*;
 
 /// What every record of these tests has.
 fn common() -> Value {

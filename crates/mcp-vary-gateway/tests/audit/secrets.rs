@@ -1,14 +1,10 @@
 //! What never is in the log, whatever happens.
 
 use mcp_vary_audit::{ArgumentsDetail, IdentityDetail};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, tool};
-use serde_json::{Value, json};
 
 use super::principals::{key, with_keys};
 use super::recorded::{Recorded, settings};
+use crate::support::*;
 
 const SECRET: &str = "s3cret-of-the-user";
 

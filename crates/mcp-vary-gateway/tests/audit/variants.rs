@@ -1,19 +1,11 @@
 //! SV-22: selections and refusals of variants.
 
-use std::time::Duration;
-
 use mcp_vary_audit::ArgumentsDetail;
 use mcp_vary_config::Source;
-use mcp_vary_gateway::Environment;
 use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{initialize, modern, request, under};
-use mcp_vary_testkit::model_server::{ModelBehavior, ModelServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
+use crate::support::*;
 
 /// The variants that clients got, with the reasons.
 fn selections(records: &[Value]) -> Vec<(&str, &str)> {

@@ -2,16 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{features, link, modern, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
-
 use super::clients::{Session, ask_modern, bearer, claims, for_ann_and_eve, key, tokens};
-use crate::support::Harness;
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 

@@ -8,17 +8,11 @@ use mcp_vary_auth::metadata::ResourceForm;
 use mcp_vary_auth::provider::Provider;
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::TrustedIssuer;
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// The time of all tests, in seconds since 1970-01-01 UTC.
 pub(super) const NOW: u64 = 1_000_000;

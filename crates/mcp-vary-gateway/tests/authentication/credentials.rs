@@ -1,17 +1,9 @@
 //! What a request needs to pass, and what it gets that does not.
 
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, names, tool, under};
-use serde_json::{Value, json};
-use tracing::Level;
-
 use super::clients::{
     NOW, PUBLIC, Session, ask_modern, bearer, claims, for_ann_and_eve, key, keys, tokens,
 };
-use crate::support::Harness;
+use crate::support::*;
 
 fn list() -> HttpRequest {
     let message = modern(json!(1), "tools/list", json!({}), &json!({}));

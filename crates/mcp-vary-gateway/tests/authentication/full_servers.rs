@@ -1,23 +1,10 @@
 //! Servers that have no connection left: who makes room, who waits, and what the others see.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, ConnectionStatus, Target, UpstreamConfig};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{names, notification, request, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::ConnectionStatus;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::clients::{Session, bearer, key, keys};
-use crate::support::{Harness, before, config};
+use crate::support::*;
 
 /// The kinds of clients that one person may have.
 fn kinds() -> [Value; 7] {

@@ -3,16 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
 use mcp_vary_upstream::Isolation;
-use serde_json::json;
 
 use super::clients::{Session, ask_modern, for_ann_and_eve, key};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// The sessions at the server in which tools were called.
 fn sessions(harness: &Harness) -> BTreeSet<Option<String>> {

@@ -1,17 +1,9 @@
 //! The keys of authorization servers: fetched, rotated, and used while their server is away.
 
-use std::time::Duration;
-
-use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::authentication::KeySource;
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::message::names;
-use serde_json::json;
-use tracing::Level;
 
 use super::clients::{ask_modern, claims, tokens};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 async fn before(server: &AuthorizationServer) -> Harness {
     let authentication = tokens(server);

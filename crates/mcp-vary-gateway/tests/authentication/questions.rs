@@ -1,20 +1,9 @@
 //! What a server asks is answered by the principal whose call it is, and by nobody else.
 
-use std::sync::Mutex;
-
-use bytes::Bytes;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{modern, request, tool};
-use mcp_vary_testkit::scripted_server::{
-    ReceivedRequest, Reply, ScriptedServer, event, initialize,
-};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use mcp_vary_testkit::scripted_server::initialize;
 
 use super::clients::{Session, bearer, for_ann_and_eve, key};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A legacy server whose tool asks its client, and returns the answer.
 #[derive(Default)]

@@ -1,20 +1,11 @@
 //! Streams end with the credential that opened them; calls in flight finish.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
-use mcp_vary_gateway::{Config, Environment, Target};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use mcp_vary_testkit::{message, places_server};
-use serde_json::json;
+use mcp_vary_testkit::message;
 
 use super::clients::{NOW, Session, bearer, claims, key, keys, tokens};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// With short pauses between the checks of streams, and with patience for connections without a request.
 fn watched(mut config: Config) -> Config {

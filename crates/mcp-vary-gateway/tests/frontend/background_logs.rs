@@ -2,22 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, notification, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{config, legacy_pipe, serve};
+use crate::support::*;
 
 const SECRET: &str = "SECRET-OF-A";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

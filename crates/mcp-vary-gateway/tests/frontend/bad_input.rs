@@ -1,17 +1,9 @@
 //! Input over HTTP that is not a valid message: each kind gets its error, and no other client notices.
 
-use std::time::Duration;
-
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, hints, modern, notification, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// A body, and the status, code and id of its refusal.
 type Bad = (&'static str, Vec<u8>, u16, i64, Value);

@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse};
-use mcp_vary_testkit::message::{initialize, modern, notification, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 fn mixed() -> Value {
     json!([

@@ -1,18 +1,6 @@
 //! Cancellation, progress and logs: each reaches the request that it belongs to.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, notification, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config, legacy_pipe, limits};
+use crate::support::*;
 
 fn cancelled(id: Value) -> Value {
     notification(

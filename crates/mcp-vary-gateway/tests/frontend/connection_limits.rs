@@ -1,16 +1,9 @@
 //! Peers that take all connections. Other clients still get in.
 
-use std::time::Duration;
-
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, request, tool};
-use mcp_vary_testkit::notification_client::stream_of;
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 const CONNECTIONS: usize = 50;
 

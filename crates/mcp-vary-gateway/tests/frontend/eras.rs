@@ -1,18 +1,8 @@
 //! Clients of both eras in front of servers of both eras that list only 2026-07-28, as the official SDKs do.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, request, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config, legacy_pipe, open_pipe, serve};
+use crate::support::*;
 
 /// What one client that can be asked declares.
 fn askable() -> Value {

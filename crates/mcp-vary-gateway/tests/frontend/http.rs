@@ -1,17 +1,9 @@
 //! The rules of HTTP, and of MCP's headers.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Harness, limits, serve};
+use crate::support::*;
 
 fn list() -> Value {
     modern(json!(1), "tools/list", json!({}), &json!({}))

@@ -1,15 +1,9 @@
 //! Names, origins and proxies of the configuration.
 
-use std::sync::Arc;
-
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::listener::{ListenerConfig, TrustedProxies};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::Harness;
+use crate::support::*;
 
 const ORIGIN: &str = "https://app.example";
 

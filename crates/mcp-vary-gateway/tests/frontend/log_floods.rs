@@ -1,20 +1,8 @@
 //! Peers that send without end: little of it is logged, and nothing waits for it.
 
 use std::path::Path;
-use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::json;
-use tracing::Level;
-
-use crate::support::{Harness, config, serve};
+use crate::support::*;
 
 fn process() -> Config {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/logs.py");

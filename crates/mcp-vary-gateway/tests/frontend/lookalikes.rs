@@ -2,16 +2,10 @@
 
 mod methods;
 
-use mcp_vary_gateway::{Base, Config, Target, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Base;
 use mcp_vary_view::{ArgumentOverride, PromptOverride, Selection, ToolOverride};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config, json_text, legacy_pipe, open_pipe, variant};
+use crate::support::*;
 
 /// The server: it says what it got, and has more than the variants show.
 async fn server(era: Era) -> ScriptedServer {

@@ -1,21 +1,6 @@
 //! Bounds on what clients and servers can make the gateway store, and the errors beyond them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{
-    initialize, introduced, modern, names, notification, request, tool,
-};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 /// The error of an answer: its code and message.
 fn error(answer: &Value) -> (i64, &str) {

@@ -1,16 +1,13 @@
 //! Servers behind a proxy that the environment names, and behind certificates of an authority of their own.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::tls::{self, Pair};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// A proxy that leads every request to one server.
 struct TestProxy {

@@ -1,16 +1,8 @@
 //! Sessions: what `initialize` negotiates, what a session id contains, and when a session ends.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
-use mcp_vary_gateway::Environment;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, initialize, notification, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, limits, open_pipe};
+use crate::support::*;
 
 #[tokio::test]
 async fn initialize_agrees_on_a_revision() {

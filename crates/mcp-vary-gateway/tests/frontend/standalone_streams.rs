@@ -1,19 +1,10 @@
 //! Log messages on the standalone stream of a legacy server, for a client without a session: its call receives them until
 //! the response.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::message::{introduced, modern, notification, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::support::{config, open_pipe};
+use crate::support::*;
 
 /// A legacy server whose streams the test writes.
 struct Server {

@@ -1,14 +1,6 @@
 //! One client on pipes: a message on each line. A bad line does not affect the next one.
 
-use std::time::Duration;
-
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{initialize, modern, request, tool};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 async fn goes_on(pipe: &mut StdioPipe, after: &str) {
     let ping = pipe.ask(&request(json!("after"), "ping", json!({}))).await;

@@ -1,21 +1,8 @@
 //! Streams of clients with a session: their first events, and how a client resumes them.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{modern, notification, request, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// What the server says about its calls, the oldest first, when the test has it say so.
 #[derive(Clone, Default)]

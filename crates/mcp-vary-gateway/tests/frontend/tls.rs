@@ -3,25 +3,18 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_vary_gateway::settings::listener::{ClientCa, TlsConfig};
-use mcp_vary_gateway::{Gateway, Limits, Target};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::wait::soon;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{Harness, config, limits};
+use crate::support::*;
 
 pub(super) type Authority = CertifiedIssuer<'static, KeyPair>;
 

@@ -2,14 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{introduced, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, ScriptedServer};
-use serde_json::{Value, json};
-
 use super::people::{Session, ask_modern, for_people, headers_of, key};
-use crate::support::Harness;
+use crate::support::*;
 
 /// Methods, their params, and what reaches the server for them. A list may have been read before.
 fn methods() -> Vec<(&'static str, Value)> {

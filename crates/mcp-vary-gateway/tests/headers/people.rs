@@ -11,16 +11,9 @@ use mcp_vary_auth::token::TrustedIssuer;
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use mcp_vary_gateway::{Config, UpstreamConfig};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
-use mcp_vary_testkit::scripted_server::ReceivedRequest;
 use mcp_vary_upstream::{HeaderSource, HeaderTemplate, TemplatePart};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// The people of all tests, with their claims.
 pub(super) fn people() -> Vec<(&'static str, Value)> {

@@ -2,15 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ReceivedRequest;
-use serde_json::{Value, json};
-
 use super::people::{Session, ask_modern, headers_of, with_headers, with_people};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A gateway that accepts tokens of the server.
 async fn harness(era: Era, tokens: &AuthorizationServer) -> Harness {

@@ -4,21 +4,10 @@ mod endpoints;
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, modern, notification, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{Harness, config, legacy_pipe, limits, open_pipe, serve};
+use crate::support::*;
 
 /// The configuration before the process that asks.
 fn asking() -> Config {

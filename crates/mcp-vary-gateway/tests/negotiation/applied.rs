@@ -1,13 +1,8 @@
 //! Which clients learn what was applied to a result.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const CALL: &str = "tools/call";
 const READ: &str = "resources/read";

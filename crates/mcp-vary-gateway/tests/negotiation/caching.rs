@@ -1,15 +1,10 @@
 //! What clients may cache when variants are off and the server lets everybody cache everything.
 
 use mcp_vary_config::read_resources;
-use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::features;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::{ClientPattern, ClientRule};
 use mcp_vary_view::Dialect;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// What the server says of each list and each resource.
 const SAID: (u64, &str) = (60_000, "public");

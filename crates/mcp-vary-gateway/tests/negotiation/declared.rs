@@ -1,13 +1,8 @@
 //! Content negotiation: clients that declare it get it, and no other client sees a trace of it.
 
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, modern, tool};
 use mcp_vary_testkit::places_server::ODD;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
 

@@ -2,26 +2,17 @@
 //! clients of both, whatever these declare, whichever fields their variant has, and whatever the operator says.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::shape::META_APPLIED;
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::read_results;
-use mcp_vary_gateway::VariantConfig;
 use mcp_vary_view::ResultFields;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use serde_json::{Value, json};
 
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::generate::written::{Served, served, tags};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, introduced, modern, request, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// What operators say, sensible and not; the last two fail for most results.
 const RULES: &[&str] = &[

@@ -1,12 +1,8 @@
 //! Results within the operator's limits.
 
 use mcp_vary_config::read_results;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, link, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const ROWS: usize = 200;
 

@@ -1,14 +1,7 @@
 //! What is logged about negotiation, and what is never logged.
 
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, modern};
-use serde_json::{Value, json};
-use tracing::Level;
-
 use crate::negotiation::seed_cases::{EXTENSION, operated, params};
-use crate::support::Harness;
+use crate::support::*;
 
 const NEGOTIATED: &str = "mcp_vary_results::negotiation_log";
 

@@ -1,13 +1,8 @@
 //! The tool that reads what was left out of a result.
 
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Base, Config, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, introduced, link, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
+use mcp_vary_gateway::Base;
 
-use crate::support::Harness;
+use crate::support::*;
 
 const ROWS: usize = 1_000;
 

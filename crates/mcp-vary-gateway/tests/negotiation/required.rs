@@ -1,12 +1,6 @@
 //! Extensions that the operator requires: clients without them are refused.
 
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, hints, initialize, modern, request, tool};
-use serde_json::{Value, json};
-
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
 const VARIANTS: &str = "io.modelcontextprotocol/server-variants";

@@ -1,12 +1,8 @@
 //! The operator's rules for resources and prompts.
 
 use mcp_vary_config::{read_prompts, read_resources};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// A server with a map, a status and a prompt.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {

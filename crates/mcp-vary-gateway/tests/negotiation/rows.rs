@@ -2,14 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, introduced, modern, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, open_pipe};
+use crate::support::*;
 
 const SETS: [(&str, &str); 5] = [
     (

@@ -7,16 +7,8 @@
 //! same for all; a prompt's message has one block.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, modern, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
-use tracing::Level;
 
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
 const VALLEY: &str = "map://features/alpine-valley-1";

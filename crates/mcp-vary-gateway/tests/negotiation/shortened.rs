@@ -1,17 +1,10 @@
 //! Shortened results, and how a client reads the whole.
 
-use std::sync::Arc;
-
 use mcp_vary::feature::Features;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{ClientRule, Config, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, initialize, introduced, link, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::ClientRule;
 use mcp_vary_view::ResultFields;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 /// So many rows that not all of them go out.
 const ROWS: usize = 1_000;

@@ -1,12 +1,8 @@
 //! Results whose text differs from their structured content, for clients that negotiate.
 
 use mcp_vary_config::read_results;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const BILLING: &str = include_str!("../../../../examples/configurations/servers/billing.json");
 

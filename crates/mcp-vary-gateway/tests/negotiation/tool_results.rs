@@ -1,19 +1,9 @@
 //! The operator's rules for the results of tools.
 
-use std::time::Duration;
-
 use mcp_vary_config::read_results;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, introduced, modern, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tracing::Level;
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// A server with stations, one tool of which is bound to a schema.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {

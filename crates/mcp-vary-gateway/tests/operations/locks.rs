@@ -3,13 +3,8 @@
 use std::panic::Location;
 
 use mcp_vary_base::lock::trace;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, modern, tool};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const METHODS: [&str; 2] = ["tools/call", "tools/list"];
 

@@ -4,26 +4,13 @@ mod load;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{
-    Base, Config, Gateway, Naming, ReloadError, SelectionConfig, Target, UpstreamConfig,
-};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::{Base, Naming, ReloadError, SelectionConfig};
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Harness, config, legacy_pipe, limits, open_pipe, serve, variant};
+use crate::support::*;
 
 /// Where the servers of one test write down what they do; gone at its end.
 struct Diary(PathBuf);

@@ -1,18 +1,8 @@
 //! The line in the log about each request that a server worked on, or that was refused.
 
-use std::time::Duration;
-
 use mcp_vary::text::is_invisible;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, notification, request, tool, under};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tracing::Level;
 
-use crate::support::Harness;
+use crate::support::*;
 
 const TARGET: &str = "mcp_vary_gateway::requests";
 

@@ -1,17 +1,8 @@
 //! Secrets in a server's configuration reach the server, and neither logs nor clients.
 
 use http::HeaderMap;
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::json;
-use tracing::Level;
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const SECRETS: [&str; 5] = [
     "TOPSECRETTOKEN",

@@ -1,22 +1,10 @@
 //! Clients that connect while servers are starting: they get what is there, and notifications of the rest.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, Gateway, Naming};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Naming;
 use mcp_vary_upstream::{Target, UpstreamConfig};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{Harness, before, legacy_pipe, serve};
+use crate::support::*;
 
 /// A server that does not answer its handshake before the test says so.
 #[derive(Clone)]

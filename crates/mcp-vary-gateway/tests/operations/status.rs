@@ -2,26 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
-use mcp_vary::variant::{DeprecationInfo, ServerVariant};
-use mcp_vary_gateway::{Config, Environment, Target, VariantConfig};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, introduced, modern, tool, under};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
+use mcp_vary::variant::DeprecationInfo;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::Level;
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// Noon of 1970-01-12.
 const START: u64 = 11 * DAY + DAY / 2;

@@ -2,23 +2,11 @@
 //! lack.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::join_all;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{introduced, names, texts, tool, under};
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tracing::Level;
 
-use crate::support::{Harness, before, config, legacy_pipe, variant};
+use crate::support::*;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 

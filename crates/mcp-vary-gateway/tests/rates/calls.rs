@@ -1,22 +1,12 @@
 //! What is counted, and what a refused client gets.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use mcp_vary_access::{AccessPolicy, AccessRule, Expression, ItemPattern, Presence, When};
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_rates::Per;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::under;
-use mcp_vary_testkit::places_server;
 use mcp_vary_view::{Rule, ToolOverride};
-use serde_json::{Value, json};
 
 use super::clients::{Answer, Client, calls, limited, limited_with, limits, with_keys};
-use crate::support::{Harness, before, variant};
+use crate::support::*;
 
 #[tokio::test]
 async fn clients_of_both_eras_and_transports_are_refused_until_the_limit_allows_a_call() {

@@ -2,17 +2,11 @@
 
 use mcp_vary_access::Claims;
 use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::rates::RateLimits;
 use mcp_vary_rates::{Counted, FakeRelativeClock, Limit, Per, SharedClock};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// A limit of calls.
 pub(super) fn calls(name: &str, per: Per, rate: &str) -> Limit {

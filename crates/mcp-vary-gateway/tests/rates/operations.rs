@@ -1,18 +1,10 @@
 //! Limits while the gateway runs: reloads, the status, and what is shown of who was counted.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::rates::RateLimits;
 use mcp_vary_rates::{Counted, Limit, Per};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::clients::{Client, calls, limited, limited_with, limits, with_keys};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// Serves under other limits from now on.
 async fn reload(harness: &Harness, rates: RateLimits) {
@@ -108,7 +100,7 @@ async fn the_status_counts_refusals_of_each_limit() {
         client.call("odd").await.is_refused_by("calls", 3_600);
     }
     for variant in ["compact", "standard", "read-only"] {
-        let params = mcp_vary_testkit::message::under(variant, json!({}));
+        let params = under(variant, json!({}));
         client.ask("tools/list", params).await;
     }
     let eve = format!("Bearer {}", super::clients::key("eve"));

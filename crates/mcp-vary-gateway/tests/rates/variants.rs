@@ -1,13 +1,9 @@
 //! Changes of the variant (SV-21).
 
-use std::time::Duration;
-
 use mcp_vary_rates::{Counted, Limit, Per};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::under;
-use serde_json::json;
 
 use super::clients::{Answer, Client, calls, limited, limited_with, with_keys};
+use crate::support::*;
 
 fn changes(rate: &str) -> Limit {
     let rate = rate.parse().unwrap();

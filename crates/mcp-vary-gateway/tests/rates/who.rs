@@ -1,13 +1,11 @@
 //! Who is counted: principals, keys, and clients without either by their address.
 
 use mcp_vary_access::{Claims, Principal};
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::listener::TrustedProxies;
 use mcp_vary_rates::Per;
-use mcp_vary_testkit::client::ClientKind;
 
 use super::clients::{Client, calls, limited, limited_with, with_keys};
-use crate::support::Harness;
+use crate::support::*;
 
 /// The gateway behind a proxy on this machine.
 pub(super) fn behind_proxy(mut config: Config) -> Config {

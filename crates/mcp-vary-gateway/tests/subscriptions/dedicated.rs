@@ -2,15 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{config, open_pipe, serve};
+use crate::support::*;
 
 /// A gateway before the process that tells of its changes in one session alone, and where it serves.
 async fn before() -> (Arc<Gateway>, SocketAddr) {

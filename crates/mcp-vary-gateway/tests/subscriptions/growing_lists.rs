@@ -2,23 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bytes::Bytes;
 use futures_util::future::join_all;
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{introduced, names, notification, tool};
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, discover, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use mcp_vary_testkit::scripted_server::discover;
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// What clients with a person and a model declare.
 pub(crate) fn can_be_asked() -> Value {

@@ -1,18 +1,8 @@
 //! More kinds of clients than there are connections and lists for.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, names, request, texts, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{config, legacy_pipe, open_pipe, serve};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 

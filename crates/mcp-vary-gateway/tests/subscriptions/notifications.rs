@@ -5,22 +5,9 @@ mod hidden;
 mod replaced;
 
 use futures_util::future::join_all;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{
-    SUBSCRIPTION, VARIANT, initialize, modern, notification, request, under,
-};
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything, updated};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_view::{ResourceOverride, Selection};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config, open_pipe};
+use crate::support::*;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];

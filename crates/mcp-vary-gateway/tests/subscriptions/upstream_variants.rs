@@ -1,20 +1,9 @@
 //! Changes of a server that offers variants itself, under the one that the operator selected.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
-use mcp_vary_gateway::Target;
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::under;
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything, updated};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
-use serde_json::json;
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// A gateway without variants in front of one whose variant `compact` it selects. It listens to changes there.
 async fn chain(stage: &ChangingServer) -> (Harness, Harness) {

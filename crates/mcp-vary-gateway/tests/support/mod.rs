@@ -1,27 +1,18 @@
 //! A gateway in front of a scripted server.
 
-#![allow(dead_code, reason = "no test binary needs all of it")]
+#![allow(dead_code, unused_imports, reason = "no test binary needs all of it")]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_vary::json::Json;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{
-    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
-};
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::{Endpoint, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use mcp_vary::variant::ServerVariant;
+pub(crate) use mcp_vary_gateway::{
+    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
+};
+pub(crate) use mcp_vary_testkit::prelude::*;
 
 /// A gateway that serves HTTP, and the server behind it.
 pub(crate) struct Harness {

@@ -1,21 +1,8 @@
 //! Clients that know tasks as in 2025-11-25, in front of servers that have the extension.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::RawHttp;
-use mcp_vary_testkit::message::{SUBSCRIPTION, features, notification, request, tool, under};
-use mcp_vary_testkit::notification_client::stream_of;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::support::{Harness, legacy_pipe};
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";

@@ -5,20 +5,10 @@ mod lifetime;
 mod server;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{
-    SUBSCRIPTION, features, modern, notification, request, tool, under,
-};
-use mcp_vary_testkit::notification_client::{listening_to_tasks, stream_of};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use self::server::Works;
-use crate::support::{Harness, config, legacy_pipe, open_pipe};
+
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";

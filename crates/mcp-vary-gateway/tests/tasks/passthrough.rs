@@ -2,22 +2,7 @@
 
 mod extensions;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, modern, notification, request, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::support::{Harness, config, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const OTHER: &str = "com.example/ledger";

@@ -1,21 +1,8 @@
 //! The status of a task is sent to the client that created it and to those that listen to it, and to no other.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::RawHttp;
-use mcp_vary_testkit::message::{SUBSCRIPTION, features, modern, notification, tool, under};
-use mcp_vary_testkit::notification_client::{listening_to_tasks, stream_of};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::support::{Harness, config, open_pipe};
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const CORE_STATUS: &str = "notifications/tasks/status";

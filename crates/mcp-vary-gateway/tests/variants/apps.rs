@@ -1,12 +1,6 @@
 //! MCP Apps (SEP-1865) behind several servers: user interfaces call tools by the names of their server.
 
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{tool, under};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 

@@ -1,13 +1,8 @@
 //! Variants of an operator's file, from the file to what clients are offered.
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{hints, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 use crate::variants::selection::Asks;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";

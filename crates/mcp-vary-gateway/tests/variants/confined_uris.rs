@@ -1,24 +1,11 @@
 //! Resources that a variant hides, asked for by other spellings of their URIs: behind the gateway is a server that
 //! resolves paths as file servers do.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{SUBSCRIPTION, notification, under};
-use mcp_vary_testkit::notification_client::{NotificationClient, updated};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_view::ResourceOverride;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{Harness, variant};
+use crate::support::*;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 

@@ -1,19 +1,8 @@
 //! What `docs/explanation/threat-model.md` says about variants: what confines a client, and what does not.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use mcp_vary_gateway::Base;
 
-use mcp_vary_gateway::{Base, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{hints, introduced, modern, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, variant};
+use crate::support::*;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 

@@ -1,14 +1,8 @@
 //! Schemas on demand: short lists, descriptions of tools, and calls that are checked before they are sent.
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{introduced, names, texts, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// A server of issues, one of which is hard to undo.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {

@@ -1,12 +1,7 @@
 //! SV-9: which variants a client can select, and which ones errors name, as far as the operator restricts that.
 
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, initialize, modern, request, under};
-use serde_json::{Value, json};
-
 use super::passthrough::from_file;
-use crate::support::Harness;
+use crate::support::*;
 
 /// A gateway whose file has these lines.
 async fn harness(lines: &str) -> Harness {

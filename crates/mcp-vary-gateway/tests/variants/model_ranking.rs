@@ -1,25 +1,15 @@
 //! SV-6: a model orders variants in the background, and nothing that it does can do harm.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use mcp_vary::variant::{ServerVariant, Status};
+use mcp_vary::variant::Status;
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, When};
 use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_gateway::ModelRankingStatus;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
-use mcp_vary_gateway::{Config, ModelRankingStatus, VariantConfig};
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern};
-use mcp_vary_testkit::model_server::{ModelBehavior, ModelServer, completion};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_view::Rule;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 

@@ -3,16 +3,10 @@
 use std::num::NonZeroUsize;
 
 use mcp_vary::json::Json;
-use mcp_vary_gateway::{Base, VariantConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Base;
 use mcp_vary_view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, before, json_text, variant};
+use crate::support::*;
 
 /// A modern server whose tool `search` has arguments that travel as headers, and that fails on request.
 async fn server() -> ScriptedServer {

@@ -2,14 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{hints, modern, names, request, tool, under};
 use mcp_vary_testkit::places_server::TOOLS;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 

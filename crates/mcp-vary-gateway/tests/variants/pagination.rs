@@ -1,18 +1,12 @@
 //! Lists in pages: what a client reads that follows the cursors while things change.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
 
 use mcp_vary_config::Source;
 use mcp_vary_gateway::settings::sealing_keys::SealingKey;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// What a server lists, by the tests' hand; a call of any tool announces that it changed.
 type Names = Arc<Mutex<Vec<u8>>>;

@@ -1,23 +1,13 @@
 //! `passthrough`: clients select the variants that a server offers itself, as `<server>/<id>`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment, Naming, Target};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, introduced, modern, names, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Naming;
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
 
 use super::rules_by_variant;
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, config, limits, variant};
+use crate::support::*;
 
 /// A server of either era with the variants `agent`, `human` and `old`: each lists `list`, a tool that has its name, and
 /// `delete`; without a selector only `list`. It says under which variant it was called.

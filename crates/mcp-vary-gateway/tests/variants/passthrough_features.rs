@@ -4,19 +4,13 @@ use mcp_vary::extension::{
     CLIENT_CAPABILITIES_META, CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS,
 };
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, introduced, modern, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_upstream::{Isolation, Passthrough};
-use serde_json::{Value, json};
 
 use super::model_ranking::{everybody, key};
 use super::passthrough::from_file;
 use super::rules_by_variant;
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, limits};
+use crate::support::*;
 
 const TAGS: [&[&str]; 8] = [
     &["human"],

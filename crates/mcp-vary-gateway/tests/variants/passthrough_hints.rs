@@ -1,20 +1,14 @@
 //! `passthrough`: the variant hints of clients reach the servers whose own variants they select.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use mcp_vary::extension::{
     CLIENT_CAPABILITIES_META, CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS,
 };
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{hints, introduced, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
 
 use super::passthrough::{in_front_of_process, passed_through};
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// The declarations of the sessions of a server, by their ids.
 type Sessions = Mutex<BTreeMap<String, Value>>;

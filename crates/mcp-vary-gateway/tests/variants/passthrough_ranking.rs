@@ -1,20 +1,14 @@
 //! `passthrough: {rank: on}`: a server ranks its own variants for the hints of each client.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcp_vary::extension::{CLIENT_CAPABILITIES_META, SERVER_VARIANT_META, SERVER_VARIANTS};
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{hints, introduced, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
 
 use super::passthrough::{in_front_of_process, passed_through};
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, limits};
+use crate::support::*;
 
 /// What a server does with clients that have hints. Questions about its order are those that declare nothing else.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,20 +1,12 @@
 //! `passthrough`: what a file says of the variants of its servers, and the bounds of what servers offer.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::passthrough::{answer, available_ids, from_file, passed_through, peer};
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// A gateway in front of a server `crm` of the era, with these rules.
 async fn ruled(is_modern: bool, rules: &str) -> Harness {

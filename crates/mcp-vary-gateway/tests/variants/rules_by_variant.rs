@@ -1,13 +1,8 @@
 //! Rules of `results`, `resources` and `prompts` that name variants.
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// A server with a tool that has an `outputSchema`, one that has none, a resource and a prompt.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {

@@ -1,11 +1,8 @@
 //! Which variant a client gets that selects none in `_meta`: the order of the rules.
 
-use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{hints, initialize, modern, request, under};
-use serde_json::{Value, json};
+use mcp_vary_gateway::{ClientPattern, ClientRule};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 

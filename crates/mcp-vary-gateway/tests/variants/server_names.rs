@@ -2,17 +2,7 @@
 
 use std::path::Path;
 
-use mcp_vary_gateway::{Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, request, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, before, config, legacy_pipe, serve};
+use crate::support::*;
 
 const CAN: [&str; 2] = ["elicitation", "sampling"];
 

@@ -1,19 +1,9 @@
 //! Several servers behind one gateway: which one gets a request, and what each learns.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Collision, Config, Naming, Target};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::{Collision, Naming};
 use mcp_vary_upstream::{ConnectionState, Isolation, RetryPolicy};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, before, config};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 

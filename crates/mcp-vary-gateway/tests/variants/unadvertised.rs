@@ -1,15 +1,6 @@
 //! Variants that a client may select although there are too many to offer them all.
 
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::under;
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config, variant};
+use crate::support::*;
 
 const SIX: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];

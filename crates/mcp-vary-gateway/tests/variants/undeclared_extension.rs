@@ -1,19 +1,6 @@
 //! A client that never heard of server variants: it gets what it would get without them.
 
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, under};
-use mcp_vary_testkit::notification_client::{
-    NotificationClient, changed, declaring_variants, everything,
-};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::Harness;
+use crate::support::*;
 
 const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];
 

@@ -1,17 +1,9 @@
 //! Servers that offer variants themselves: what is reported of them, and how the operator selects one.
 
-use std::time::Duration;
-
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{names, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::rules_by_variant;
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// The configuration of a gateway in front of `inner`, which selects `variant` of it.
 pub(super) fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {

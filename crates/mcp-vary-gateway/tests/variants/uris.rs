@@ -1,15 +1,9 @@
 //! Resources under the URIs of a variant: in lists, requests, links and errors.
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::read_resources;
-use mcp_vary_gateway::VariantConfig;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_view::ResourceOverride;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// A modern server with files, whose tool `point` points to what its argument `to` says.
 async fn server() -> ScriptedServer {

@@ -1,18 +1,13 @@
 //! Variants as an operator configures them: what each shows, and how calls to it are sent.
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Base, Target, UpstreamConfig, VariantConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::Base;
 use mcp_vary_view::{
     ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,
     SchemaStyle, ToolOverride,
 };
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config, json_text, limits, variant};
+use crate::support::*;
 
 /// A server with issues, that says what it was asked.
 async fn issues() -> ScriptedServer {

@@ -1,14 +1,8 @@
 //! Which fields of a result reach the clients of a variant.
 
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::VariantConfig;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, introduced};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_view::ResultFields;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// What the server answers, by the tool.
 fn said(tool: &str) -> Value {

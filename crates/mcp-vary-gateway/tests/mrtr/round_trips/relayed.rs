@@ -1,18 +1,7 @@
 //! Legacy clients of modern servers: an input request in a result becomes a request to the client.
 
-use std::time::Duration;
-
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{notification, request, tool};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
 use super::sealed;
-use crate::support::{Harness, legacy_pipe};
+use crate::support::*;
 
 async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
     Harness::behind_one(ScriptedServer::start(sealed::answer).await, adapt).await

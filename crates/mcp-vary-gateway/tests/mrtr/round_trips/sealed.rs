@@ -1,17 +1,9 @@
 //! Modern clients of modern servers: input requests are in results, and their state is sealed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
+use std::sync::atomic::AtomicU64;
 
 use super::with;
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 pub(super) fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];

@@ -2,25 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool, under};
-use mcp_vary_testkit::scripted_server::{
-    ReceivedRequest, Reply, ScriptedServer, event, initialize,
-};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use mcp_vary_testkit::scripted_server::initialize;
 
 use super::sealed::MODERN;
 use super::with;
-use crate::support::{Harness, config, open_pipe};
+use crate::support::*;
 
 /// A server on HTTP that asks before it answers.
 #[derive(Default)]

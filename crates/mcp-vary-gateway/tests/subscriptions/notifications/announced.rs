@@ -1,8 +1,7 @@
 //! What servers announce.
 
-use mcp_vary_testkit::message::tool;
-
 use super::*;
+use crate::support::*;
 
 /// SV-16: what a server says is told, of all variants, even if its list reads as before.
 #[tokio::test]

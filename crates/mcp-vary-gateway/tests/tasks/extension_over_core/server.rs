@@ -1,16 +1,9 @@
 //! A server of 2025-11-25 whose tool `job` can only be called as a task. A test decides what it does.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use bytes::Bytes;
-use mcp_vary_testkit::message::{introduced, notification, request};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::RELATED;
+use crate::support::*;
 
 /// The server; its tasks are `work-1`, `work-2` and so on.
 #[derive(Clone, Default)]
