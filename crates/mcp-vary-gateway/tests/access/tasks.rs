@@ -340,7 +340,7 @@ async fn a_stream_hears_nothing_of_a_task_whose_tool_is_hidden() {
         let config = with_rules(config(Target::http(office.harness.peer.url.clone())), rules);
         let mut config = config;
         config.authentication = Some(tokens(&office.issuer));
-        office.harness.gateway.reload(config).await.unwrap();
+        office.harness.reload(config).await;
         let changed = soon(stream.event()).await.unwrap();
         assert_eq!(changed["method"], "notifications/tools/list_changed");
         office.notify(status);

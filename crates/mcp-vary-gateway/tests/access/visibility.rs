@@ -318,7 +318,7 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
     let mut after = rules();
     after[0] = for_group("dev").with_allow([named("s*")]);
     let after = with_rules(config(Target::http(harness.peer.url.clone())), after);
-    harness.gateway.reload(after).await.unwrap();
+    harness.reload(after).await;
     let told = soon(of_dev.event()).await.unwrap();
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
     let [_, list] = ask(&harness, "dev", "tools/list", json!({})).await;
@@ -331,7 +331,7 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
 #[tokio::test]
 async fn a_client_on_pipes_is_bound_by_the_rules_for_anyone() {
     let harness = harness(Era::Modern).await;
-    let mut pipe = crate::support::open_pipe(&harness.gateway);
+    let mut pipe = open_pipe(&harness.gateway);
     let list = modern(json!(1), "tools/list", json!({}), &json!({}));
     let answer = pipe.ask(&list).await;
     assert_eq!(answer["result"]["tools"], json!([]), "{answer}");

@@ -31,8 +31,7 @@ async fn blocked(on_full: OnFull) -> Recorded {
 
 async fn ask(recorded: &Recorded, method: &str, params: Value) -> Value {
     let kind = ClientKind::HttpModern;
-    kind.ask(&recorded.harness, &json!({}), method, params)
-        .await
+    recorded.harness.ask(kind, method, params).await
 }
 
 fn status(recorded: &Recorded) -> Value {
@@ -47,9 +46,7 @@ async fn refuse_refuses_before_anything_happens() {
     let recorded = blocked(OnFull::Refuse).await;
     let before = recorded.harness.peer.received().len();
     for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let answer = kind
-            .ask(&recorded.harness, &json!({}), "tools/call", tool("odd"))
-            .await;
+        let answer = recorded.harness.ask(kind, "tools/call", tool("odd")).await;
         let error = json!({"code": -32603, "message": REFUSED});
         assert_eq!(answer["error"], error, "{kind:?}");
     }
@@ -76,10 +73,7 @@ async fn refuse_refuses_as_soon_as_the_disk_is_full() {
     log.on_full = OnFull::Refuse;
     let disk = FileSink::open("/dev/full").unwrap();
     let log = AuditLog::start(&log, Box::new(disk)).unwrap();
-    let harness = Harness::before(Era::Legacy, |mut config| {
-        config.audit_log = Some(log);
-        config
-    });
+    let harness = Harness::before(Era::Legacy, edited(|config| config.audit_log = Some(log)));
     let harness = harness.await;
     let status = || serde_json::to_value(harness.gateway.status()).unwrap()["audit"].clone();
     soon(async {
@@ -89,9 +83,7 @@ async fn refuse_refuses_as_soon_as_the_disk_is_full() {
     })
     .await;
     for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let answer = kind
-            .ask(&harness, &json!({}), "tools/call", tool("odd"))
-            .await;
+        let answer = harness.ask(kind, "tools/call", tool("odd")).await;
         let error = json!({"code": -32603, "message": REFUSED});
         assert_eq!(answer["error"], error, "{kind:?}");
     }

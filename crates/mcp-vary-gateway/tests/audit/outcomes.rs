@@ -14,8 +14,7 @@ async fn results_errors_and_failures_of_tools_are_told_apart() {
         ] {
             for kind in ClientKind::ALL {
                 let recorded = Recorded::before(era, settings(), |config| config).await;
-                kind.ask(&recorded.harness, &json!({}), "tools/call", tool(name))
-                    .await;
+                recorded.harness.ask(kind, "tools/call", tool(name)).await;
                 let record = recorded.sink.request("tools/call").await;
                 let found = (&record["outcome"], &record["code"], &record["status"]);
                 assert_eq!(
@@ -42,8 +41,7 @@ async fn a_status_is_recorded_where_the_client_gets_one() {
         (ClientKind::StdioModern, Value::Null),
     ] {
         let recorded = Recorded::start().await;
-        kind.ask(&recorded.harness, &json!({}), "tools/none", json!({}))
-            .await;
+        recorded.harness.ask(kind, "tools/none", json!({})).await;
         let record = recorded.sink.request("tools/none").await;
         assert_eq!(record["code"], -32601, "{kind:?}");
         assert_eq!(record["status"], status, "{kind:?}");

@@ -87,8 +87,7 @@ async fn the_target_is_what_the_method_names() {
         ),
     ] {
         let kind = ClientKind::HttpModern;
-        kind.ask(&recorded.harness, &json!({}), method, params)
-            .await;
+        recorded.harness.ask(kind, method, params).await;
         let record = recorded.sink.request(method).await;
         assert_eq!(record["target"], target, "{method}");
     }

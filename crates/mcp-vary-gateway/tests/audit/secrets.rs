@@ -48,8 +48,7 @@ async fn tokens_keys_sessions_arguments_and_headers_are_in_no_record() {
         }
     }
     for kind in [ClientKind::StdioLegacy, ClientKind::StdioModern] {
-        kind.ask(&recorded.harness, &json!({}), "tools/call", call())
-            .await;
+        recorded.harness.ask(kind, "tools/call", call()).await;
     }
     recorded.harness.gateway.close().await;
     let text = recorded.sink.text();
@@ -71,10 +70,10 @@ async fn an_access_token_is_in_no_record() {
     let authentication = super::operations::tokens(&server);
     let mut log = settings();
     log.identity = IdentityDetail::Full;
-    let recorded = Recorded::with(log, |mut config| {
-        config.authentication = Some(authentication);
-        config
-    });
+    let recorded = Recorded::with(
+        log,
+        edited(|config| config.authentication = Some(authentication)),
+    );
     let recorded = recorded.await;
     let mut tokens = Vec::new();
     for (expiry, status) in [(1_000_600, 200), (999_000, 401)] {
@@ -118,8 +117,7 @@ async fn arguments_in_full_are_the_operators_choice() {
             let mut log = settings();
             log.arguments = detail;
             let recorded = Recorded::with(log, |config| config).await;
-            kind.ask(&recorded.harness, &json!({}), "tools/call", call())
-                .await;
+            recorded.harness.ask(kind, "tools/call", call()).await;
             let record = recorded.sink.request("tools/call").await;
             let arguments = &record["arguments"];
             let written = json!({"password": SECRET}).to_string();

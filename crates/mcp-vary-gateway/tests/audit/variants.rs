@@ -50,11 +50,13 @@ async fn with_lines(lines: &str) -> Recorded {
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let environment = Environment::new(|| 0, |bytes| bytes.fill(7));
     let file = file.into_config(environment);
-    let recorded = Recorded::with(settings(), |mut config| {
-        (config.access, config.selection) = (file.access, file.selection);
-        config.experiments = file.experiments;
-        config
-    });
+    let recorded = Recorded::with(
+        settings(),
+        edited(|config| {
+            (config.access, config.selection) = (file.access, file.selection);
+            config.experiments = file.experiments;
+        }),
+    );
     recorded.await
 }
 
@@ -199,9 +201,7 @@ async fn a_refused_selector_is_recorded() {
         for (selector, name) in [(json!("gone\u{1b}[2J"), "gone\u{1b}[2J"), (json!(7), "7")] {
             let recorded = Recorded::start().await;
             let params = under(selector, json!({}));
-            let answer = kind
-                .ask(&recorded.harness, &json!({}), "tools/list", params)
-                .await;
+            let answer = recorded.harness.ask(kind, "tools/list", params).await;
             assert_eq!(answer["error"]["code"], -32602);
             let refused = recorded.sink.wait_for("variant.refused", 1).await;
             let target = json!({"kind": "variant", "name": name});
@@ -234,10 +234,7 @@ async fn a_client_without_a_variant_is_recorded_with_its_rules() {
                 let open = initialize("2025-11-25", &json!({}));
                 recorded.harness.open_pipe().ask(&open).await
             }
-            _ => {
-                kind.ask(&recorded.harness, &json!({}), method, json!({}))
-                    .await
-            }
+            _ => recorded.harness.ask(kind, method, json!({})).await,
         };
         let message = "this server has no variant for this client; ask its operator for access";
         assert_eq!(answer["error"]["message"], message, "{kind:?}");
@@ -327,12 +324,14 @@ async fn a_ranking_by_a_model_is_recorded() {
         let model = ModelServer::start(behavior).await;
         let mut log = settings();
         log.arguments = ArgumentsDetail::Full { limit: 10_000 };
-        let recorded = Recorded::with(log, |mut config| {
-            let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
-            ranking.anonymous = true;
-            config.model_ranking = Some(ranking);
-            config
-        });
+        let recorded = Recorded::with(
+            log,
+            edited(|config| {
+                let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
+                ranking.anonymous = true;
+                config.model_ranking = Some(ranking);
+            }),
+        );
         let recorded = recorded.await;
         for way in [ClientKind::HttpModern, ClientKind::HttpModern] {
             way.ask(
@@ -364,12 +363,14 @@ async fn a_session_whose_first_variant_a_model_chose_is_recorded_with_that_reaso
     let model = ModelServer::start(ModelBehavior::Says(answer.to_owned())).await;
     let hints = json!({"variantHints": {"description": "a client that plans trips"}});
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
-    let recorded = Recorded::with(settings(), |mut config| {
-        let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
-        ranking.anonymous = true;
-        config.model_ranking = Some(ranking);
-        config
-    });
+    let recorded = Recorded::with(
+        settings(),
+        edited(|config| {
+            let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
+            ranking.anonymous = true;
+            config.model_ranking = Some(ranking);
+        }),
+    );
     let recorded = recorded.await;
     LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
     let ranking = || recorded.harness.gateway.status().model_ranking.unwrap();

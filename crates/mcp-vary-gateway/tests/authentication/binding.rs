@@ -94,12 +94,10 @@ async fn the_session_of_another_is_unknown() {
 #[tokio::test]
 async fn a_session_of_nobody_is_unknown_to_those_who_are_known() {
     let harness = Harness::start().await;
-    let client =
-        mcp_vary_testkit::client::LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let mut config =
-        crate::support::config(mcp_vary_gateway::Target::http(harness.peer.url.clone()));
+    let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let mut config = config(Target::http(harness.peer.url.clone()));
     config = for_ann_and_eve(config);
-    harness.gateway.reload(config).await.unwrap();
+    harness.reload(config).await;
     let mut session = Session {
         http: harness.connect().await,
         id: client.session.clone(),

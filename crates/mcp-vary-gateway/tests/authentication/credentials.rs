@@ -14,10 +14,9 @@ fn list() -> HttpRequest {
 async fn with_tokens() -> (Harness, AuthorizationServer) {
     let server = AuthorizationServer::start().await;
     let authentication = tokens(&server);
-    let harness = Harness::with(|mut config| {
-        config.authentication = Some(authentication);
-        config
-    });
+    let harness = Harness::with(edited(|config| {
+        config.authentication = Some(authentication)
+    }));
     (harness.await, server)
 }
 
@@ -45,10 +44,9 @@ async fn without_a_credential_nothing_is_answered_but_a_challenge() {
 
 #[tokio::test]
 async fn a_key_passes_until_it_expires() {
-    let harness = Harness::with(|mut config| {
-        config.authentication = Some(keys(&["ann", "old"]));
-        config
-    });
+    let harness = Harness::with(edited(|config| {
+        config.authentication = Some(keys(&["ann", "old"]))
+    }));
     let harness = harness.await;
     let answer = ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
     assert!(names(&answer.json()).contains(&"odd"));

@@ -34,8 +34,8 @@ async fn with_sessions(isolation: Isolation) -> Harness {
 }
 
 fn next() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Calls of ann and eve, each with a session and without.
@@ -123,13 +123,13 @@ async fn each_principal_has_its_own_process() {
 async fn a_leased_connection_is_not_lent_to_another_principal() {
     let harness = before_a_process().await;
     let of = async |who: &str| {
-        let message = mcp_vary_testkit::message::modern(
+        let message = modern(
             json!(1),
             "tools/call",
             tool("who"),
             &json!({"elicitation": {}}),
         );
-        let post = mcp_vary_testkit::http_client::HttpRequest::modern(&message);
+        let post = HttpRequest::modern(&message);
         let mut http = harness.connect().await;
         let answer = http
             .ask(&super::clients::bearer(post, &key(who)))

@@ -7,10 +7,9 @@ use crate::support::*;
 
 async fn before(server: &AuthorizationServer) -> Harness {
     let authentication = tokens(server);
-    Harness::with(|mut config| {
-        config.authentication = Some(authentication);
-        config
-    })
+    Harness::with(edited(|config| {
+        config.authentication = Some(authentication)
+    }))
     .await
 }
 
@@ -51,7 +50,7 @@ async fn tokens_of_a_withdrawn_key_are_refused_after_a_reload() {
         assert_eq!(status(&harness, &known).await, 200);
         let mut config = config(Target::http(harness.peer.url.clone()));
         config.authentication = Some(tokens(&server));
-        harness.gateway.reload(config).await.unwrap();
+        harness.reload(config).await;
         let refused = async {
             while status(&harness, &known).await != 401 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -217,10 +216,9 @@ async fn keys_at_an_address_of_the_configuration_may_be_on_another_host() {
     ];
     let mut authentication = tokens(&server);
     authentication.key_sources = vec![KeySource::Url(format!("{}/keys", other.issuer())).into()];
-    let harness = Harness::with(|mut config| {
-        config.authentication = Some(authentication);
-        config
-    })
+    let harness = Harness::with(edited(|config| {
+        config.authentication = Some(authentication)
+    }))
     .await;
     assert_eq!(status(&harness, &server.sign(claims("ann"))).await, 200);
     assert_eq!((server.requests(), other.key_set_requests()), (0, 1));

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicU64;
 
-use mcp_vary_testkit::message;
 
 use super::clients::{NOW, Session, bearer, claims, key, keys, tokens};
 use crate::support::*;
@@ -86,7 +85,7 @@ async fn streams_end_when_their_key_is_removed_and_no_others() {
     let mut of_eve = streams(&harness, &key("eve")).await;
     let after = config(Target::http(harness.peer.url.clone()));
     let after = with_keys(after, &["eve"]);
-    harness.gateway.reload(after).await.unwrap();
+    harness.reload(after).await;
     have_ended(of_ann).await;
     are_open(&mut of_eve).await;
 }
@@ -103,7 +102,7 @@ async fn streams_end_when_their_issuer_is_removed() {
     let open = streams(&harness, &server.sign(claims("ann"))).await;
     let after = config(Target::http(harness.peer.url.clone()));
     let after = with_keys(after, &["ann"]);
-    harness.gateway.reload(after).await.unwrap();
+    harness.reload(after).await;
     have_ended(open).await;
 }
 
@@ -119,23 +118,17 @@ async fn a_call_in_flight_finishes_although_its_key_is_removed() {
         Some(reply)
     });
     let harness = Harness::behind_one(peer.await, |config| with_keys(config, &["ann"])).await;
-    let call = modern(json!(1), "tools/call", message::tool("begin"), &json!({}));
+    let call = modern(json!(1), "tools/call", tool("begin"), &json!({}));
     let mut http = harness.connect().await;
     http.send(&bearer(HttpRequest::modern(&call), &key("ann")).bytes())
         .await;
     harness.peer.wait_for("tools/call", 1).await;
     let (sender, seen) = calls.recv().unwrap();
     let after = config(Target::http(harness.peer.url.clone()));
-    harness
-        .gateway
-        .reload(with_keys(after, &["eve"]))
-        .await
-        .unwrap();
+    harness.reload(with_keys(after, &["eve"])).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     let done = seen.message(&json!({"content": []}));
-    sender
-        .send(mcp_vary_testkit::scripted_server::event(&done).into())
-        .unwrap();
+    sender.send(event(&done).into()).unwrap();
     let answer = soon(http.response()).await;
     assert_eq!(answer.json()["result"]["content"], json!([]));
 }

@@ -235,18 +235,12 @@ async fn ids_are_echoed_as_they_were_written() {
             ("no/such", r#""error":{"code":-32601"#),
         ] {
             let body = format!(r#"{{"method":"{method}","id": {id} ,"jsonrpc":"2.0"}}"#);
-            let answer = client
-                .http
-                .ask(&HttpRequest::of(&client.session, body))
-                .await;
+            let answer = client.send_text(body).await;
             let start = format!(r#"{{"jsonrpc":"2.0","id":{id},{member}"#);
             assert!(answer.text().starts_with(&start), "{}", answer.text());
         }
         let wrong = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":7}}"#);
-        let answer = client
-            .http
-            .ask(&HttpRequest::of(&client.session, wrong))
-            .await;
+        let answer = client.send_text(wrong).await;
         assert!(
             answer.text().contains(&format!(r#""id":{id},"error""#)),
             "{}",
@@ -267,7 +261,7 @@ async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
         notification("notifications/cancelled", json!({})),
         notification("tools/call", tool("odd")),
     ] {
-        let answer = client.http.ask(&client.post(&message)).await;
+        let answer = client.send(&message).await;
         assert_eq!(
             (answer.status, answer.text().as_str()),
             (202, ""),
@@ -279,7 +273,7 @@ async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
         json!({"jsonrpc": "2.0", "id": "7", "error": {"code": 1, "message": "no"}}),
         json!({"jsonrpc": "2.0", "id": 7, "result": [1]}),
     ] {
-        let answer = client.http.ask(&client.post(&message)).await;
+        let answer = client.send(&message).await;
         assert_eq!(answer.refusal(), (400, -32600, Value::Null), "{message}");
     }
     assert!(harness.peer.of("tools/call").is_empty());
@@ -391,15 +385,9 @@ async fn a_body_over_the_limit_is_too_large() {
         request(json!(1), "tools/list", params).to_string()
     };
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, fits(1000)))
-        .await;
+    let answer = client.send_text(fits(1000)).await;
     assert_eq!(answer.status, 200, "at the limit");
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, fits(1001)))
-        .await;
+    let answer = client.send_text(fits(1001)).await;
     assert_eq!(answer.refusal(), (413, -32600, Value::Null));
     assert!(answer.text().contains("1000 bytes"));
 
@@ -413,9 +401,7 @@ async fn a_body_over_the_limit_is_too_large() {
         413,
         "in pieces, of a length that nobody told"
     );
-    harness
-        .is_unharmed(&mut harness.connect().await, "large bodies")
-        .await;
+    harness.still_serves("large bodies").await;
 }
 
 /// As `fetch` of Node does it: a connection that is closed while it writes takes the response with it.
@@ -440,9 +426,7 @@ async fn a_client_that_writes_all_before_it_reads_gets_the_refusal() {
         soon(stream.read_exact(&mut head)).await.unwrap();
         assert_eq!(&head, b"HTTP/1.1 413");
     }
-    harness
-        .is_unharmed(&mut harness.connect().await, "a large body")
-        .await;
+    harness.still_serves("a large body").await;
 }
 
 /// The declared length is enough to refuse: nobody has to send, and nobody to read, so much.
@@ -455,9 +439,7 @@ async fn a_body_that_says_it_is_too_large_is_not_waited_for() {
         .with("Expect", "100-continue");
     http.send(&post.head()).await;
     assert_eq!(http.response().await.status, 413);
-    harness
-        .is_unharmed(&mut harness.connect().await, "a large length")
-        .await;
+    harness.still_serves("a large length").await;
 }
 
 #[tokio::test]
@@ -471,9 +453,7 @@ async fn a_body_that_does_not_arrive_is_not_waited_for_long() {
     let answer = http.response().await;
     assert_eq!(answer.refusal(), (408, -32600, Value::Null));
     assert!(answer.text().contains("500ms"), "{}", answer.text());
-    harness
-        .is_unharmed(&mut harness.connect().await, "a slow body")
-        .await;
+    harness.still_serves("a slow body").await;
 }
 
 #[tokio::test]
@@ -483,9 +463,7 @@ async fn a_head_that_does_not_arrive_is_not_waited_for_long() {
     let mut http = harness.connect().await;
     http.send(b"POST /mcp HTTP/1.1\r\nHost: loc").await;
     assert!(http.is_closed().await);
-    harness
-        .is_unharmed(&mut harness.connect().await, "a slow head")
-        .await;
+    harness.still_serves("a slow head").await;
 }
 
 #[tokio::test]
@@ -496,9 +474,7 @@ async fn a_body_that_ends_early_harms_nobody() {
         .await;
     http.send(b"{}").await;
     drop(http);
-    harness
-        .is_unharmed(&mut harness.connect().await, "half a body")
-        .await;
+    harness.still_serves("half a body").await;
 }
 
 /// CN-2, EXT-5: what a client declares is bounded, and a bad part of it is dropped alone. (Capabilities of more than 64 KiB
@@ -548,9 +524,7 @@ async fn odd_declarations_are_ignored_and_the_request_is_served() {
         let answer = client.ask("tools/call", tool("odd")).await;
         assert_eq!(answer.json()["result"]["z"], "A/", "{shown}");
     }
-    harness
-        .is_unharmed(&mut harness.connect().await, "odd declarations")
-        .await;
+    harness.still_serves("odd declarations").await;
 }
 
 /// EXT-5: before a modern server, too, nothing of it travels on.

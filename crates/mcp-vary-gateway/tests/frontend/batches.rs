@@ -107,10 +107,7 @@ async fn a_batch_that_is_none_is_refused_whole() {
             -32600,
         ),
     ] {
-        let answer = client
-            .http
-            .ask(&HttpRequest::of(&client.session, body))
-            .await;
+        let answer = client.send_text(body).await;
         assert_eq!(answer.refusal(), (400, code, Value::Null), "{what}");
         if !body.contains('\n') {
             pipe.send(body).await;

@@ -21,7 +21,7 @@ async fn harness() -> Harness {
 async fn a_client_gets_in(harness: &Harness, after: &str) {
     let served = async {
         let mut session = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
-        let answer = session.ask("tools/call", tool("say")).await.json();
+        let answer = session.answer("tools/call", tool("say")).await;
         assert!(answer["result"].is_object(), "{after}: {answer}");
         let list = modern(json!(1), "tools/list", json!({}), &json!({}));
         let answer = harness

@@ -223,7 +223,7 @@ async fn an_endpoint_that_ignores_initialize_costs_one_wait() {
     let harness = Harness::behind(peer, config).await;
     for capabilities in [json!({}), askable(), json!({})] {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &capabilities).await;
-        let answer = client.ask("tools/call", tool("era")).await.json();
+        let answer = client.answer("tools/call", tool("era")).await;
         assert_eq!(era(&answer), "modern");
     }
     let initialize = harness.peer.of("initialize");
@@ -276,7 +276,7 @@ async fn the_first_client_over_http_decides_it_before_its_request_is_read() {
     let (server, gateway) = awaiting().await;
     let (address, _stop) = serve(&gateway).await;
     let mut client = soon(LegacyClient::at(address, "2025-11-25", &json!({}))).await;
-    let answer = client.ask("tools/call", tool("era")).await.json();
+    let answer = client.answer("tools/call", tool("era")).await;
     assert_eq!(era(&answer), "legacy");
     assert_eq!(server.count("begins"), 1);
 
@@ -299,9 +299,7 @@ async fn clients_of_both_eras_share_the_connection_to_a_server_of_one() {
     .await;
     let harness = Harness::behind_one(peer, |config| config).await;
     for way in ClientKind::ALL {
-        let answer = way
-            .ask(&harness, &json!({}), "tools/call", tool("era"))
-            .await;
+        let answer = harness.ask(way, "tools/call", tool("era")).await;
         assert_eq!(era(&answer), "legacy", "{way:?}");
     }
     assert_eq!(harness.peer.of("initialize").len(), 1);
@@ -322,7 +320,7 @@ async fn another_version_of_a_server_is_asked_again_which_eras_it_speaks() {
     config.servers = vec![upstream];
     let mut harness = Harness::behind(peer, config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client.ask("tools/call", tool("era")).await.json();
+    let answer = client.answer("tools/call", tool("era")).await;
     assert_eq!(era(&answer), "modern");
 
     let address = std::mem::replace(&mut harness.peer, ScriptedServer::start(|_| None).await);
@@ -369,7 +367,7 @@ async fn a_session_gets_no_members_that_only_modern_clients_know() {
     .await;
     let harness = Harness::behind_one(peer, |config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let called = client.ask("tools/call", tool("era")).await.json();
+    let called = client.answer("tools/call", tool("era")).await;
     let expected = json!({"content": [{"type": "text", "text": "modern"}]});
     assert_eq!(called["result"], expected);
 }

@@ -259,9 +259,7 @@ async fn headers_are_bounded() {
     http.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
         .await;
     assert_eq!(http.head().await.status, 400, "a client that speaks TLS");
-    harness
-        .is_unharmed(&mut harness.connect().await, "bad heads")
-        .await;
+    harness.still_serves("bad heads").await;
 }
 
 #[tokio::test]
@@ -315,9 +313,7 @@ async fn a_body_may_come_in_pieces() {
     .await;
     http.send(b"not a length\r\n").await;
     assert_eq!(http.response().await.status, 400);
-    harness
-        .is_unharmed(&mut harness.connect().await, "broken pieces")
-        .await;
+    harness.still_serves("broken pieces").await;
 }
 
 /// What two readers could take for different requests is no request.
@@ -346,9 +342,7 @@ async fn requests_that_can_be_read_in_two_ways_are_refused() {
         http.send(sent.as_bytes()).await;
         assert_eq!(http.head().await.status, 400, "{what}");
     }
-    harness
-        .is_unharmed(&mut harness.connect().await, "ambiguous requests")
-        .await;
+    harness.still_serves("ambiguous requests").await;
 }
 
 #[tokio::test]
@@ -381,9 +375,7 @@ async fn a_client_that_closes_its_side_is_gone() {
     http.close_sending().await;
     assert!(http.is_closed().await);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
-    harness
-        .is_unharmed(&mut harness.connect().await, "a half-closed socket")
-        .await;
+    harness.still_serves("a half-closed socket").await;
 }
 
 #[tokio::test]
@@ -686,7 +678,7 @@ async fn a_listener_that_stops_leaves_the_servers_to_the_others() {
     stop.cancel();
     assert!(client.http.is_closed().await);
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let called = other.ask("tools/call", tool("odd")).await.json();
+    let called = other.answer("tools/call", tool("odd")).await;
     assert_eq!(called["error"], Value::Null, "{called}");
 }
 

@@ -178,7 +178,7 @@ async fn a_connection_ends_to_be_served_when_a_reload_distrusts_its_proxy() {
     .await;
     let mut http = harness.connect().await;
     assert_eq!(http.ask(&list()).await.status, 200);
-    harness.gateway.reload(next.unwrap()).await.unwrap();
+    harness.reload(next.unwrap()).await;
     let answer = http.ask(&list()).await;
     assert_eq!(answer.status, 403);
     assert!(

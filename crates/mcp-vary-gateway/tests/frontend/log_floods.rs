@@ -32,13 +32,13 @@ async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
 async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
     let peer = ScriptedServer::start(|seen| match seen.method() {
         "tools/call" => Some(Reply::new(401, "text/plain", "no")),
-        _ => places_server::answer(mcp_vary_testkit::era::Era::Legacy, seen),
+        _ => places_server::answer(Era::Legacy, seen),
     });
     let harness = Harness::behind_one(peer.await, |config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
     for _ in 0..100 {
-        let answer = client.ask("tools/call", tool("say")).await.json();
+        let answer = client.answer("tools/call", tool("say")).await;
         assert!(answer["error"].is_object(), "{answer}");
     }
     let said = log.take();

@@ -386,10 +386,7 @@ async fn a_lookalike_in_a_batch_is_refused() {
     let raw = Raw::new("tools/call", r#""name":"search","Name":"delete_all""#);
     let batch = format!("[{}]", raw.body(false));
     let mut client = LegacyClient::open(&harness, "2025-03-26", &json!({})).await;
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, batch.clone()))
-        .await;
+    let answer = client.send_text(batch.clone()).await;
     assert!(
         answer.text().contains(r#""code":-32602"#),
         "{}",

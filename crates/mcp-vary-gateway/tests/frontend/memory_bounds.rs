@@ -88,14 +88,10 @@ fn nesting(seen: &ReceivedRequest) -> Option<Reply> {
 async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
     let harness = Harness::behind_one(ScriptedServer::start(nesting).await, |config| config).await;
     for way in ClientKind::ALL {
-        let shallow = way
-            .ask(&harness, &json!({}), "tools/call", tool("shallow"))
-            .await;
+        let shallow = harness.ask(way, "tools/call", tool("shallow")).await;
         assert!(shallow["result"]["x"].is_array(), "{way:?}");
         for name in ["deep", "streamed"] {
-            let answer = way
-                .ask(&harness, &json!({}), "tools/call", tool(name))
-                .await;
+            let answer = harness.ask(way, "tools/call", tool(name)).await;
             assert_eq!(
                 error(&answer),
                 (
@@ -140,11 +136,9 @@ const TOO_MANY: &str = "tools/list of the server: `tools`: it has more than 1000
 async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() {
     let harness = house_listing(&Arc::new(AtomicUsize::new(100_001))).await;
     for way in ClientKind::ALL {
-        let tools = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let tools = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(error(&tools), (-32603, TOO_MANY), "{way:?}");
-        let resources = way
-            .ask(&harness, &json!({}), "resources/list", json!({}))
-            .await;
+        let resources = harness.ask(way, "resources/list", json!({})).await;
         assert_eq!(resources["result"]["resources"][0]["uri"], "a:1", "{way:?}");
     }
     let server = &harness.gateway.status().servers[0];
@@ -157,9 +151,7 @@ async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() 
 #[tokio::test]
 async fn a_list_whose_views_would_take_too_much_is_an_error() {
     let harness = house_listing(&Arc::new(AtomicUsize::new(90_000))).await;
-    let tools = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/list", json!({}))
-        .await;
+    let tools = harness.ask_modern("tools/list", json!({})).await;
     let (code, why) = error(&tools);
     assert_eq!(code, -32603);
     assert!(
@@ -173,7 +165,7 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
     let count = Arc::new(AtomicUsize::new(2));
     let harness = house_listing(&count).await;
     let way = ClientKind::HttpLegacy;
-    let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+    let list = harness.ask(way, "tools/list", json!({})).await;
     assert_eq!(names(&list), ["t0", "t1"]);
     count.store(100_001, Ordering::Relaxed);
     // A tool that is not listed has the list read again, at most once a second.
@@ -184,20 +176,16 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
     };
     soon(async {
         while !is_unread() {
-            let answer = way
-                .ask(&harness, &json!({}), "tools/call", tool("other"))
-                .await;
+            let answer = harness.ask(way, "tools/call", tool("other")).await;
             assert_eq!(answer["error"]["code"], -32602);
             // Leaves the processor to the reading.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     })
     .await;
-    let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+    let list = harness.ask(way, "tools/list", json!({})).await;
     assert_eq!(names(&list), ["t0", "t1"]);
-    let call = way
-        .ask(&harness, &json!({}), "tools/call", tool("t1"))
-        .await;
+    let call = harness.ask(way, "tools/call", tool("t1")).await;
     assert!(call["result"].is_object(), "{call}");
     assert!(
         harness.gateway.status().servers[0]
@@ -244,7 +232,7 @@ async fn bodies_over_the_memory_for_clients_are_refused_and_small_ones_pass() {
     harness.peer.wait_for("tools/call", 2).await;
     // With a length, and without one.
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let refused = client.http.ask(&client.post(&large_call(2))).await;
+    let refused = client.send(&large_call(2)).await;
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(refused.refusal(), (503, -32603, json!(null)));
     assert_eq!(error(&refused.json()).1, NO_MEMORY);
@@ -273,7 +261,7 @@ async fn bodies_over_the_memory_for_clients_are_refused_and_small_ones_pass() {
     let mut again = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut call = large_call(3);
     call["params"]["name"] = json!("odd");
-    let answer = again.http.ask(&again.post(&call)).await;
+    let answer = again.send(&call).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 

@@ -106,11 +106,10 @@ async fn a_proxy_opens_a_tunnel_to_a_server_with_tls_whose_authority_the_file_na
     }
     let (authority, files) = (tls::authority(), tls::files("proxy"));
     Pair::named(&authority, "server.test").write(&files);
-    let server = Harness::with(|mut config| {
+    let server = Harness::with(edited(|config| {
         config.listener.tls = Some(files.clone());
         config.listener.hosts = vec!["server.test".parse().unwrap()];
-        config
-    })
+    }))
     .await;
     let proxy = TestProxy::start(Some(server.address)).await;
     PROXY.set(proxy.url()).unwrap();

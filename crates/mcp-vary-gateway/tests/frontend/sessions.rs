@@ -139,14 +139,13 @@ async fn a_session_outside_the_table_can_be_deleted() {
 #[tokio::test]
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);
-    let harness = Harness::with(|mut config| {
+    let harness = Harness::with(edited(|config| {
         config.environment = Environment::new(
             || NOW.load(Ordering::SeqCst),
             |bytes| getrandom::fill(bytes).unwrap(),
         );
         config.session_lifetime = Duration::from_secs(60);
-        config
-    })
+    }))
     .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     NOW.store(1_000_059, Ordering::SeqCst);
@@ -175,7 +174,7 @@ async fn a_session_id_has_at_most_two_kibibytes() {
     let tags: Vec<_> = tags.iter().map(String::as_str).collect();
     let mut client = LegacyClient::open(&harness, "2025-11-25", &features(&tags)).await;
     assert!(client.session.len() <= 2048, "{}", client.session.len());
-    let answer = client.ask("tools/call", tool("odd")).await.json();
+    let answer = client.answer("tools/call", tool("odd")).await;
     assert_eq!(answer["result"]["content"], json!([]), "{answer}");
 }
 

@@ -262,9 +262,7 @@ async fn a_message_is_one_line_however_the_server_wrote_it() {
     let harness = Harness::start().await;
     let expected = json!({"content": [], "text": "a\nb"});
     for way in ClientKind::ALL {
-        let mut answer = way
-            .ask(&harness, &json!({}), "tools/call", tool("pretty"))
-            .await;
+        let mut answer = harness.ask(way, "tools/call", tool("pretty")).await;
         answer["result"]
             .as_object_mut()
             .unwrap()

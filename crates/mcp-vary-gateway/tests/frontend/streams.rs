@@ -1,12 +1,11 @@
 //! Streams of clients with a session: their first events, and how a client resumes them.
 
-use tokio::sync::mpsc;
 
 use crate::support::*;
 
 /// What the server says about its calls, the oldest first, when the test has it say so.
 #[derive(Clone, Default)]
-struct Calls(Arc<Mutex<Vec<mpsc::UnboundedSender<Bytes>>>>);
+struct Calls(Arc<Mutex<Vec<UnboundedSender<Bytes>>>>);
 
 impl Calls {
     fn say(&self, call: usize, message: &Value) {

@@ -47,8 +47,8 @@ async fn server(era: Era) -> ScriptedServer {
 }
 
 fn next() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Every request arrived with the headers of one person, and no session at the server has two people.

@@ -126,9 +126,9 @@ async fn a_reload_with_another_header_uses_it_for_the_next_request() {
     let token = token(&tokens, &json!("one@example.com"));
     let mut session = Session::open(&harness, &token, &json!({})).await;
     assert!(session.ask(&token, "tools/call", tool("odd")).await.json()["result"].is_object());
-    let target = mcp_vary_gateway::Target::http(harness.peer.url.clone());
-    let next = with_people(crate::support::config(target), Some(&tokens));
-    let reloaded = harness.gateway.reload(next).await.unwrap();
+    let target = Target::http(harness.peer.url.clone());
+    let next = with_people(config(target), Some(&tokens));
+    let reloaded = harness.reload(next).await;
     assert_eq!(reloaded.servers.replaced, ["peer"]);
     assert!(session.ask(&token, "tools/call", tool("odd")).await.json()["result"].is_object());
     let calls = harness.peer.of("tools/call");

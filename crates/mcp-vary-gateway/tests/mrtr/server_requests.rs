@@ -365,7 +365,7 @@ async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
     drop(batch);
     soon(async {
         loop {
-            let state = client.ask("tools/call", tool("state")).await.json();
+            let state = client.answer("tools/call", tool("state")).await;
             let told = state["result"]["told"].as_array().unwrap();
             if told
                 .iter()

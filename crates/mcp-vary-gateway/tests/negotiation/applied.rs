@@ -147,12 +147,14 @@ prompts: [{text: Plan it well.}]
     let file = Source::new("vary.yaml", everyone).read(&|_| None).unwrap();
     let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
     let of_file = file.into_config(outside);
-    let harness = harness(r#"{"acme/own":1.0}"#, |mut config| {
-        let servers = std::mem::take(&mut config.servers);
-        config = of_file;
-        config.servers = servers;
-        config
-    })
+    let harness = harness(
+        r#"{"acme/own":1.0}"#,
+        edited(|config| {
+            let servers = std::mem::take(&mut config.servers);
+            *config = of_file;
+            config.servers = servers;
+        }),
+    )
     .await;
     for way in ClientKind::ALL {
         for variant in ["standard", "words"] {
@@ -169,13 +171,13 @@ prompts: [{text: Plan it well.}]
                 assert!(!answer.to_string().contains("vary/"), "{answer}");
             }
             let call = under(variant, params(CALL));
-            let told = way.ask(&harness, &json!({}), CALL, call).await;
+            let told = harness.ask(way, CALL, call).await;
             assert_eq!(
                 told["result"]["content"][0]["text"], "Rows.",
                 "{way:?}: {told}"
             );
         }
-        let read = way.ask(&harness, &json!({}), READ, params(READ)).await;
+        let read = harness.ask(way, READ, params(READ)).await;
         assert_eq!(
             read["result"]["contents"][0]["mimeType"], "text/markdown",
             "{read}"

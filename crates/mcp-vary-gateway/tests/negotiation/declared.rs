@@ -81,11 +81,7 @@ async fn an_agent_that_asks_for_json_gets_the_bare_value() {
 #[tokio::test]
 async fn json_goes_out_as_text_too_unless_an_agent_asked_for_the_value_alone() {
     let harness = Harness::start().await;
-    let always = Harness::with(|mut config| {
-        config.always_both = true;
-        config
-    })
-    .await;
+    let always = Harness::with(edited(|config| config.always_both = true)).await;
     for (harness, tags) in [
         (&harness, &["format=json"][..]),
         (&harness, &["human", "format=json"]),
@@ -174,9 +170,7 @@ async fn negotiation_is_declared() {
         client.initialized["capabilities"]["extensions"][EXTENSION],
         json!({})
     );
-    let discover = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "server/discover", json!({}))
-        .await;
+    let discover = harness.ask_modern("server/discover", json!({})).await;
     assert_eq!(
         discover["result"]["capabilities"]["extensions"][EXTENSION],
         json!({})
@@ -278,16 +272,16 @@ async fn a_session_is_shaped_by_what_it_began_with() {
     let mut call = tool("odd");
     call["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         features(&["human", "format=markdown"]);
-    let answer = client.ask("tools/call", call).await.json();
+    let answer = client.answer("tools/call", call).await;
     assert_eq!(answer["result"]["content"], json!([]));
 }
 
 /// CN-18: fifty clients at once, of three kinds and four ways, never get one another's shape.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_at_once_never_mix() {
-    let harness = std::sync::Arc::new(Harness::start().await);
+    let harness = Arc::new(Harness::start().await);
     let clients = (0..50).map(|n| {
-        let harness = std::sync::Arc::clone(&harness);
+        let harness = Arc::clone(&harness);
         tokio::spawn(async move {
             let way = ClientKind::ALL[n % 4];
             for round in 0..4 {
@@ -351,11 +345,7 @@ async fn what_is_not_ours_travels_on() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let params = r#"{ "x" : 1.0,"name":"say" , "arguments":{"b":1e2,"a":"\u0041"},"_meta":{"acme/trace":"7","z":[ ]}}"#;
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, body))
-        .await
-        .json();
+    let answer = client.send_text(body).await.json();
     let said = &answer["result"]["said"];
     assert_eq!(*said, serde_json::from_str::<Value>(params).unwrap());
 }

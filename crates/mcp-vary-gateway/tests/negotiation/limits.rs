@@ -39,10 +39,10 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
 
 async fn harness(rules: &str) -> Harness {
     let rules = read_results(rules).unwrap();
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.results = rules;
-        config
-    })
+    Harness::behind_one(
+        ScriptedServer::start(answer).await,
+        edited(|config| config.results = rules),
+    )
     .await
 }
 

@@ -157,11 +157,11 @@ async fn one_session_reads_nothing_of_another() {
     let harness = harness(on).await;
     let mut mine = LegacyClient::open(&harness, "2025-11-25", &few()).await;
     let mut other = LegacyClient::open(&harness, "2025-11-25", &few()).await;
-    let told = mine.ask("tools/call", tool("rows")).await.json();
+    let told = mine.answer("tools/call", tool("rows")).await;
     let params = json!({"name": "read_result", "arguments": {"uri": link(&told["result"])}});
-    let read = mine.ask("tools/call", params.clone()).await.json();
+    let read = mine.answer("tools/call", params.clone()).await;
     assert_eq!(read["result"].get("isError"), None, "{read}");
-    let refused = other.ask("tools/call", params).await.json();
+    let refused = other.answer("tools/call", params).await;
     assert_eq!(refused["result"]["isError"], true, "{refused}");
 }
 

@@ -132,7 +132,7 @@ async fn what_is_off_is_not_required() {
     })
     .await;
     for way in ClientKind::ALL {
-        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert!(list["result"].is_object(), "{way:?} {list}");
     }
     LegacyClient::open(&harness, "2025-11-25", &json!({})).await;

@@ -51,11 +51,13 @@ const PROMPTS: &str = r#"
 "#;
 
 async fn harness() -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.resource_results = read_resources(RESOURCES).unwrap();
-        config.prompt_results = read_prompts(PROMPTS).unwrap();
-        config
-    })
+    Harness::behind_one(
+        ScriptedServer::start(answer).await,
+        edited(|config| {
+            config.resource_results = read_resources(RESOURCES).unwrap();
+            config.prompt_results = read_prompts(PROMPTS).unwrap();
+        }),
+    )
     .await
 }
 
@@ -97,7 +99,7 @@ async fn a_resource_is_told_in_the_format_that_is_asked_for() {
     let tags = &["agent", "mcp-capable", "format=markdown"];
     let served = ask(&harness, way, tags, "resources/read", map()).await;
     assert_eq!(served["contents"][0]["mimeType"], "application/geo+json");
-    let nothing = way.ask(&harness, &json!({}), "resources/read", map()).await;
+    let nothing = harness.ask(way, "resources/read", map()).await;
     assert_eq!(nothing["result"]["contents"], served["contents"], "CN-7");
 }
 
@@ -196,7 +198,7 @@ async fn json_is_rendered_for_people_without_a_rule() {
     }
     let all = json!({"uri": "data:all"});
     let way = ClientKind::HttpModern;
-    let nothing = way.ask(&harness, &json!({}), "resources/read", all).await;
+    let nothing = harness.ask(way, "resources/read", all).await;
     let text = &nothing["result"]["contents"][0]["text"];
     assert_eq!(text, JSON_TEXT, "CN-7");
 }
@@ -204,11 +206,13 @@ async fn json_is_rendered_for_people_without_a_rule() {
 /// CN-15: a rule for a resource is the only one about it, so that `served` leaves JSON as it is.
 #[tokio::test]
 async fn a_rule_leaves_json_as_served() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        let rules = "- {uris: [\"status://*\"], when: \"*\", as: served}";
-        config.resource_results = read_resources(rules).unwrap();
-        config
-    })
+    let harness = Harness::behind_one(
+        ScriptedServer::start(answer).await,
+        edited(|config| {
+            let rules = "- {uris: [\"status://*\"], when: \"*\", as: served}";
+            config.resource_results = read_resources(rules).unwrap();
+        }),
+    )
     .await;
     let way = ClientKind::HttpModern;
     let status = json!({"uri": "status://all"});

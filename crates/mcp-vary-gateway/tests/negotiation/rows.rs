@@ -78,7 +78,7 @@ impl Client {
 
     async fn ask(&mut self, declared: &Value, method: &str, params: Value) -> Value {
         let answer = match self {
-            Self::HttpLegacy(client) => client.ask(method, params).await.json(),
+            Self::HttpLegacy(client) => client.answer(method, params).await,
             Self::HttpModern(http) => {
                 let ask = modern(json!(1), method, params, declared);
                 http.ask(&HttpRequest::modern(&ask)).await.json()

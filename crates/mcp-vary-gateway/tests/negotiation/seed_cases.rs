@@ -82,12 +82,14 @@ const PROMPTS: &str = r#"
 
 /// With what the operator of the weather service says of hints, maps and prompts.
 pub(crate) async fn operated() -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.results = read_results(RESULTS).unwrap();
-        config.resource_results = read_resources(RESOURCES).unwrap();
-        config.prompt_results = read_prompts(PROMPTS).unwrap();
-        config
-    })
+    Harness::behind_one(
+        ScriptedServer::start(answer).await,
+        edited(|config| {
+            config.results = read_results(RESULTS).unwrap();
+            config.resource_results = read_resources(RESOURCES).unwrap();
+            config.prompt_results = read_prompts(PROMPTS).unwrap();
+        }),
+    )
     .await
 }
 
@@ -484,7 +486,7 @@ async fn the_reference_client_in_swift_reads_compact_json() {
     };
     reads("").await;
     for config in others {
-        harness.gateway.reload(config).await.unwrap();
+        harness.reload(config).await;
         reads(&weather().to_string()).await;
     }
 }
@@ -513,8 +515,8 @@ async fn what_becomes_of_json_in_a_text_is_the_operators() {
         }
     };
     gets(json!({"n": 1})).await;
-    harness.gateway.reload(off).await.unwrap();
+    harness.reload(off).await;
     gets(Value::Null).await;
-    harness.gateway.reload(on_for_one).await.unwrap();
+    harness.reload(on_for_one).await;
     gets(json!({"n": 1})).await;
 }

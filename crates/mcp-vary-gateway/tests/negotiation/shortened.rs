@@ -137,15 +137,15 @@ async fn one_session_reads_nothing_of_another() {
     let other = LegacyClient::open(&harness, "2025-11-25", &declared).await;
     let mut mine = mine;
     let mut other = other;
-    let call = mine.ask("tools/call", tool("rows")).await.json();
+    let call = mine.answer("tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
     let params = json!({"uri": uri});
-    let read = mine.ask("resources/read", params.clone()).await.json();
+    let read = mine.answer("resources/read", params.clone()).await;
     assert!(read["result"]["contents"][0]["text"].is_string(), "{read}");
-    let refused = other.ask("resources/read", params.clone()).await.json();
+    let refused = other.answer("resources/read", params.clone()).await;
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
     let unknown = json!({"uri": "vary://result/00000000000000000000000000000000"});
-    let nothing = other.ask("resources/read", unknown).await.json();
+    let nothing = other.answer("resources/read", unknown).await;
     assert_eq!(
         refused["error"]["message"], nothing["error"]["message"],
         "as if there were none"
@@ -271,11 +271,7 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
 /// Nothing is kept where there is no room for it: then nothing is said to be readable.
 #[tokio::test]
 async fn without_room_there_is_no_link() {
-    let harness = harness(|mut config| {
-        config.limits.result_store = 0;
-        config
-    })
-    .await;
+    let harness = harness(edited(|config| config.limits.result_store = 0)).await;
     let declared = features(&["verbosity=compact"]);
     let way = ClientKind::HttpModern;
     let call = way

@@ -128,10 +128,10 @@ async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface
 /// CN-14: hints that a schema has no place for stand in a text, where an agent asked for JSON alone, too.
 #[tokio::test]
 async fn hints_are_not_lost_to_who_asks_for_json_alone() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.results = read_results("- {hints: [take a jacket]}").unwrap();
-        config
-    })
+    let harness = Harness::behind_one(
+        ScriptedServer::start(answer).await,
+        edited(|config| config.results = read_results("- {hints: [take a jacket]}").unwrap()),
+    )
     .await;
     for way in ClientKind::ALL {
         let tags = ["agent", "sampling", "format=json"];
@@ -159,7 +159,7 @@ async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
     ] {
         let strict = features(&["agent", "format=json"]);
         let mut client = LegacyClient::open(&harness, revision, &strict).await;
-        let answer = client.ask("tools/call", tool("list_invoices")).await.json();
+        let answer = client.answer("tools/call", tool("list_invoices")).await;
         let said = texts(&answer["result"]);
         match has_structure {
             true => assert!(said.is_empty(), "{revision}: {said:?}"),
@@ -169,7 +169,7 @@ async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
             ),
         }
         let mut person = LegacyClient::open(&harness, revision, &features(&["human"])).await;
-        let answer = person.ask("tools/call", tool("typed")).await.json();
+        let answer = person.answer("tools/call", tool("typed")).await;
         let said = texts(&answer["result"]);
         let expected: &[&str] = match has_structure {
             true => &["Sunny."],

@@ -45,10 +45,10 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
 
 async fn harness(rules: &str) -> Harness {
     let rules = read_results(rules).unwrap();
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.results = rules;
-        config
-    })
+    Harness::behind_one(
+        ScriptedServer::start(answer).await,
+        edited(|config| config.results = rules),
+    )
     .await
 }
 
@@ -327,7 +327,7 @@ fn what_takes_long_delays_nobody_else() {
         soon(harness.peer.wait_for("tools/call", 6)).await;
         for _ in 0..3 {
             tokio::time::sleep(Duration::from_millis(50)).await;
-            let pong = other.ask("ping", json!({})).await.json();
+            let pong = other.answer("ping", json!({})).await;
             assert_eq!(pong["result"], json!({}));
             let first = answers.try_join_next();
             assert!(first.is_none(), "a call was answered before the ping");

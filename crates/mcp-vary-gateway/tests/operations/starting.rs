@@ -16,7 +16,7 @@ struct Late {
 #[derive(Default)]
 struct State {
     is_ready: bool,
-    waiting: Vec<(UnboundedSender<bytes::Bytes>, ReceivedRequest)>,
+    waiting: Vec<(UnboundedSender<Bytes>, ReceivedRequest)>,
 }
 
 impl Late {
@@ -132,17 +132,15 @@ async fn what_is_there_is_listed_while_a_server_starts() {
         let (harness, late) = beside(era, Naming::AsNeeded).await;
         assert_eq!(harness.gateway.status().servers[0].state, "starting");
         for way in ClientKind::ALL {
-            let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            let list = harness.ask(way, "tools/list", json!({})).await;
             assert_eq!(names(&list), ["quick_who", "quick_quick-only"], "{way:?}");
-            let said = way
-                .ask(&harness, &json!({}), "tools/call", tool("quick_who"))
-                .await;
+            let said = harness.ask(way, "tools/call", tool("quick_who")).await;
             assert_eq!(said["result"]["by"], "quick", "{way:?}");
         }
         late.release();
         arrived(&harness).await;
         for way in ClientKind::ALL {
-            let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            let list = harness.ask(way, "tools/list", json!({})).await;
             let all = [
                 "late_who",
                 "late_late-only",
@@ -162,7 +160,7 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
         "`late_who` is not known yet: server `late` is still starting; try again in a moment";
     for way in ClientKind::ALL {
         let asked = tool("late_who");
-        let answer = way.ask(&harness, &json!({}), "tools/call", asked).await;
+        let answer = harness.ask(way, "tools/call", asked).await;
         let error = &answer["error"];
         assert_eq!(
             (&error["code"], &error["message"]),
@@ -171,9 +169,7 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
     }
     late.release();
     arrived(&harness).await;
-    let answer = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/call", tool("nix"))
-        .await;
+    let answer = harness.ask_modern("tools/call", tool("nix")).await;
     assert_eq!(answer["error"]["message"], "Unknown tool: nix");
 }
 
@@ -191,7 +187,7 @@ async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so()
         );
         for way in ClientKind::ALL {
             let params = json!({key: name});
-            let answer = way.ask(&harness, &json!({}), method, params).await;
+            let answer = harness.ask(way, method, params).await;
             let expected = json!({"code": -32603, "message": said});
             assert_eq!(answer["error"], expected, "{way:?} {method}");
         }
@@ -201,7 +197,7 @@ async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so()
     for (method, key, name, unknown) in asked {
         let way = ClientKind::HttpLegacy;
         let params = json!({key: name});
-        let answer = way.ask(&harness, &json!({}), method, params).await;
+        let answer = harness.ask(way, method, params).await;
         assert_eq!(answer["error"]["code"], unknown, "{answer}");
     }
 }
@@ -263,14 +259,14 @@ async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
     gateway.connected().await.unwrap();
     let (address, _stop) = serve(&gateway).await;
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
-    let said = client.ask("tools/call", tool("gone_x")).await.json();
+    let said = client.answer("tools/call", tool("gone_x")).await;
     assert_eq!(said["error"]["code"], -32603);
     let message = said["error"]["message"].as_str().unwrap();
     assert!(
         message.starts_with("server `gone` is down: its program was not found"),
         "{message}"
     );
-    let said = client.ask("tools/call", tool("quick_x")).await.json();
+    let said = client.answer("tools/call", tool("quick_x")).await;
     assert_eq!(said["error"]["message"], "Unknown tool: quick_x");
 }
 
@@ -290,9 +286,7 @@ async fn a_call_is_answered_as_soon_as_its_server_is_ready() {
 async fn what_a_server_may_turn_out_to_have_is_declared_and_stays() {
     let (harness, late) = beside(Era::Legacy, Naming::AsNeeded).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let discovered = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "server/discover", json!({}))
-        .await;
+    let discovered = harness.ask_modern("server/discover", json!({})).await;
     let result = &discovered["result"];
     for declared in [&client.initialized["capabilities"], &result["capabilities"]] {
         for list in ["tools", "resources", "prompts"] {
@@ -368,9 +362,7 @@ async fn clients_of_another_kind_see_the_known_lists_while_their_connection_is_m
         late.release();
         let config = waiting_little(before(&[("late", &peer)]));
         let harness = Harness::behind(peer, config).await;
-        let list = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "tools/list", json!({}))
-            .await;
+        let list = harness.ask_modern("tools/list", json!({})).await;
         assert_eq!(names(&list), ["who", "late-only"], "{era:?}");
         late.hold();
         let asked = json!({"elicitation": {"form": {}}});
@@ -391,11 +383,7 @@ async fn clients_of_another_kind_see_the_known_lists_while_their_connection_is_m
 async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
     for era in [Era::Legacy, Era::Modern] {
         let (harness, late) = beside(era, Naming::Never).await;
-        let ask = async |method: &str, params: Value| {
-            ClientKind::HttpModern
-                .ask(&harness, &json!({}), method, params)
-                .await
-        };
+        let ask = async |method: &str, params: Value| harness.ask_modern(method, params).await;
         assert_eq!(
             names(&ask("tools/list", json!({})).await),
             ["who", "quick-only"]

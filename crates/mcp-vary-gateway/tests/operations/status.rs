@@ -33,9 +33,7 @@ fn random(bytes: &mut [u8]) {
 async fn list(harness: &Harness, way: ClientKind, variant: &str) {
     let info =
         json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
-    let list = way
-        .ask(harness, &json!({}), "tools/list", under(variant, info))
-        .await;
+    let list = harness.ask(way, "tools/list", under(variant, info)).await;
     assert!(list["result"].is_object(), "{way:?}: {list}");
 }
 
@@ -109,9 +107,7 @@ async fn the_status_shows_the_variant_of_each_client_and_its_reason() {
     }
     let info = json!({"name": "evil\u{1b}[2J", "version": "9"});
     let meta = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
-    let list = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/list", meta)
-        .await;
+    let list = harness.ask_modern("tools/list", meta).await;
     assert!(list["result"].is_object(), "{list}");
     let status = serde_json::to_value(harness.gateway.status()).unwrap();
     let mut clients = status["clients"].clone();
@@ -213,10 +209,9 @@ async fn the_status_is_for_this_machine_only() {
 #[tokio::test]
 async fn hints_are_ranked_once() {
     static NOW: AtomicU64 = AtomicU64::new(START);
-    let harness = Harness::with(|mut config| {
-        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
-        config
-    })
+    let harness = Harness::with(edited(|config| {
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random)
+    }))
     .await;
     let ask = async |wanted: Value, way: ClientKind| {
         let list = way
@@ -260,7 +255,7 @@ async fn the_calls_of_each_server_are_counted() {
         for kind in ClientKind::ALL {
             for name in ["odd", "odd", "fail", "refuse", "no-such-tool"] {
                 let call = tool(name);
-                kind.ask(&harness, &json!({}), "tools/call", call).await;
+                harness.ask(kind, "tools/call", call).await;
             }
         }
         assert_eq!(calls(&harness), [16, 8, 0], "{era:?}");
@@ -293,8 +288,7 @@ async fn percentiles_are_those_of_what_clients_waited() {
     });
     let harness = Harness::behind_one(peer.await, |config| config).await;
     let kind = ClientKind::HttpModern;
-    kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
-        .await;
+    harness.ask(kind, "tools/call", tool("odd")).await;
     let calls = harness.gateway.status().servers[0].calls.clone().unwrap();
     assert!(
         calls.p50.unwrap() > 0.95 * SLOW.as_millis() as f64,
@@ -311,9 +305,7 @@ async fn a_call_whose_server_breaks_the_connection_is_an_error() {
     });
     let harness = Harness::behind_one(peer.await, |config| config).await;
     let kind = ClientKind::HttpModern;
-    let answer = kind
-        .ask(&harness, &json!({}), "tools/call", tool("say"))
-        .await;
+    let answer = harness.ask(kind, "tools/call", tool("say")).await;
     assert!(answer["error"].is_object(), "{answer}");
     assert_eq!(calls(&harness), [1, 1, 0]);
 }
@@ -323,14 +315,12 @@ async fn a_call_whose_server_breaks_the_connection_is_an_error() {
 async fn calls_are_counted_on_over_a_reload() {
     let harness = Harness::start().await;
     let kind = ClientKind::HttpModern;
-    kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
-        .await;
+    harness.ask(kind, "tools/call", tool("odd")).await;
     let mut config = config(Target::http(harness.peer.url.clone()));
     config.servers[0].limits.concurrency = 7;
-    let reloaded = harness.gateway.reload(config).await.unwrap();
+    let reloaded = harness.reload(config).await;
     assert_eq!(reloaded.servers.replaced, ["peer"]);
-    kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
-        .await;
+    harness.ask(kind, "tools/call", tool("odd")).await;
     assert_eq!(calls(&harness), [2, 0, 0]);
 }
 
@@ -348,13 +338,11 @@ async fn a_server_without_templates_is_healthy() {
     let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::pool", Level::WARN);
     let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
     for way in ClientKind::ALL {
-        let list = way
-            .ask(&harness, &json!({}), "resources/templates/list", json!({}))
+        let list = harness
+            .ask(way, "resources/templates/list", json!({}))
             .await;
         assert_eq!(list["error"]["code"], -32601, "{way:?}: {list}");
-        let list = way
-            .ask(&harness, &json!({}), "resources/list", json!({}))
-            .await;
+        let list = harness.ask(way, "resources/list", json!({})).await;
         assert_eq!(list["result"]["resources"], json!([]), "{way:?}: {list}");
     }
     assert_eq!(log.take(), Vec::<String>::new());

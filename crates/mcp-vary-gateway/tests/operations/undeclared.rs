@@ -105,7 +105,7 @@ impl Drop for Server {
 }
 
 async fn ask(harness: &Harness, way: ClientKind, method: &str, params: Value) -> Value {
-    soon(way.ask(harness, &json!({}), method, params)).await
+    soon(harness.ask(way, method, params)).await
 }
 
 fn completion() -> Value {
@@ -229,11 +229,7 @@ async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
     let harness = server.harness().await;
     let mut client = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
     for level in ["warning", "debug"] {
-        let set = mcp_vary_testkit::message::request(
-            json!(1),
-            "logging/setLevel",
-            json!({"level": level}),
-        );
+        let set = request(json!(1), "logging/setLevel", json!({"level": level}));
         assert_eq!(client.ask(&set).await["result"], json!({}), "{level}");
     }
     let levels = server.peer.of("logging/setLevel");
@@ -323,7 +319,7 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
         METHOD_NOT_FOUND,
     );
     let same = server.config().with_read_result(true);
-    harness.gateway.reload(same).await.unwrap();
+    harness.reload(same).await;
     is_refused(
         &ask(&harness, way, "prompts/list", json!({})).await,
         METHOD_NOT_FOUND,
@@ -334,7 +330,7 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
         panic!("no command");
     };
     env.insert("MARKER".to_owned(), "1".to_owned());
-    harness.gateway.reload(other).await.unwrap();
+    harness.reload(other).await;
     assert_eq!(learned(&harness.gateway), Value::Null);
     is_refused(
         &ask(&harness, way, "prompts/list", json!({})).await,

@@ -10,7 +10,7 @@ use crate::support::*;
 async fn reload(harness: &Harness, rates: RateLimits) {
     let mut next = config(Target::http(harness.peer.url.clone()));
     next.rates = rates;
-    harness.gateway.reload(next).await.unwrap();
+    harness.reload(next).await;
 }
 
 fn refused(harness: &Harness) -> Value {
@@ -145,10 +145,7 @@ async fn without_limits_there_is_nothing_to_look_up() {
 #[tokio::test]
 async fn a_configuration_shows_the_names_of_its_limits_only() {
     let (rates, _clock) = limits(vec![calls("calls", Per::Principal, "1/h")]);
-    let harness = Harness::with(|mut config| {
-        config.rates = rates.clone();
-        config
-    });
+    let harness = Harness::with(edited(|config| config.rates = rates.clone()));
     let harness = Arc::new(harness.await);
     let mut client = Client::open(&harness, ClientKind::HttpModern).await;
     client.call("odd").await.passes();

@@ -415,10 +415,10 @@ impl Silent {
     async fn harness(&self, list_ttl: Duration) -> Harness {
         let silent = self.clone();
         let peer = ScriptedServer::start(move |seen| silent.answer(seen)).await;
-        Harness::behind_one(peer, |mut config| {
-            config.servers[0].limits.list_ttl = list_ttl;
-            config
-        })
+        Harness::behind_one(
+            peer,
+            edited(|config| config.servers[0].limits.list_ttl = list_ttl),
+        )
         .await
     }
 
@@ -635,11 +635,7 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
             Said::Pipe => shared.config(),
             _ => config(Target::http(harness.peer.url.clone())),
         };
-        harness
-            .gateway
-            .reload(next.with_read_result(true))
-            .await
-            .unwrap();
+        harness.reload(next.with_read_result(true)).await;
         for (way, client) in &mut clients {
             assert_eq!(
                 lists(client).await,
@@ -669,11 +665,11 @@ async fn a_question_beside_an_announcement_holds_no_request_up() {
     let growing = Growing::new(Said::Get);
     let server = growing.clone();
     let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        // Longer than any test.
-        config.servers[0].limits.ready_timeout = Duration::from_secs(3600);
-        config
-    })
+    let harness = Harness::behind_one(
+        peer,
+        edited(|config| // Longer than any test.
+        config.servers[0].limits.ready_timeout = Duration::from_secs(3600)),
+    )
     .await;
     let mut client = listening(&harness, ClientKind::HttpLegacy).await;
     for number in 0..3 {

@@ -54,7 +54,7 @@ async fn nine_clients_that_can_do_different_things_are_all_asked() {
     let mut clients = Vec::new();
     for capabilities in capabilities(9) {
         let mut client = LegacyClient::at(address, "2025-11-25", &capabilities).await;
-        let list = client.ask("tools/list", json!({})).await.json();
+        let list = client.answer("tools/list", json!({})).await;
         assert!(names(&list).contains(&"ask"), "{list}");
         clients.push(client);
     }
@@ -101,7 +101,7 @@ async fn how_many_classes_there_are_is_a_setting() {
             is_asked(address, &mut client).await,
             json!({"action": "decline"})
         );
-        let state = client.ask("tools/call", tool("state")).await.json();
+        let state = client.answer("tools/call", tool("state")).await;
         // It receives the client's capabilities, on the connection that the client has alone.
         assert_eq!(state["result"]["client"], capabilities, "{state}");
         lists += state["result"]["lists"].as_u64().unwrap();

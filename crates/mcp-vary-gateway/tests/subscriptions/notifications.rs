@@ -44,7 +44,7 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
                 );
             }
             // The list is the new one by then.
-            let listed = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            let listed = harness.ask(way, "tools/list", json!({})).await;
             assert_eq!(listed["result"]["tools"][1]["name"], name);
             subscriber.close();
         }
@@ -141,11 +141,8 @@ async fn a_stream_begins_with_what_it_will_tell_of() {
 #[tokio::test]
 async fn a_subscription_that_is_wrong_opens_no_stream() {
     let stage = ChangingServer::new(Era::Legacy);
-    let harness = Harness::changing_with(&stage, |mut config| {
-        config.limits.subscriptions = 1;
-        config
-    })
-    .await;
+    let harness =
+        Harness::changing_with(&stage, edited(|config| config.limits.subscriptions = 1)).await;
     for way in MODERN {
         for params in [
             json!({}),
@@ -154,24 +151,18 @@ async fn a_subscription_that_is_wrong_opens_no_stream() {
             json!({"notifications": {"resourceSubscriptions": ["note:a", "note:b"]}}),
             under("none", json!({"notifications": {}})),
         ] {
-            let answer = way
-                .ask(&harness, &json!({}), "subscriptions/listen", params)
-                .await;
+            let answer = harness.ask(way, "subscriptions/listen", params).await;
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
         }
     }
     for way in LEGACY {
         let params = json!({"notifications": {}});
-        let answer = way
-            .ask(&harness, &json!({}), "subscriptions/listen", params)
-            .await;
+        let answer = harness.ask(way, "subscriptions/listen", params).await;
         assert_eq!(answer["error"]["code"], -32601, "{answer}");
     }
     for way in MODERN {
         let params = json!({"uri": "note:a"});
-        let answer = way
-            .ask(&harness, &json!({}), "resources/subscribe", params)
-            .await;
+        let answer = harness.ask(way, "resources/subscribe", params).await;
         assert_eq!(answer["error"]["code"], -32601, "{answer}");
     }
 }
@@ -563,11 +554,8 @@ async fn a_client_may_listen_more_than_once() {
 #[tokio::test]
 async fn a_session_has_only_so_many_subscriptions() {
     let stage = ChangingServer::new(Era::Legacy);
-    let harness = Harness::changing_with(&stage, |mut config| {
-        config.limits.subscriptions = 1;
-        config
-    })
-    .await;
+    let harness =
+        Harness::changing_with(&stage, edited(|config| config.limits.subscriptions = 1)).await;
     for way in LEGACY {
         let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
         let answer = subscriber
@@ -621,9 +609,7 @@ async fn the_capabilities_say_what_is_told() {
         // The server has what it does not declare.
         for method in ["resources/subscribe", "resources/unsubscribe"] {
             let params = json!({"uri": "note:a"});
-            let answer = ClientKind::HttpLegacy
-                .ask(&harness, &json!({}), method, params)
-                .await;
+            let answer = harness.ask(ClientKind::HttpLegacy, method, params).await;
             assert_eq!(answer["result"], json!({}), "{method}: {answer}");
         }
     }
@@ -638,10 +624,7 @@ async fn introduction(harness: &Harness, way: ClientKind) -> Value {
             harness.connect().await.ask(&post).await.json()
         }
         ClientKind::StdioLegacy => open_pipe(&harness.gateway).ask(&asked).await,
-        _ => {
-            way.ask(harness, &json!({}), "server/discover", json!({}))
-                .await
-        }
+        _ => harness.ask(way, "server/discover", json!({})).await,
     };
     told["result"].clone()
 }

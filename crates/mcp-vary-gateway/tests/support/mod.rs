@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use mcp_vary::variant::ServerVariant;
 pub(crate) use mcp_vary_gateway::{
-    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
+    Config, Environment, Gateway, Limits, Reloaded, Target, UpstreamConfig, VariantConfig,
 };
 pub(crate) use mcp_vary_testkit::prelude::*;
 
@@ -84,6 +84,26 @@ impl Harness {
         RawHttp::connect(self.address).await
     }
 
+    /// What answers a new client that declares nothing.
+    pub(crate) async fn ask(&self, kind: ClientKind, method: &str, params: Value) -> Value {
+        kind.ask(self, &json!({}), method, params).await
+    }
+
+    /// What answers a new modern client over HTTP.
+    pub(crate) async fn ask_modern(&self, method: &str, params: Value) -> Value {
+        self.ask(ClientKind::HttpModern, method, params).await
+    }
+
+    /// Goes on with another configuration, which is valid.
+    pub(crate) async fn reload(&self, config: Config) -> Reloaded {
+        self.gateway.reload(config).await.unwrap()
+    }
+
+    /// Checks that new clients are served.
+    pub(crate) async fn still_serves(&self, after: &str) {
+        self.is_unharmed(&mut self.connect().await, after).await;
+    }
+
     /// Checks that the connection still works, and that another client is served.
     pub(crate) async fn is_unharmed(&self, http: &mut RawHttp, after: &str) {
         let list = modern(json!("after"), "tools/list", json!({}), &json!({}));
@@ -138,6 +158,14 @@ pub(crate) async fn legacy_pipe(
 pub(crate) fn config(target: Target) -> Config {
     let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
     Config::new(UpstreamConfig::new("peer", target), environment).with_limits(limits())
+}
+
+/// A configuration after `edit`.
+pub(crate) fn edited(edit: impl FnOnce(&mut Config)) -> impl FnOnce(Config) -> Config {
+    move |mut config| {
+        edit(&mut config);
+        config
+    }
 }
 
 /// The configuration for several servers.

@@ -73,7 +73,7 @@ impl Works {
         };
         soon(async {
             while !self.with(|state| holds(state)) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;
@@ -201,7 +201,7 @@ impl Client {
     /// The answer to a request that asks nothing back.
     async fn ask(&mut self, method: &str, params: Value) -> Value {
         match self {
-            Self::Http(legacy, _) => legacy.ask(method, params).await.json(),
+            Self::Http(legacy, _) => legacy.answer(method, params).await,
             Self::Stdio(pipe) => {
                 pipe.send(request(json!(1), method, params).to_string())
                     .await;
@@ -316,7 +316,7 @@ async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
         client.initialized["capabilities"]["tasks"],
         json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
     );
-    let listed = client.ask("tools/list", json!({})).await.json();
+    let listed = client.answer("tools/list", json!({})).await;
     let support: Vec<_> = listed["result"]["tools"]
         .as_array()
         .unwrap()
@@ -334,9 +334,7 @@ async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
             json!({"x": 1.0, "taskSupport": "optional"}),
         ]
     );
-    let modern = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/list", json!({}))
-        .await;
+    let modern = harness.ask_modern("tools/list", json!({})).await;
     assert_eq!(modern["result"]["tools"], tools()["tools"]);
     // A client that declares the extension has tasks by that.
     let knows = json!({"extensions": {TASKS: {}}});
@@ -549,7 +547,7 @@ async fn a_result_that_comes_at_once_is_a_task_that_is_done() {
         fails(&refused, -32602, "not like this");
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let listed = other.ask("tasks/list", json!({})).await.json();
+    let listed = other.answer("tasks/list", json!({})).await;
     assert_eq!(listed["result"], json!({"tasks": []}), "the client's own");
     assert_eq!(harness.gateway.status().completed_tasks, 4);
 }
@@ -624,12 +622,9 @@ async fn a_task_is_cancelled_before_that_is_said() {
     assert_eq!(harness.peer.of("tasks/cancel").len(), 2);
     works.with(|state| state.is_stubborn = true);
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let made = client.ask("tools/call", as_task("job")).await.json();
+    let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
-    let answer = client
-        .ask("tasks/cancel", json!({"taskId": id}))
-        .await
-        .json();
+    let answer = client.answer("tasks/cancel", json!({"taskId": id})).await;
     assert_eq!(
         answer["result"]["status"], "working",
         "what the server says"
@@ -643,20 +638,17 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut ids = Vec::new();
     for _ in 0..52 {
-        let made = client.ask("tools/call", as_task("job")).await.json();
+        let made = client.answer("tools/call", as_task("job")).await;
         ids.push(made["result"]["task"]["taskId"].clone());
     }
     // One that the server has forgotten is left out.
     works.with(|state| state.tasks.remove("work-2"));
     let gone = ids.remove(1);
-    let first = client.ask("tasks/list", json!({})).await.json();
+    let first = client.answer("tasks/list", json!({})).await;
     let first = &first["result"];
     let next = &first["nextCursor"];
     assert!(next.is_string(), "{first}");
-    let second = client
-        .ask("tasks/list", json!({"cursor": next}))
-        .await
-        .json();
+    let second = client.answer("tasks/list", json!({"cursor": next})).await;
     let second = &second["result"];
     assert_eq!(second["nextCursor"], Value::Null);
     let pages = [first, second].map(|page| page["tasks"].as_array().unwrap());
@@ -673,11 +665,11 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
         fails(&answer.json(), -32602, "Invalid cursor");
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let listed = other.ask("tasks/list", json!({})).await.json();
+    let listed = other.answer("tasks/list", json!({})).await;
     assert_eq!(listed["result"]["tasks"], json!([]));
     for id in [gone, json!("work-1"), json!("vary:0")] {
         for method in ["tasks/get", "tasks/cancel", "tasks/result"] {
-            let answer = client.ask(method, json!({"taskId": id})).await.json();
+            let answer = client.answer(method, json!({"taskId": id})).await;
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
             assert!(!answer.to_string().contains("work-2"), "{answer}");
         }
@@ -693,7 +685,7 @@ async fn a_session_hears_how_its_tasks_stand_in_the_core_form() {
     let harness = works.harness().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut stream = stream_of(&harness, &client).await;
-    let made = client.ask("tools/call", as_task("job")).await.json();
+    let made = client.answer("tools/call", as_task("job")).await;
     let task = &made["result"]["task"];
     works.tells_of(&["work-1"]).await;
     for status in ["input_required", "completed"] {
@@ -716,7 +708,7 @@ async fn a_server_that_is_gone_is_named() {
     let works = Works::default();
     let mut harness = works.harness().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let made = client.ask("tools/call", as_task("job")).await.json();
+    let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
     let other = ScriptedServer::start(|_| None).await;
     std::mem::replace(&mut harness.peer, other).stop().await;
@@ -726,7 +718,7 @@ async fn a_server_that_is_gone_is_named() {
         ("tasks/get", json!({"taskId": id})),
         ("tasks/list", json!({})),
     ] {
-        let answer = client.ask(method, params).await.json();
+        let answer = client.answer(method, params).await;
         fails(&answer, -32603, "server `peer`");
     }
 }
@@ -760,8 +752,8 @@ async fn nobody_is_offered_tasks_where_there_are_none() {
     let harness = Harness::behind_one(peer, |config: Config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     assert_eq!(client.initialized["capabilities"]["tasks"], Value::Null);
-    let answer = client.ask("tools/call", as_task("quick")).await.json();
+    let answer = client.answer("tools/call", as_task("quick")).await;
     assert_eq!(answer["result"], done());
-    let answer = client.ask("tasks/list", json!({})).await.json();
+    let answer = client.answer("tasks/list", json!({})).await;
     assert_eq!(answer["error"]["code"], -32601);
 }

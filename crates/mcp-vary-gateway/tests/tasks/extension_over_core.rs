@@ -165,7 +165,7 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
     }
     // In its own era it is told so by the server.
     let mut legacy = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = legacy.ask("tools/call", tool("job")).await.json();
+    let answer = legacy.answer("tools/call", tool("job")).await;
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
 }
 
@@ -465,11 +465,8 @@ async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
     let (id, other) = (client.made().await, client.made().await);
     works.ends("work-1", Ok(done())).await;
 
-    let again = Harness::behind_one(works.everywhere().await, |mut config| {
-        config.key = key;
-        config
-    })
-    .await;
+    let again =
+        Harness::behind_one(works.everywhere().await, edited(|config| config.key = key)).await;
     let client = Asks::new(&again, ClientKind::HttpModern, knows_tasks());
     let mut stream = listening(&again, &knows_tasks(), &[&id]).await;
     assert_eq!(told(&mut stream).await["status"], "completed");
@@ -609,7 +606,7 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     let mut stream = stream_of(&harness, &client).await;
     let mut call = tool("job");
     call["_meta"]["progressToken"] = json!("mine");
-    let made = client.ask("tools/call", call).await.json();
+    let made = client.answer("tools/call", call).await;
     let id = made["result"]["taskId"].as_str().unwrap().to_owned();
     assert_eq!(made["result"]["ttlMs"], 60_000, "{made}");
     let call = &harness.peer.of("tools/call")[0].body;
@@ -627,22 +624,22 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     let task = told(&mut stream).await;
     assert!(task["inputRequests"]["1"].is_object(), "{task}");
     let params = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
-    let answer = client.ask("tasks/update", params).await.json();
+    let answer = client.answer("tasks/update", params).await;
     assert_eq!(answer["result"], json!({}), "{answer}");
     works.reply(number).await;
     assert_eq!(told(&mut stream).await["status"], "working");
     works.ends("work-1", Ok(json!({"content": []}))).await;
     assert_eq!(told(&mut stream).await["status"], "completed");
-    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+    let got = client.answer("tasks/get", json!({"taskId": id})).await;
     assert_eq!(got["result"]["result"]["content"], json!([]), "{got}");
 
     let mut wished = tool("job");
     wished["task"] = json!({"ttl": 1000});
-    let made = client.ask("tools/call", wished).await.json();
+    let made = client.answer("tools/call", wished).await;
     let task = &made["result"]["task"];
     assert_eq!(task["ttl"], 60_000, "{made}");
     let params = json!({"taskId": task["taskId"]});
-    let got = client.ask("tasks/get", params).await.json();
+    let got = client.answer("tasks/get", params).await;
     assert_eq!(got["result"]["pollInterval"], 50, "{got}");
 }
 

@@ -134,27 +134,18 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
     assert!(id != "two-7" && task["ttl"] == 1.50, "{made}");
 
     for method in ["tasks/get", "tasks/cancel"] {
-        let answer = client.ask(method, json!({"taskId": id})).await.json();
+        let answer = client.answer(method, json!({"taskId": id})).await;
         assert_eq!(answer["result"]["taskId"], id, "{method}");
         assert_eq!(answer["result"]["said"]["taskId"], "two-7", "{method}");
     }
-    let result = client
-        .ask("tasks/result", json!({"taskId": id}))
-        .await
-        .json();
+    let result = client.answer("tasks/result", json!({"taskId": id})).await;
     assert_eq!(result["result"]["_meta"][RELATED]["taskId"], id);
-    let unknown = client
-        .ask("tasks/get", json!({"taskId": "two-7"}))
-        .await
-        .json();
+    let unknown = client.answer("tasks/get", json!({"taskId": "two-7"})).await;
     is_not_found(&unknown);
-    let update = client
-        .ask("tasks/update", json!({"taskId": id}))
-        .await
-        .json();
+    let update = client.answer("tasks/update", json!({"taskId": id})).await;
     assert_eq!(update["error"]["code"], -32601);
 
-    let listed = client.ask("tasks/list", json!({})).await.json();
+    let listed = client.answer("tasks/list", json!({})).await;
     let ids: Vec<_> = listed["result"]["tasks"]
         .as_array()
         .unwrap()
@@ -163,7 +154,7 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
         .collect();
     assert_eq!(ids, [id], "the client's own, and no other");
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let listed = other.ask("tasks/list", json!({})).await.json();
+    let listed = other.answer("tasks/list", json!({})).await;
     assert_eq!(listed["result"]["tasks"], json!([]));
 }
 
@@ -193,7 +184,7 @@ async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
     let mut call = tool("job");
     call["task"] = json!({});
     let made = last_event(&client.ask("tools/call", call).await.text());
-    let listed = client.ask("tasks/list", json!({})).await.json();
+    let listed = client.answer("tasks/list", json!({})).await;
     let listed = &listed["result"]["tasks"];
     assert_eq!(
         listed[0]["taskId"], made["result"]["task"]["taskId"],
@@ -271,15 +262,11 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
             let answer = ask(method, json!({"taskId": id})).await;
             assert_eq!(answer["error"]["code"], -32601, "{method}");
         }
-        let undeclared = way
-            .ask(&harness, &json!({}), "tasks/get", json!({"taskId": id}))
-            .await;
+        let undeclared = harness.ask(way, "tasks/get", json!({"taskId": id})).await;
         assert_eq!(undeclared["error"]["code"], -32021);
         let missing = &undeclared["error"]["data"]["requiredCapabilities"]["extensions"];
         assert_eq!(missing, &json!({TASKS: {}}));
-        let plain = way
-            .ask(&harness, &json!({}), "tools/call", tool("two_job"))
-            .await;
+        let plain = harness.ask(way, "tools/call", tool("two_job")).await;
         assert_eq!(plain["result"]["content"], json!([]));
     }
     for asked in two.of("tasks/update") {
@@ -373,10 +360,7 @@ async fn the_result_of_a_task_is_shaped_as_that_of_a_call() {
     call["task"] = json!({});
     let made = last_event(&client.ask("tools/call", call).await.text());
     let id = &made["result"]["task"]["taskId"];
-    let result = client
-        .ask("tasks/result", json!({"taskId": id}))
-        .await
-        .json();
+    let result = client.answer("tasks/result", json!({"taskId": id})).await;
     assert_eq!(result["result"]["content"], json!([]), "{result}");
 }
 
@@ -410,17 +394,14 @@ async fn the_extension_crosses_the_eras() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &knows_tasks()).await;
     let told = &client.initialized["capabilities"]["extensions"][TASKS];
     assert_eq!(told, &json!({}));
-    let made = client.ask("tools/call", tool("one_job")).await.json();
+    let made = client.answer("tools/call", tool("one_job")).await;
     let id = &made["result"]["taskId"];
-    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+    let got = client.answer("tasks/get", json!({"taskId": id})).await;
     assert_eq!(
         (&got["result"]["taskId"], &got["result"]["status"]),
         (id, &json!("completed"))
     );
-    let none = client
-        .ask("tasks/result", json!({"taskId": id}))
-        .await
-        .json();
+    let none = client.answer("tasks/result", json!({"taskId": id})).await;
     assert_eq!(none["error"]["code"], -32601);
 }
 
@@ -437,7 +418,7 @@ async fn a_trace_goes_on_behind_the_gateway() {
         for way in ClientKind::ALL {
             let mut call = tool("job");
             call["_meta"] = trace.clone();
-            let said = way.ask(&harness, &json!({}), "tools/call", call).await;
+            let said = harness.ask(way, "tools/call", call).await;
             for (key, value) in trace.as_object().unwrap() {
                 assert_eq!(
                     &said["result"]["said"]["_meta"][key], value,
@@ -470,16 +451,16 @@ async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
             };
             Some(seen.answer(&result))
         });
-        let harness = Harness::behind_one(peer.await, |mut config| {
-            config.servers[0].limits.idle_timeout = Duration::from_millis(1);
-            config
-        });
+        let harness = Harness::behind_one(
+            peer.await,
+            edited(|config| config.servers[0].limits.idle_timeout = Duration::from_millis(1)),
+        );
         let harness = harness.await;
         let ui = |n: usize| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
         let mut client = LegacyClient::open(&harness, "2025-11-25", &ui(1)).await;
         let mut call = tool("job");
         call["task"] = json!({});
-        let made = client.ask("tools/call", call).await.json();
+        let made = client.answer("tools/call", call).await;
         let id = &made["result"]["task"]["taskId"];
         // Another connection, which was used later, is closed.
         ClientKind::HttpModern
@@ -540,7 +521,7 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     let mut call = tool("job");
     call["task"] = json!({});
     call["_meta"]["progressToken"] = json!("p");
-    let made = client.ask("tools/call", call).await.json();
+    let made = client.answer("tools/call", call).await;
     let id = made["result"]["task"]["taskId"].as_str().unwrap();
     let token = harness.peer.of("tools/call")[0].body["params"]["_meta"]["progressToken"].clone();
 
@@ -582,7 +563,7 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     );
     let answer = json!({"action": "accept", "content": {}, "_meta": ours});
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
-    assert_eq!(client.http.ask(&client.post(&answer)).await.status, 202);
+    assert_eq!(client.send(&answer).await.status, 202);
     let answer = message_with_id(&harness, 5).await;
     assert_eq!(answer.body["result"]["_meta"], related("t-7"));
     say(&seen.message(&json!({"content": [], "_meta": related("t-7")})));
@@ -651,7 +632,7 @@ async fn a_task_whose_server_is_gone_is_told_so() {
         other.servers = servers
             .map(|(name, url)| UpstreamConfig::new(name, Target::http(url)))
             .collect();
-        harness.gateway.reload(other).await.unwrap();
+        harness.reload(other).await;
         for (code, message) in asked_in_vain(&mut client, &two_task).await {
             let gone =
                 "Task not found: server `two`, which made it, is not behind this gateway any more";
@@ -712,10 +693,10 @@ async fn an_id_that_is_too_long_is_refused() {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let mut call = tool("job");
         call["task"] = json!({});
-        let made = client.ask("tools/call", call).await.json();
+        let made = client.answer("tools/call", call).await;
         if is_made {
             let id = &made["result"]["task"]["taskId"];
-            let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+            let got = client.answer("tasks/get", json!({"taskId": id})).await;
             assert_eq!(&got["result"]["taskId"], id);
         } else {
             let message = made["error"]["message"].as_str().unwrap();

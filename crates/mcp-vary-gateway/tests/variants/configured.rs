@@ -113,8 +113,8 @@ async fn a_variant_is_offered_as_it_was_declared() {
         ]);
         let offered = offered(&harness, way, &json!({})).await;
         assert_eq!(offered["availableVariants"], expected, "{way:?}");
-        let list = way
-            .ask(&harness, &json!({}), "tools/list", under("old", json!({})))
+        let list = harness
+            .ask(way, "tools/list", under("old", json!({})))
             .await;
         assert_eq!(names(&list), ["one", "two"], "{way:?}");
     }
@@ -252,14 +252,10 @@ async fn every_variant_that_there_is_can_be_chosen() {
     let harness = harness(&seven()).await;
     for way in ClientKind::ALL {
         for id in ["a", "e", "f", "g"] {
-            let list = way
-                .ask(&harness, &json!({}), "tools/list", under(id, json!({})))
-                .await;
+            let list = harness.ask(way, "tools/list", under(id, json!({}))).await;
             assert_eq!(names(&list), ["one", "two"], "{way:?} {id}");
         }
-        let refused = way
-            .ask(&harness, &json!({}), "tools/list", under("h", json!({})))
-            .await;
+        let refused = harness.ask(way, "tools/list", under("h", json!({}))).await;
         // Those that are advertised come first.
         assert_eq!(
             refused["error"]["data"]["availableVariants"],
@@ -362,7 +358,7 @@ async fn a_variant_can_change_everything_that_is_listed() {
     for way in ClientKind::ALL {
         let ask = async |variant: &str, method: &str, params: Value| {
             let params = under(variant, params);
-            way.ask(&harness, &json!({}), method, params).await["result"].clone()
+            harness.ask(way, method, params).await["result"].clone()
         };
         for ((method, key), expected) in LISTS.iter().zip(&expected) {
             assert_eq!(
@@ -396,9 +392,9 @@ async fn capabilities_are_the_same_in_every_variant() {
     let mut seen = Vec::new();
     for path in ["all", "other", "nothing"] {
         let mut http = harness.connect().await;
-        let initialize = mcp_vary_testkit::message::initialize("2025-11-25", &json!({}));
-        let post = mcp_vary_testkit::http_client::HttpRequest::new(initialize.to_string())
-            .line(&format!("POST /mcp/v/{path} HTTP/1.1"));
+        let initialize = initialize("2025-11-25", &json!({}));
+        let post =
+            HttpRequest::new(initialize.to_string()).line(&format!("POST /mcp/v/{path} HTTP/1.1"));
         let answer = http.ask(&post).await.json();
         let capabilities = &answer["result"]["capabilities"];
         let first = &capabilities["extensions"][EXTENSION]["availableVariants"][0]["id"];

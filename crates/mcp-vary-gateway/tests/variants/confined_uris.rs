@@ -31,7 +31,7 @@ fn answer(
     let params = &seen.body["params"];
     let capabilities = json!({"tools": {}, "resources": {"subscribe": true}, "completions": {}});
     let result = match (seen.method(), era) {
-        ("initialize", Era::Legacy) => mcp_vary_testkit::message::introduced("files", capabilities),
+        ("initialize", Era::Legacy) => introduced("files", capabilities),
         ("server/discover", Era::Modern) => json!({
             "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
         }),
@@ -314,7 +314,7 @@ async fn a_hidden_resource_is_not_read_by_another_spelling() {
             for way in [ClientKind::HttpLegacy, ClientKind::StdioModern] {
                 for uri in *spellings {
                     let read = under(*variant, json!({"uri": uri}));
-                    let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+                    let answer = harness.ask(way, "resources/read", read).await;
                     is_refused(&answer, variant, uri);
                 }
             }
@@ -373,9 +373,7 @@ async fn a_hidden_resource_is_not_completed_by_another_spelling() {
                         "ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "path", "value": "a"},
                     });
                     let params = under(*variant, params);
-                    let answer = way
-                        .ask(&harness, &json!({}), "completion/complete", params)
-                        .await;
+                    let answer = harness.ask(way, "completion/complete", params).await;
                     is_refused(&answer, variant, uri);
                 }
             }
@@ -418,7 +416,7 @@ async fn a_refused_spelling_names_the_form_to_write() {
     for way in ClientKind::ALL {
         for (variant, uri, message) in cases {
             let read = under(variant, json!({"uri": uri}));
-            let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+            let answer = harness.ask(way, "resources/read", read).await;
             let error =
                 json!({"code": -32602, "message": message, "data": {"activeVariant": variant}});
             assert_eq!(answer["error"], error, "{way:?}");
@@ -426,9 +424,7 @@ async fn a_refused_spelling_names_the_form_to_write() {
     }
     // All of them, and nothing that is merely not there.
     let read = under("only", json!({"uri": "file:///srv/docs/secret"}));
-    ClientKind::HttpModern
-        .ask(&harness, &json!({}), "resources/read", read)
-        .await;
+    harness.ask_modern("resources/read", read).await;
     let status = harness.gateway.status();
     let refused = cases.len() * ClientKind::ALL.len();
     assert_eq!(
@@ -479,15 +475,13 @@ async fn a_listed_resource_is_read_in_the_listed_spelling() {
                 (ClientKind::StdioModern, "excl"),
             ] {
                 let read = under(variant, json!({"uri": uri}));
-                let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+                let answer = harness.ask(way, "resources/read", read).await;
                 let content = &answer["result"]["contents"][0];
                 assert_eq!(content["uri"], listed, "{uri} {variant} {way:?} {answer}");
             }
         }
         let read = under("exact", json!({"uri": "file:///srv/docs/app/x"}));
-        let answer = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "resources/read", read)
-            .await;
+        let answer = harness.ask_modern("resources/read", read).await;
         assert_eq!(answer["result"]["contents"][0]["uri"], ODD[3]);
     }
 }
@@ -501,14 +495,13 @@ async fn a_variant_without_rules_sends_every_uri_as_written() {
         for uri in spellings.chain(ODD) {
             for way in [ClientKind::HttpLegacy, ClientKind::StdioModern] {
                 let read = under("all", json!({"uri": uri}));
-                let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+                let answer = harness.ask(way, "resources/read", read).await;
                 let content = &answer["result"]["contents"][0];
                 assert_eq!(content["uri"], *uri, "{way:?} {answer}");
                 let reference = json!({"type": "ref/resource", "uri": uri});
                 let argument = json!({"name": "path", "value": "a"});
                 let params = under("all", json!({"ref": reference, "argument": argument}));
-                way.ask(&harness, &json!({}), "completion/complete", params)
-                    .await;
+                harness.ask(way, "completion/complete", params).await;
                 let seen = harness.peer.of("completion/complete");
                 assert_eq!(seen.last().unwrap().body["params"]["ref"]["uri"], *uri);
             }
@@ -615,12 +608,11 @@ async fn a_link_is_followed_in_its_own_spelling_and_not_past_a_selection() {
         let way = ClientKind::HttpModern;
         let read = async |uri: &str| {
             let read = under("suffix", json!({"uri": uri}));
-            way.ask(&harness, &json!({}), "resources/read", read).await
+            harness.ask(way, "resources/read", read).await
         };
         let point = async |to: &str| {
             let call = json!({"name": "point", "arguments": {"to": to}});
-            way.ask(&harness, &json!({}), "tools/call", under("suffix", call))
-                .await
+            harness.ask(way, "tools/call", under("suffix", call)).await
         };
         let odd = "file:///srv/docs/notes/deep/%7ea.md";
         let normal = "file:///srv/docs/notes/deep/~a.md";

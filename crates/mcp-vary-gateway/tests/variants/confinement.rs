@@ -105,8 +105,8 @@ async fn a_selection_of_one_kind_leaves_the_others_as_they_are() {
         let harness = harness(era).await;
         for uri in ["doc:a", "doc:not-listed"] {
             let read = json!({"uri": uri});
-            let answer = ClientKind::HttpLegacy
-                .ask(&harness, &json!({}), "resources/read", read)
+            let answer = harness
+                .ask(ClientKind::HttpLegacy, "resources/read", read)
                 .await;
             assert!(answer["result"].is_object(), "{answer}");
         }
@@ -124,21 +124,15 @@ async fn a_tool_is_shown_by_what_its_server_says_of_it_now() {
             config.with_variants_of(vec![reader]).unwrap()
         })
         .await;
-        let list = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "tools/list", json!({}))
-            .await;
+        let list = harness.ask_modern("tools/list", json!({})).await;
         assert_eq!(names(&list), ["look"]);
-        let answer = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "tools/call", tool("wipe"))
-            .await;
+        let answer = harness.ask_modern("tools/call", tool("wipe")).await;
         assert_eq!(answer["error"]["message"], "Unknown tool: wipe");
         lies.store(true, Ordering::SeqCst);
         soon(async {
             // A list of a server that does not announce changes is read again after a while.
             loop {
-                let answer = ClientKind::HttpModern
-                    .ask(&harness, &json!({}), "tools/call", tool("wipe"))
-                    .await;
+                let answer = harness.ask_modern("tools/call", tool("wipe")).await;
                 if answer["result"].is_object() {
                     return;
                 }

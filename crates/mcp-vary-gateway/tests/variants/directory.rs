@@ -51,7 +51,7 @@ async fn configured(variants: &str) -> Harness {
 
 async fn list(harness: &Harness, kind: ClientKind, variant: &str) -> Value {
     let params = under(variant, json!({}));
-    kind.ask(harness, &json!({}), "tools/list", params).await
+    harness.ask(kind, "tools/list", params).await
 }
 
 async fn call(
@@ -62,7 +62,7 @@ async fn call(
     arguments: Value,
 ) -> Value {
     let params = under(variant, json!({"name": name, "arguments": arguments}));
-    kind.ask(harness, &json!({}), "tools/call", params).await["result"].clone()
+    harness.ask(kind, "tools/call", params).await["result"].clone()
 }
 
 /// The only text of a result.
@@ -422,7 +422,7 @@ async fn descriptions_refusals_and_repairs_are_counted() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut ask = async |name: &str, arguments: Value| {
         let params = under("directory", json!({"name": name, "arguments": arguments}));
-        client.ask("tools/call", params).await.json()
+        client.answer("tools/call", params).await
     };
     for limit in ["x", "y"] {
         ask("search_issues", json!({"query": "x", "limit": limit})).await;

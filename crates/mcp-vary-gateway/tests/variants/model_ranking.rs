@@ -452,19 +452,17 @@ async fn answers_stay_as_long_as_the_variants() {
     let reloaded = |words: &str| {
         let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
         ranking = ranking.with_key("key-of-the-endpoint").unwrap();
-        let target = mcp_vary_gateway::Target::http(harness.peer.url.clone());
+        let target = Target::http(harness.peer.url.clone());
         let mut variants = variants();
         variants[1].variant.description += words;
-        let mut config = crate::support::config(target)
-            .with_variants_of(variants)
-            .unwrap();
+        let mut config = config(target).with_variants_of(variants).unwrap();
         config.authentication = Some(everybody());
         config.model_ranking = Some(ranking);
         config
     };
-    harness.gateway.reload(reloaded("")).await.unwrap();
+    harness.reload(reloaded("")).await;
     assert_eq!(client.modern().await, ["a", "c", "b", "old"]);
-    harness.gateway.reload(reloaded(" and more")).await.unwrap();
+    harness.reload(reloaded(" and more")).await;
     assert_eq!(client.modern().await, BY_RULES);
     settled(&harness).await;
     assert_eq!(client.modern().await, ["a", "c", "b", "old"]);

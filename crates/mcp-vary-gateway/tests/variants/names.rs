@@ -157,9 +157,7 @@ async fn harness() -> Harness {
 }
 
 async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
-    ClientKind::HttpModern
-        .ask(harness, &json!({}), method, under(variant, params))
-        .await
+    harness.ask_modern(method, under(variant, params)).await
 }
 
 const HEADERS: [&str; 4] = [
@@ -309,8 +307,8 @@ async fn errors_speak_of_what_the_view_lists() {
     let ask_for = async |variant: &str, name: &str, key: &str, what: &str| {
         let params = json!({"name": name, "arguments": {key: what}});
         let post = under(variant, params);
-        ClientKind::StdioModern
-            .ask(&harness, &json!({}), "tools/call", post)
+        harness
+            .ask(ClientKind::StdioModern, "tools/call", post)
             .await
     };
     let failed = ask_for("ours", "find", "q", "fail").await;
@@ -349,13 +347,8 @@ async fn completions_are_those_of_the_view() {
     let harness = harness().await;
     for way in ClientKind::ALL {
         let ask = async |params: Value| {
-            let answer = way
-                .ask(
-                    &harness,
-                    &json!({}),
-                    "completion/complete",
-                    under("ours", params),
-                )
+            let answer = harness
+                .ask(way, "completion/complete", under("ours", params))
                 .await;
             assert_eq!(
                 answer["result"]["completion"]["values"],

@@ -150,9 +150,7 @@ async fn every_visible_variant_can_be_selected_on_every_method() {
     for way in ClientKind::ALL {
         for method in METHODS {
             for id in ["standard", "compact", "directory", "read-only"] {
-                let answer = way
-                    .ask(&harness, &json!({}), method, under(id, params(method)))
-                    .await;
+                let answer = harness.ask(way, method, under(id, params(method))).await;
                 assert!(
                     answer["result"].is_object(),
                     "{way:?} {method} {id}: {answer}"
@@ -194,7 +192,7 @@ async fn a_selector_that_names_no_variant_is_refused_on_every_method() {
         for method in METHODS {
             for (selector, echo) in &wrong {
                 let params = under(selector.clone(), params(method));
-                let answer = way.ask(&harness, &json!({}), method, params).await;
+                let answer = harness.ask(way, method, params).await;
                 let expected = json!({
                     "code": -32602,
                     "message": "Invalid server variant",
@@ -329,9 +327,7 @@ async fn identifiers_are_those_of_the_active_variant() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         let ask = async |id: &str, method: &str, params: Value| {
-            way.ask(&harness, &json!({}), method, under(id, params))
-                .await["error"]
-                .clone()
+            harness.ask(way, method, under(id, params)).await["error"].clone()
         };
         let hidden = ask("read-only", "tools/call", tool("say")).await;
         let unknown = ask("read-only", "tools/call", tool("nobody")).await;
@@ -385,23 +381,19 @@ async fn nothing_is_cached_while_there_are_variants() {
             "resources/read",
             "prompts/list",
         ] {
-            let answer = ClientKind::HttpModern
-                .ask(&harness, &json!({}), method, params(method))
-                .await;
+            let answer = harness.ask_modern(method, params(method)).await;
             let result = &answer["result"];
             assert_eq!(result["resultType"], "complete", "{method}");
             assert_eq!(result["ttlMs"], 0, "{method}");
             assert_eq!(result["cacheScope"], "private", "{method}");
         }
         for method in ["tools/call", "prompts/get", "completion/complete"] {
-            let answer = ClientKind::HttpModern
-                .ask(&harness, &json!({}), method, params(method))
-                .await;
+            let answer = harness.ask_modern(method, params(method)).await;
             assert_eq!(answer["result"]["resultType"], "complete", "{method}");
             assert_eq!(answer["result"].get("ttlMs"), None, "{method}");
         }
-        let legacy = ClientKind::HttpLegacy
-            .ask(&harness, &json!({}), "tools/list", json!({}))
+        let legacy = harness
+            .ask(ClientKind::HttpLegacy, "tools/list", json!({}))
             .await;
         assert_eq!(legacy["result"].get("ttlMs"), None);
     }
@@ -422,8 +414,7 @@ async fn cursors_stay_in_their_variant() {
         Harness::with(|config| config.with_page_size(NonZeroUsize::new(3).unwrap())).await;
     for way in ClientKind::ALL {
         let ask = async |id: &str, method: &str, params: Value| {
-            way.ask(&harness, &json!({}), method, under(id, params))
-                .await
+            harness.ask(way, method, under(id, params)).await
         };
         let mut all = Vec::new();
         let mut page = ask("standard", "tools/list", json!({})).await;

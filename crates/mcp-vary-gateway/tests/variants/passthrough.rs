@@ -223,7 +223,7 @@ async fn an_address_names_a_variant_of_a_server() {
     }
     for way in ClientKind::ALL {
         let list = under("crm/nix", json!({}));
-        let refused = way.ask(&harness, &json!({}), "tools/list", list).await;
+        let refused = harness.ask(way, "tools/list", list).await;
         assert_eq!(refused["error"]["code"], -32602, "{way:?}: {refused}");
         let all = &refused["error"]["data"]["availableVariants"];
         let expected = json!(["standard", "crm/agent", "crm/human", "crm/old"]);
@@ -248,7 +248,7 @@ async fn variants_of_two_servers_are_kept_apart() {
         for way in ClientKind::ALL {
             let ask = async |id: &str, method: &str, params: Value| {
                 let params = under(id, params);
-                way.ask(&harness, &json!({}), method, params).await
+                harness.ask(way, method, params).await
             };
             let list = ask("standard", "tools/list", json!({})).await;
             assert_eq!(names(&list), ["crm_list", "web_list"], "{way:?} {naming:?}");
@@ -305,11 +305,11 @@ async fn access_rules_for_a_server_apply_to_its_variants() {
         let harness = Harness::behind(peer, from_file(&text)).await;
         for way in ClientKind::ALL {
             let list = under("crm/agent", json!({}));
-            let list = way.ask(&harness, &json!({}), "tools/list", list).await;
+            let list = harness.ask(way, "tools/list", list).await;
             assert_eq!(names(&list), ["list", "agent"], "{way:?} {rule}");
             for (name, is_allowed) in [("agent", true), ("delete", false)] {
                 let call = under("crm/agent", tool(name));
-                let called = way.ask(&harness, &json!({}), "tools/call", call).await;
+                let called = harness.ask(way, "tools/call", call).await;
                 assert_eq!(
                     called["result"].is_object(),
                     is_allowed,
@@ -331,7 +331,7 @@ async fn cursors_belong_to_the_variant_of_a_server() {
     for way in ClientKind::ALL {
         let list = async |id: &str, params: Value| {
             let params = under(id, params);
-            way.ask(&harness, &json!({}), "tools/list", params).await
+            harness.ask(way, "tools/list", params).await
         };
         let first = list("crm/agent", json!({})).await;
         let cursor = json!({"cursor": first["result"]["nextCursor"]});
@@ -421,10 +421,10 @@ async fn a_session_continues_when_a_server_gets_another_variant() {
     assert_eq!(available_ids(&harness, &none).await, expected);
     for (selected, expected) in [("crm/agent", "agent"), ("crm/new", "new")] {
         let call = under(selected, tool(expected));
-        let called = session.ask("tools/call", call).await.json();
+        let called = session.answer("tools/call", call).await;
         assert_eq!(texts(&called["result"]), [expected], "{called}");
     }
-    let called = session.ask("tools/call", tool("list")).await.json();
+    let called = session.answer("tools/call", tool("list")).await;
     assert_eq!(texts(&called["result"]), ["none"], "{called}");
 }
 

@@ -228,11 +228,7 @@ async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
     };
     let lenient = Harness::start().await;
     gets(&lenient, asks.clone(), "read-only").await;
-    let strict = Harness::with(|mut config| {
-        config.selection.strict_header = true;
-        config
-    })
-    .await;
+    let strict = Harness::with(edited(|config| config.selection.strict_header = true)).await;
     gets(&strict, agrees, "compact").await;
     refuses(&strict, &asks, "read-only").await;
 }
@@ -260,11 +256,7 @@ async fn a_header_may_contradict_the_address_unless_the_operator_is_strict() {
     };
     let lenient = Harness::start().await;
     gets(&lenient, asks("read-only", None), "compact").await;
-    let strict = Harness::with(|mut config| {
-        config.selection.strict_header = true;
-        config
-    })
-    .await;
+    let strict = Harness::with(edited(|config| config.selection.strict_header = true)).await;
     gets(&strict, asks("compact", None), "compact").await;
     gets(&strict, asks("compact", Some("compact")), "compact").await;
     refuses(&strict, &asks("read-only", None), "compact").await;

@@ -75,29 +75,25 @@ async fn two(adapt: impl FnOnce(Config) -> Config) -> (Harness, ScriptedServer) 
 }
 
 async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
-    ClientKind::HttpModern
-        .ask(harness, &json!({}), method, params)
-        .await
+    harness.ask_modern(method, params).await
 }
 
 #[tokio::test]
 async fn tools_are_called_by_the_name_of_their_server() {
     let (harness, web) = two(|config| config).await;
     for way in ClientKind::ALL {
-        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["git_who", "web_who"], "{way:?}");
         for name in ["git", "web"] {
             let call = tool(&format!("{name}_who"));
-            let said = way.ask(&harness, &json!({}), "tools/call", call).await;
+            let said = harness.ask(way, "tools/call", call).await;
             let said = &said["result"];
             assert_eq!(
                 (&said["by"], &said["said"]["name"]),
                 (&json!(name), &json!("who"))
             );
         }
-        let bare = way
-            .ask(&harness, &json!({}), "tools/call", tool("who"))
-            .await;
+        let bare = harness.ask(way, "tools/call", tool("who")).await;
         assert_eq!(bare["error"]["code"], -32602, "{way:?}");
         assert_eq!(bare["error"]["data"]["activeVariant"], "standard");
     }
@@ -256,10 +252,10 @@ async fn a_server_that_is_down_stops_nobody() {
 #[tokio::test]
 async fn a_gateway_without_any_server_starts_only_if_it_may() {
     let down = config(nobody().await);
-    let error = mcp_vary_gateway::Gateway::start(down.clone()).await;
+    let error = Gateway::start(down.clone()).await;
     assert!(error.unwrap_err().to_string().contains("server `peer`"));
     let waiting = down.allow_empty_start(Duration::ZERO);
-    let gateway = mcp_vary_gateway::Gateway::start(waiting).await.unwrap();
+    let gateway = Gateway::start(waiting).await.unwrap();
     assert_eq!(gateway.servers()[0].counts, []);
     gateway.close().await;
 }
@@ -273,7 +269,7 @@ fn with_ui() -> Value {
 async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
     let harness = Harness::behind_one(named("git", Era::Legacy).await, |config| config).await;
     for way in ClientKind::ALL {
-        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["who"], "{way:?}");
         let list = way.ask(&harness, &with_ui(), "tools/list", json!({})).await;
         assert_eq!(names(&list), ["who", "show"], "{way:?}");
@@ -281,9 +277,7 @@ async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
             .ask(&harness, &with_ui(), "tools/call", tool("show"))
             .await;
         assert_eq!(call["result"]["ui"], true, "{call}");
-        let call = way
-            .ask(&harness, &json!({}), "tools/call", tool("show"))
-            .await;
+        let call = harness.ask(way, "tools/call", tool("show")).await;
         assert_eq!(call["error"]["code"], -32602);
     }
     // All clients that can do the same share one connection; for the calls of those that can be asked something
@@ -301,11 +295,13 @@ async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
 #[tokio::test]
 async fn classes_are_few_and_closed_when_nobody_uses_them() {
     let peer = named("git", Era::Legacy).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].limits.idle_timeout = Duration::from_millis(1);
-        config.servers[0].limits.connections = 3;
-        config
-    })
+    let harness = Harness::behind_one(
+        peer,
+        edited(|config| {
+            config.servers[0].limits.idle_timeout = Duration::from_millis(1);
+            config.servers[0].limits.connections = 3;
+        }),
+    )
     .await;
     for n in 0..10 {
         let capabilities = json!({"extensions": {UI: {"n": n}}});
@@ -333,11 +329,13 @@ async fn classes_are_few_and_closed_when_nobody_uses_them() {
 #[tokio::test]
 async fn the_calls_of_all_classes_count_together() {
     let peer = named("git", Era::Legacy).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].limits.concurrency = 1;
-        config.servers[0].limits.ready_timeout = Duration::from_millis(20);
-        config
-    })
+    let harness = Harness::behind_one(
+        peer,
+        edited(|config| {
+            config.servers[0].limits.concurrency = 1;
+            config.servers[0].limits.ready_timeout = Duration::from_millis(20);
+        }),
+    )
     .await;
     let mut busy = harness.connect().await;
     let stay = json!({"name": "who", "arguments": {"stay": true}});
@@ -361,12 +359,14 @@ async fn the_calls_of_all_classes_count_together() {
 #[tokio::test]
 async fn a_server_may_have_a_connection_for_each_session() {
     let peer = named("git", Era::Legacy).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].isolation = Isolation::Session;
-        // One for clients without sessions, two for sessions.
-        config.servers[0].limits.connections = 3;
-        config
-    })
+    let harness = Harness::behind_one(
+        peer,
+        edited(|config| {
+            config.servers[0].isolation = Isolation::Session;
+            // One for clients without sessions, two for sessions.
+            config.servers[0].limits.connections = 3;
+        }),
+    )
     .await;
     let sessions_of = |harness: &Harness| {
         let calls = harness.peer.of("tools/call");
@@ -381,7 +381,7 @@ async fn a_server_may_have_a_connection_for_each_session() {
     }
     for client in clients.iter_mut().take(2) {
         for _ in 0..2 {
-            let answer = client.ask("tools/call", tool("who")).await.json();
+            let answer = client.answer("tools/call", tool("who")).await;
             assert_eq!(answer["result"]["by"], "git");
         }
     }
@@ -429,11 +429,8 @@ async fn faint(times: usize, annotations: Value) -> ScriptedServer {
 /// How often a call reached a server that broke the first of them off, and what the client got.
 async fn called(repeat: RetryPolicy, annotations: Value) -> (usize, Value) {
     let peer = faint(1, annotations).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].retry = repeat;
-        config
-    })
-    .await;
+    let harness =
+        Harness::behind_one(peer, edited(|config| config.servers[0].retry = repeat)).await;
     let answer = ask(&harness, "tools/call", tool("who")).await;
     (harness.peer.of("tools/call").len(), answer)
 }
@@ -461,10 +458,10 @@ async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
 #[tokio::test]
 async fn a_call_is_repeated_once() {
     let peer = faint(9, json!({"readOnlyHint": true})).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].retry = RetryPolicy::Idempotent;
-        config
-    })
+    let harness = Harness::behind_one(
+        peer,
+        edited(|config| config.servers[0].retry = RetryPolicy::Idempotent),
+    )
     .await;
     let answer = ask(&harness, "tools/call", tool("who")).await;
     assert!(answer["error"]["message"].is_string(), "{answer}");

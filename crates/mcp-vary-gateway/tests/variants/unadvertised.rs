@@ -131,7 +131,7 @@ async fn after_a_reload_who_selected_a_variant_is_notified_of_it() {
             next.with_variants_of(variants).unwrap()
         };
         for is_cut in [true, false] {
-            harness.gateway.reload(next(is_cut)).await.unwrap();
+            harness.reload(next(is_cut)).await;
             assert_eq!(next_changes(&mut client, 1).await, ["f"], "{way:?}");
         }
         stage.set_tools(&["first", "second"]);

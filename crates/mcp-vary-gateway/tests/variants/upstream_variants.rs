@@ -146,7 +146,7 @@ async fn each_request_has_the_selector_of_the_operator_and_none_of_a_client() {
                 ("completion/complete", completion.clone()),
             ] {
                 params["_meta"] = json!({SERVER_VARIANT_META: "standard"});
-                let answer = way.ask(&harness, &json!({}), method, params).await;
+                let answer = harness.ask(way, method, params).await;
                 assert!(answer["result"].is_object(), "{way:?} {method}: {answer}");
             }
         }

@@ -120,8 +120,7 @@ async fn ask(
     method: &str,
     params: Value,
 ) -> Value {
-    way.ask(harness, &json!({}), method, under(variant, params))
-        .await
+    harness.ask(way, method, under(variant, params)).await
 }
 
 fn column(list: &Value, key: &str, members: [&str; 2]) -> Vec<Value> {

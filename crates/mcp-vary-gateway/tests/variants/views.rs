@@ -122,9 +122,7 @@ async fn harness() -> Harness {
 }
 
 async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
-    ClientKind::HttpModern
-        .ask(harness, &json!({}), method, under(variant, params))
-        .await
+    harness.ask_modern(method, under(variant, params)).await
 }
 
 /// SV-11: a variant chooses what it shows, and how.
@@ -137,13 +135,8 @@ async fn a_variant_shows_what_it_selects() {
         ("words", &["search_issues"]),
     ] {
         for way in ClientKind::ALL {
-            let list = way
-                .ask(
-                    &harness,
-                    &json!({}),
-                    "tools/list",
-                    under(variant, json!({})),
-                )
+            let list = harness
+                .ask(way, "tools/list", under(variant, json!({})))
                 .await;
             assert_eq!(names(&list), tools, "{variant} {way:?}");
         }
@@ -219,7 +212,7 @@ async fn a_call_reaches_the_server_in_its_own_words() {
             "finder",
             json!({"name": "find", "arguments": {"q": "é", "limit": 1.0}}),
         );
-        let answer = way.ask(&harness, &json!({}), "tools/call", call).await;
+        let answer = harness.ask(way, "tools/call", call).await;
         let said = &answer["result"]["said"];
         assert_eq!(said["name"], "search_issues", "{way:?} {answer}");
         assert_eq!(
@@ -303,9 +296,7 @@ async fn a_variant_decides_which_field_its_clients_read() {
 async fn a_variants_features_are_for_clients_that_declare_none() {
     let harness = harness().await;
     let call = || under("casual", json!({"name": "search_issues", "arguments": {}}));
-    let plain = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/call", call())
-        .await;
+    let plain = harness.ask_modern("tools/call", call()).await;
     let text = plain["result"]["content"][0]["text"].as_str().unwrap();
     assert_ne!(text, "{\"found\":2}");
     // CN-19: only who declared something is told what became of it.

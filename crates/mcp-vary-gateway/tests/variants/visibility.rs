@@ -169,7 +169,7 @@ async fn who_knows_no_structure_gets_the_texts() {
             let mut client = LegacyClient::open(&harness, revision, &json!({})).await;
             for tool in TOOLS {
                 let params = json!({"name": tool, "arguments": {}});
-                let told = client.ask("tools/call", params).await.json();
+                let told = client.answer("tools/call", params).await;
                 let told = &told["result"];
                 let about = format!("{tool} {fields:?} {revision}: {told}");
                 let is_value = *tool == "value" && fields != ResultFields::Content;

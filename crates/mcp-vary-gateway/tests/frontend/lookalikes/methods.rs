@@ -124,14 +124,7 @@ async fn notifications_of_extensions_pass_where_nothing_is_hidden() {
         let body = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/ledger/changed","params":{{"of":{of},"_meta":{meta}}}}}"#
         );
-        assert_eq!(
-            client
-                .http
-                .ask(&HttpRequest::of(&client.session, body))
-                .await
-                .status,
-            202
-        );
+        assert_eq!(client.send_text(body).await.status, 202);
     }
     soon(harness.peer.wait_for("notifications/ledger/changed", 1)).await;
     let seen = harness.peer.of("notifications/ledger/changed");
@@ -152,16 +145,12 @@ async fn a_reload_allows_a_method_and_refuses_it_again() {
             next.servers[0].allowed_methods = methods.collect();
             next
         };
-        harness
-            .gateway
-            .reload(next(&["ledger/balance"]))
-            .await
-            .unwrap();
+        harness.reload(next(&["ledger/balance"])).await;
         for way in ClientKind::ALL {
             let said = balance.ask(&harness, way).await;
             assert_eq!(said["result"]["said"]["of"], 1.0, "{era:?} {way:?} {said}");
         }
-        harness.gateway.reload(next(&[])).await.unwrap();
+        harness.reload(next(&[])).await;
         is_refused(&harness, &balance, -32601, &["allow-methods"]).await;
     }
 }

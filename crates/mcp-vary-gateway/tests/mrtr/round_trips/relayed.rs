@@ -130,18 +130,14 @@ async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
 async fn a_state_alone_is_no_question() {
     let harness = harness(|config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client.ask("tools/call", tool("later")).await.json();
+    let answer = client.answer("tools/call", tool("later")).await;
     assert_eq!(answer["result"]["content"], json!([]), "{answer}");
     assert_eq!(harness.peer.of("tools/call").len(), 2);
 }
 
 #[tokio::test]
 async fn a_server_asks_only_so_often() {
-    let harness = harness(|mut config| {
-        config.limits.max_rounds = 2;
-        config
-    })
-    .await;
+    let harness = harness(edited(|config| config.limits.max_rounds = 2)).await;
     for mut client in Client::each(&harness).await {
         let mut question = client.ask("tools/call", tool("again")).await;
         for _ in 0..2 {
@@ -178,10 +174,9 @@ async fn what_a_client_refuses_ends_its_request() {
 /// Who does not answer is told that nobody waits any more, and why the request failed.
 #[tokio::test]
 async fn a_client_that_does_not_answer_is_not_waited_for() {
-    let harness = harness(|mut config| {
-        config.limits.ask_timeout = Duration::from_millis(1);
-        config
-    })
+    let harness = harness(edited(|config| {
+        config.limits.ask_timeout = Duration::from_millis(1)
+    }))
     .await;
     for mut client in Client::each(&harness).await {
         let question = client.ask("tools/call", tool("greet")).await;
@@ -226,7 +221,7 @@ async fn a_client_that_is_gone_is_not_waited_for() {
 async fn what_a_client_cannot_be_asked_is_the_servers_mistake() {
     let harness = harness(|config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client.ask("tools/call", tool("greet")).await.json();
+    let answer = client.answer("tools/call", tool("greet")).await;
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("declared no `elicitation`"), "{message}");

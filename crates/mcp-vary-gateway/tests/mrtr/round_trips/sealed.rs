@@ -133,12 +133,10 @@ async fn a_request_takes_as_many_rounds_as_the_server_wants() {
 async fn a_state_alone_comes_back_too() {
     let harness = harness(|config| config).await;
     for way in MODERN {
-        let asked = way
-            .ask(&harness, &json!({}), "tools/call", tool("later"))
-            .await;
+        let asked = harness.ask(way, "tools/call", tool("later")).await;
         let state = json!({"requestState": asked["result"]["requestState"]});
         let again = with(&tool("later"), &state);
-        let answer = way.ask(&harness, &json!({}), "tools/call", again).await;
+        let answer = harness.ask(way, "tools/call", again).await;
         assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     }
 }
@@ -282,12 +280,11 @@ static NOW: AtomicU64 = AtomicU64::new(1_000);
 /// SV-26: a client has as long as is configured.
 #[tokio::test]
 async fn a_state_expires() {
-    let harness = harness(|mut config| {
+    let harness = harness(edited(|config| {
         let now = || NOW.load(Ordering::SeqCst);
         config.environment = Environment::new(now, config.environment.random);
         config.limits.state_lifetime = Duration::from_secs(60);
-        config
-    })
+    }))
     .await;
     for way in MODERN {
         let asked = way
@@ -353,8 +350,7 @@ async fn a_legacy_client_brings_no_state() {
         &json!({"requestState": "later", "inputResponses": {}}),
     );
     for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
-        way.ask(&harness, &json!({}), "tools/call", forged.clone())
-            .await;
+        harness.ask(way, "tools/call", forged.clone()).await;
         let calls = harness.peer.of("tools/call");
         let params = &calls.last().unwrap().body["params"];
         assert_eq!(params.get("requestState"), None, "{params}");

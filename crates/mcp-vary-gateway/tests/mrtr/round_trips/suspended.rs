@@ -332,10 +332,9 @@ async fn another_gateway_does_not_run_the_call_again() {
 /// A client that does not come back is waited for as long as is configured; then the server hears of it.
 #[tokio::test]
 async fn a_call_whose_client_is_gone_is_cancelled() {
-    let harness = harness(|mut config| {
-        config.limits.ask_timeout = Duration::from_millis(1);
-        config
-    })
+    let harness = harness(edited(|config| {
+        config.limits.ask_timeout = Duration::from_millis(1)
+    }))
     .await;
     let mut pipe = open_pipe(&harness.gateway);
     let asked = pipe
@@ -357,11 +356,10 @@ async fn a_call_whose_client_is_gone_is_cancelled() {
 #[tokio::test]
 async fn only_so_many_calls_wait() {
     for (in_all, per_principal) in [(1, 64), (256, 1)] {
-        let harness = harness(|mut config| {
+        let harness = harness(edited(|config| {
             config.limits.suspended_calls = in_all;
             config.limits.suspended_calls_per_principal = per_principal;
-            config
-        })
+        }))
         .await;
         let way = ClientKind::HttpModern;
         let asked = way
@@ -509,10 +507,9 @@ async fn a_legacy_server_hears_of_no_rounds() {
 /// Whoever has a connection alone is not held up by those who come without one.
 #[tokio::test]
 async fn what_waits_for_others_is_not_counted_for_a_process() {
-    let harness = harness(|mut config| {
-        config.limits.suspended_calls_per_principal = 1;
-        config
-    })
+    let harness = harness(edited(|config| {
+        config.limits.suspended_calls_per_principal = 1
+    }))
     .await;
     let asked = ClientKind::HttpModern
         .ask(&harness, &forms(), "tools/call", asking("ask"))

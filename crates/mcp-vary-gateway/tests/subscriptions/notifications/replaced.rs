@@ -27,7 +27,7 @@ async fn a_reload_is_told_like_any_change() {
         };
         let mut others = variants();
         others[0].tools = selection("none");
-        harness.gateway.reload(next(others.clone())).await.unwrap();
+        harness.reload(next(others.clone())).await;
         for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
             assert_eq!(
                 subscriber.change().await,
@@ -48,7 +48,7 @@ async fn a_reload_is_told_like_any_change() {
         let mut leaving =
             NotificationClient::listening(&harness, ClientKind::HttpModern, few, Some("few")).await;
         others.remove(1);
-        harness.gateway.reload(next(others)).await.unwrap();
+        harness.reload(next(others)).await;
         assert_eq!(leaving.receive().await["method"], "notifications/cancelled");
         assert_eq!(leaving.receive().await["id"], "listen");
         assert_eq!(leaving.receive_or_end().await, None);
@@ -110,7 +110,7 @@ async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
             }
             let mut next = config(Target::http(harness.peer.url.clone()));
             next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
-            harness.gateway.reload(next).await.unwrap();
+            harness.reload(next).await;
             loop {
                 let told = subscriber.change().await;
                 if told.0 == "resources/updated" {

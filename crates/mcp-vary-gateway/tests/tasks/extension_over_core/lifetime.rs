@@ -12,7 +12,7 @@ async fn a_task_outlives_a_configuration() {
     works.is_waited_for("work-1").await;
     let mut changed = config(Target::http(harness.peer.url.clone()));
     changed.limits.max_rounds = 3;
-    harness.gateway.reload(changed).await.unwrap();
+    harness.reload(changed).await;
     let number = works.asks("work-1", "elicitation/create", form()).await;
     client.until(&id, "input_required").await;
     client

@@ -277,7 +277,7 @@ impl Works {
     async fn until(&self, holds: impl Fn(&State) -> bool) {
         soon(async {
             while !self.with(|state| holds(state)) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;
