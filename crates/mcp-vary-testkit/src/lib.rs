@@ -30,4 +30,5 @@ pub mod places_server;
 pub mod prelude;
 pub mod scripted_server;
 pub mod stdio_pipe;
+pub mod table;
 pub mod wait;

@@ -21,4 +21,5 @@ pub use crate::notification_client::*;
 pub use crate::places_server;
 pub use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 pub use crate::stdio_pipe::StdioPipe;
-pub use crate::wait::soon;
+pub use crate::table::rows;
+pub use crate::wait::{soon, until};

@@ -198,7 +198,7 @@ async fn a_server_shows_to_those_who_may_use_something_of_it() {
 async fn who_may_use_nothing_has_an_empty_list_of_tools() {
     let harness = harness(Third::Up(Era::Legacy), &[of_servers("{a,b}")]).await;
     for list in ask(&harness, "guest", "tools/list", json!({})).await {
-        assert_eq!(list["result"]["tools"], json!([]), "{list}");
+        list.has("/result/tools", json!([]));
     }
     let refused = ask_legacy(&harness, "guest", "prompts/list", json!({})).await;
     assert_eq!(refused.refusal(), (200, -32601, json!(1)));

@@ -219,11 +219,8 @@ impl Client {
             return;
         }
         for uri in uris {
-            self.ask(
-                "resources/subscribe",
-                under(case.variant, json!({"uri": uri})),
-            )
-            .await;
+            let params = under(case.variant, json!({"uri": uri}));
+            self.ask("resources/subscribe", params).await;
         }
     }
 

@@ -123,12 +123,8 @@ async fn each_principal_has_its_own_process() {
 async fn a_leased_connection_is_not_lent_to_another_principal() {
     let harness = before_a_process().await;
     let of = async |who: &str| {
-        let message = modern(
-            json!(1),
-            "tools/call",
-            tool("who"),
-            &json!({"elicitation": {}}),
-        );
+        let capabilities = json!({"elicitation": {}});
+        let message = modern(json!(1), "tools/call", tool("who"), &capabilities);
         let post = HttpRequest::modern(&message);
         let mut http = harness.connect().await;
         let answer = http

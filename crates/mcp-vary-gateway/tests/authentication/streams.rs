@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicU64;
 
-
 use super::clients::{NOW, Session, bearer, claims, key, keys, tokens};
 use crate::support::*;
 
@@ -130,5 +129,5 @@ async fn a_call_in_flight_finishes_although_its_key_is_removed() {
     let done = seen.message(&json!({"content": []}));
     sender.send(event(&done).into()).unwrap();
     let answer = soon(http.response()).await;
-    assert_eq!(answer.json()["result"]["content"], json!([]));
+    answer.json().has("/result/content", json!([]));
 }

@@ -143,7 +143,7 @@ async fn other_revisions_have_no_batches() {
     assert_eq!(http.ask(&post).await.status, 200);
     let mut pipe = open_pipe(&harness.gateway);
     pipe.send(json!([one]).to_string()).await;
-    assert_eq!(pipe.receive().await["error"]["code"], -32600);
+    pipe.receive().await.has("/error/code", -32600);
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn a_batch_is_answered_when_its_session_ends() {
     soon(harness.peer.wait_for("tools/call", 2)).await;
     client.http.head().await;
     let begun = client.http.event().await.unwrap();
-    assert_eq!(begun["method"], "notifications/progress");
+    begun.has("/method", "notifications/progress");
     let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
     assert_eq!(harness.connect().await.ask(&delete).await.status, 200);
     let ends = BTreeMap::from([("1".to_owned(), -32001), ("2".to_owned(), -32001)]);

@@ -119,12 +119,8 @@ async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
 async fn modern_listeners_leave_a_place_for_a_client() {
     let harness = harness().await;
     let listen = json!({"notifications": {"toolsListChanged": true}});
-    let listen = HttpRequest::modern(&modern(
-        json!(1),
-        "subscriptions/listen",
-        listen,
-        &json!({}),
-    ));
+    let message = modern(json!(1), "subscriptions/listen", listen, &json!({}));
+    let listen = HttpRequest::modern(&message);
     let taken = all_of(async |_| {
         let mut http = harness.connect().await;
         http.send(&listen.bytes()).await;

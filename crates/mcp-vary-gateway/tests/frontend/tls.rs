@@ -200,10 +200,8 @@ async fn only_http_1_1_is_agreed_on() {
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
     let other = client(&authority, None, &["h2"]);
     let refused = connect(harness.address, &other).await.unwrap_err();
-    assert!(
-        refused.to_string().contains("NoApplicationProtocol"),
-        "{refused}"
-    );
+    let expected = "NoApplicationProtocol";
+    assert!(refused.to_string().contains(expected), "{refused}");
 }
 
 #[tokio::test]

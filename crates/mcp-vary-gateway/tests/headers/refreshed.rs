@@ -37,28 +37,20 @@ async fn the_next_request_has_the_claims_of_its_own_token() {
             let mut session = Session::open(&harness, &one, &capabilities).await;
             for token in [&one, &two, &one] {
                 let answer = session.ask(token, "tools/call", tool("odd")).await.json();
-                assert!(
-                    answer["result"].is_object(),
-                    "{era:?} {capabilities}: {answer}"
-                );
+                let found = &answer["result"];
+                assert!(found.is_object(), "{era:?} {capabilities}: {answer}");
                 let client = (token.as_str(), &capabilities);
                 let answer = ask_modern(&harness, client, "tools/call", tool("odd")).await;
                 assert!(answer.json()["result"].is_object(), "{}", answer.text());
             }
             let (one, two) = (Some("user one@example.com"), Some("user two@example.com"));
             let calls = harness.peer.of("tools/call");
-            assert_eq!(
-                users(&calls),
-                [one, one, two, two, one, one],
-                "{era:?} {capabilities}"
-            );
+            let expected = [one, one, two, two, one, one];
+            assert_eq!(users(&calls), expected, "{era:?} {capabilities}");
             let all = harness.peer.received();
             let users: BTreeSet<_> = users(&all).into_iter().collect();
-            assert_eq!(
-                users,
-                BTreeSet::from([one, two]),
-                "every request has one of them"
-            );
+            let expected = BTreeSet::from([one, two]);
+            assert_eq!(users, expected, "every request has one of them");
         }
     }
 }
@@ -72,10 +64,7 @@ async fn a_session_goes_on_but_a_token_without_the_claim_is_refused_in_it() {
     let mut session = Session::open(&harness, &good, &json!({})).await;
     assert!(session.ask(&good, "tools/call", tool("odd")).await.json()["result"].is_object());
     let answer = session.ask(&bad, "tools/call", tool("odd")).await.json();
-    assert_eq!(
-        answer["error"]["message"],
-        "server `peer` cannot be used by this client: the claim `email` is not one string, number or boolean"
-    );
+    answer.has("/error/message", "server `peer` cannot be used by this client: the claim `email` is not one string, number or boolean");
     assert!(session.ask(&good, "tools/call", tool("odd")).await.json()["result"].is_object());
     assert_eq!(harness.peer.of("tools/call").len(), 2);
 }

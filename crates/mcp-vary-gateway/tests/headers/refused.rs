@@ -58,7 +58,7 @@ async fn a_claim_without_a_usable_value_refuses_the_call_before_the_server_is_ca
         harness.peer.received()
     );
     let status = serde_json::to_value(harness.gateway.status()).unwrap();
-    assert_eq!(status["servers"][0]["state"], "per-user");
+    status.has("/servers/0/state", "per-user");
     assert!(!status.to_string().contains("TOPSECRET"), "{status}");
 }
 

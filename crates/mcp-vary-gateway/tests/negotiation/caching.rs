@@ -30,10 +30,9 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let mut result = match seen.method() {
         "initialize" => return Some(seen.refuse(400, -32601, "Method not found")),
         "server/discover" => {
-            return Some(seen.answer(&json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
-            })));
+            return Some(seen.answer(&discovered(
+                json!({"tools": {}, "resources": {}, "prompts": {}}),
+            )));
         }
         "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
         "resources/list" => json!({"resources": []}),
@@ -64,9 +63,7 @@ async fn harness(adapt: impl FnOnce(&mut Config)) -> Harness {
 async fn may_cache(harness: &Harness, method: &str, params: Value, expected: (u64, &str)) {
     for way in MODERN {
         for capabilities in [json!({}), features(&["human", "format=markdown"])] {
-            let answer = way
-                .ask(harness, &capabilities, method, params.clone())
-                .await;
+            let answer = ask_as(harness, way, &capabilities, method, params.clone()).await;
             let result = &answer["result"];
             let told = (result["ttlMs"].as_u64(), result["cacheScope"].as_str());
             let expected = (Some(expected.0), Some(expected.1));

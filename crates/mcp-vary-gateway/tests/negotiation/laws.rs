@@ -206,11 +206,7 @@ fn tools(batch: &Batch) -> String {
 
 fn answer(era: Era, tools: &str, says: &str, seen: &ReceivedRequest) -> Option<Reply> {
     let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
-        })
-        .to_string(),
+        ("server/discover", Era::Modern) => discovered(json!({"tools": {}})).to_string(),
         ("initialize", Era::Legacy) => introduced("laws", json!({"tools": {}})).to_string(),
         ("tools/list", _) => tools.to_owned(),
         ("tools/call", _) => says.to_owned(),
@@ -351,11 +347,8 @@ fn nothing_is_lost_on_the_way() {
         let is_kept = |block: &&String| ask.fields != "structured" || is_no_text(block);
         let (now, before) = (others(&received), &served.others);
         let now: Vec<_> = now.iter().filter(is_kept).collect();
-        assert_eq!(
-            now,
-            before.iter().filter(is_kept).collect::<Vec<_>>(),
-            "{told_of}"
-        );
+        let expected = before.iter().filter(is_kept).collect::<Vec<_>>();
+        assert_eq!(now, expected, "{told_of}");
         let members = Members::parse(&received).unwrap();
         for (key, value) in &served.unknown {
             assert_eq!(members.get(key), Some(value.as_str()), "{told_of}");
@@ -368,10 +361,8 @@ fn nothing_is_lost_on_the_way() {
         let is_words = ask.fields == "content" && ask.tool != "ui";
         assert!(!is_words || value.is_none(), "{told_of}");
         let listed = told.listed(ask, at).await;
-        assert_eq!(
-            listed.is_some(),
-            ask.tool == "bound" && ask.fields != "content"
-        );
+        let expected = ask.tool == "bound" && ask.fields != "content";
+        assert_eq!(listed.is_some(), expected);
         let is_promised = listed.is_some() || ask.tool == "ui";
         assert!(
             !is_promised || served.value.is_none() || value.is_some(),

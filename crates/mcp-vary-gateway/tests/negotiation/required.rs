@@ -99,9 +99,7 @@ async fn who_declares_what_is_required_is_served() {
         json!({"experimental": {"extensions": all}}),
     ] {
         for way in ClientKind::ALL {
-            let answer = way
-                .ask(&harness, &declared, "tools/call", tool("odd"))
-                .await;
+            let answer = ask_as(&harness, way, &declared, "tools/call", tool("odd")).await;
             assert_eq!(answer["result"]["content"], json!([]), "{way:?} {declared}");
         }
     }
@@ -111,12 +109,8 @@ async fn who_declares_what_is_required_is_served() {
         (json!({VARIANTS: {}, NEGOTIATION: {}}), UNITS),
         (json!({VARIANTS: {}, NEGOTIATION: {}, UNITS: 1}), UNITS),
     ] {
-        let list = modern(
-            json!(1),
-            "tools/list",
-            json!({}),
-            &json!({"extensions": declared}),
-        );
+        let capabilities = json!({"extensions": declared});
+        let list = modern(json!(1), "tools/list", json!({}), &capabilities);
         let mut http = harness.connect().await;
         let (_, error) = refusal(&mut http, &HttpRequest::modern(&list)).await;
         assert_eq!(error, error_for(missing, -32021));

@@ -133,9 +133,8 @@ async fn reads(harness: &Harness, way: ClientKind, name: &str, tags: &[&str]) {
     let (mut read, mut next) = (Vec::new(), Some(format!("{uri}?pointer=/{list}")));
     let mut pages = 0;
     while let Some(uri) = next {
-        let part = client
-            .ask(&declared, "resources/read", json!({"uri": uri}))
-            .await;
+        let params = json!({"uri": uri});
+        let part = client.ask(&declared, "resources/read", params).await;
         let page: Vec<Value> =
             serde_json::from_str(part["contents"][0]["text"].as_str().unwrap()).unwrap();
         read.extend(page);

@@ -82,14 +82,11 @@ const PROMPTS: &str = r#"
 
 /// With what the operator of the weather service says of hints, maps and prompts.
 pub(crate) async fn operated() -> Harness {
-    Harness::behind_one(
-        ScriptedServer::start(answer).await,
-        edited(|config| {
-            config.results = read_results(RESULTS).unwrap();
-            config.resource_results = read_resources(RESOURCES).unwrap();
-            config.prompt_results = read_prompts(PROMPTS).unwrap();
-        }),
-    )
+    Harness::edited(ScriptedServer::start(answer).await, |config| {
+        config.results = read_results(RESULTS).unwrap();
+        config.resource_results = read_resources(RESOURCES).unwrap();
+        config.prompt_results = read_prompts(PROMPTS).unwrap();
+    })
     .await
 }
 
@@ -205,9 +202,7 @@ fn in_the_operators_words() -> Vec<Case> {
 async fn holds(harness: &Harness, case: &Case) {
     for way in ClientKind::ALL {
         let declared = features(case.tags);
-        let answer = way
-            .ask(harness, &declared, case.method, params(case.method))
-            .await;
+        let answer = ask_as(harness, way, &declared, case.method, params(case.method)).await;
         for (pointer, expected) in case.finds.as_object().unwrap() {
             let found = answer["result"].pointer(pointer);
             let expected = Some(expected).filter(|expected| !expected.is_null());

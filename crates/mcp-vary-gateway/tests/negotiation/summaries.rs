@@ -39,9 +39,7 @@ async fn harness() -> Harness {
 }
 
 async fn called(harness: &Harness, way: ClientKind, tags: &[&str], name: &str) -> Value {
-    let answer = way
-        .ask(harness, &features(tags), "tools/call", tool(name))
-        .await;
+    let answer = ask_as(harness, way, &features(tags), "tools/call", tool(name)).await;
     answer["result"].clone()
 }
 
@@ -82,11 +80,8 @@ async fn in_few_words_the_rows_after_a_summary_lead_to_what_is_missing() {
         let said = texts(&result);
         assert_eq!(said[0], "The 24 invoices of 2026.", "{way:?}");
         for number in 1..=24 {
-            assert!(
-                said[1].contains(&format!("2026-{number:04}")),
-                "{way:?}: {}",
-                said[1]
-            );
+            let expected = format!("2026-{number:04}");
+            assert!(said[1].contains(&expected), "{way:?}: {}", said[1]);
         }
         assert!(said[2].starts_with("empty: "), "{way:?}: {}", said[2]);
         let link = result["content"].as_array().unwrap().last().unwrap();
@@ -128,10 +123,9 @@ async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface
 /// CN-14: hints that a schema has no place for stand in a text, where an agent asked for JSON alone, too.
 #[tokio::test]
 async fn hints_are_not_lost_to_who_asks_for_json_alone() {
-    let harness = Harness::behind_one(
-        ScriptedServer::start(answer).await,
-        edited(|config| config.results = read_results("- {hints: [take a jacket]}").unwrap()),
-    )
+    let harness = Harness::edited(ScriptedServer::start(answer).await, |config| {
+        config.results = read_results("- {hints: [take a jacket]}").unwrap()
+    })
     .await;
     for way in ClientKind::ALL {
         let tags = ["agent", "sampling", "format=json"];

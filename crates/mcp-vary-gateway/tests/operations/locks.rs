@@ -53,8 +53,7 @@ async fn a_subscription_takes_a_global_lock() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     trace::start();
-    client
-        .ask("resources/subscribe", json!({"uri": "place:spot"}))
-        .await;
+    let params = json!({"uri": "place:spot"});
+    client.ask("resources/subscribe", params).await;
     assert_ne!(trace::stop(), Vec::<&Location<'_>>::new());
 }

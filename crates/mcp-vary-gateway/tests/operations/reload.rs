@@ -259,12 +259,7 @@ async fn a_call_that_a_server_works_on_ends_where_it_began() {
                 (Arc::clone(&harness.gateway), harness.address, slow.clone());
             calls.spawn(async move { call_once(way, &gateway, address, slow).await });
         }
-        soon(async {
-            while diary.count("two", "call 7") < ClientKind::ALL.len() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(async || diary.count("two", "call 7") >= ClientKind::ALL.len()).await;
         let mut servers = vec![diary.server("one")];
         if !goes {
             servers.push(diary.changed("two", 1));
@@ -272,18 +267,14 @@ async fn a_call_that_a_server_works_on_ends_where_it_began() {
         let count = servers.len();
         harness.reload(diary.config_of(servers)).await;
         // What is asked from now on is asked of what there is now.
-        let now = ask(
-            &harness,
-            "tools/call",
-            json!({"name": "two_who", "arguments": {"n": 8}}),
-        )
-        .await;
+        let params = json!({"name": "two_who", "arguments": {"n": 8}});
+        let now = ask(&harness, "tools/call", params).await;
         assert_eq!(now["error"].is_object(), goes, "{now}");
         assert_eq!(diary.running().len(), count + 1);
         std::fs::write(&gate, "").unwrap();
         while let Some(answer) = soon(calls.join_next()).await {
             let answer = answer.unwrap();
-            assert_eq!(answer["result"]["n"], 7, "{answer}");
+            answer.has("/result/n", 7);
             assert_ne!(answer["result"]["pid"], now["result"]["pid"]);
         }
         diary.runs(count).await;
@@ -375,23 +366,15 @@ async fn variants_change_and_no_server_hears_of_it() {
     let seen = harness.peer.received().len();
     let mut second = variant("c").with_base(Base::ReadOnly);
     second.tools = serde_json::from_str(r#"{"exclude": ["bound"]}"#).unwrap();
-    let other = base
-        .clone()
-        .with_variants_of(vec![variant("b"), second])
-        .unwrap();
+    let all = vec![variant("b"), second];
+    let other = base.clone().with_variants_of(all).unwrap();
     let reloaded = harness.reload(other).await;
-    assert_eq!(
-        reloaded.to_string(),
-        "servers: 1 as before; variants: 1 added (c), 1 removed (a), 1 as before"
-    );
+    let expected = "servers: 1 as before; variants: 1 added (c), 1 removed (a), 1 as before";
+    assert_eq!(reloaded.to_string(), expected);
     let list = ask(&harness, "tools/list", under("c", json!({}))).await;
     assert_eq!(names(&list), ["odd"]);
     let gone = ask(&harness, "tools/list", under("a", json!({}))).await;
-    assert_eq!(
-        gone["error"]["data"]["availableVariants"],
-        json!(["b", "c"]),
-        "{gone}"
-    );
+    gone.has("/error/data/availableVariants", json!(["b", "c"]));
     let discovered = ask(&harness, "server/discover", json!({})).await;
     let offers = &discovered["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"]
         ["availableVariants"];
@@ -400,10 +383,8 @@ async fn variants_change_and_no_server_hears_of_it() {
     let mut none = base;
     none.variants = false;
     let reloaded = harness.reload(none).await;
-    assert_eq!(
-        reloaded.to_string(),
-        "servers: 1 as before; variants: 2 removed (b, c)"
-    );
+    let found = reloaded.to_string();
+    assert_eq!(found, "servers: 1 as before; variants: 2 removed (b, c)");
 }
 
 /// Ids and ranking are the session's, contents are the configuration's (SV-2).
@@ -451,7 +432,7 @@ async fn a_variant_that_is_added_can_be_selected_in_an_open_session() {
             json!({"code": -32602, "message": "Invalid server variant", "data": data})
         };
         let refused = ask("new").await;
-        assert_eq!(refused["error"], invalid("new", &["a", "b"]));
+        refused.has("/error", invalid("new", &["a", "b"]));
         let mut new = variant("new");
         new.tools = serde_json::from_str(r#"{"include": ["odd"]}"#).unwrap();
         let variants = vec![new, variant("b"), variant("a")];
@@ -459,11 +440,11 @@ async fn a_variant_that_is_added_can_be_selected_in_an_open_session() {
         harness.reload(other).await;
         let (added, unknown) = (ask("new").await, ask("nix").await);
         if advertised_only {
-            assert_eq!(added["error"], invalid("new", &["a", "b"]));
-            assert_eq!(unknown["error"], invalid("nix", &["a", "b"]));
+            added.has("/error", invalid("new", &["a", "b"]));
+            unknown.has("/error", invalid("nix", &["a", "b"]));
         } else {
             assert_eq!(names(&added), ["odd"]);
-            assert_eq!(unknown["error"], invalid("nix", &["a", "b", "new"]));
+            unknown.has("/error", invalid("nix", &["a", "b", "new"]));
         }
     }
 }
@@ -543,7 +524,7 @@ async fn links_that_a_client_was_given_lead_where_they_led() {
     ask(&harness, "tools/call", tool("two_who")).await;
     harness.reload(diary.config_of(vec![second, first])).await;
     let read = ask(&harness, "resources/read", json!({"uri": "linked:1"})).await;
-    assert_eq!(read["result"]["by"], "two", "{read}");
+    read.has("/result/by", "two");
 }
 
 #[tokio::test]
@@ -611,12 +592,7 @@ async fn the_end_of_the_gateway_is_the_end_of_what_it_gave_up() {
     let mut http = harness.connect().await;
     let message = modern(json!(1), "tools/call", slow, &json!({}));
     http.send(&HttpRequest::modern(&message).bytes()).await;
-    soon(async {
-        while diary.count("two", "call 1") == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || diary.count("two", "call 1") != 0).await;
     harness.reload(diary.config(&["one"])).await;
     assert_eq!(diary.running().len(), 2);
     soon(harness.gateway.close()).await;
@@ -633,15 +609,10 @@ async fn what_takes_effect_at_the_next_start_is_named() {
     other.limits.orphaned_requests = 1;
     other.selection = SelectionConfig::default();
     let reloaded = harness.reload(other).await;
-    assert_eq!(
-        reloaded.at_next_start,
-        ["limits.sessions", "limits.orphaned-requests"]
-    );
-    assert!(
-        reloaded
-            .to_string()
-            .ends_with("; at the next start: limits.sessions, limits.orphaned-requests")
-    );
+    let expected = ["limits.sessions", "limits.orphaned-requests"];
+    assert_eq!(reloaded.at_next_start, expected);
+    let expected = "; at the next start: limits.sessions, limits.orphaned-requests";
+    assert!(reloaded.to_string().ends_with(expected));
     // What needs no new start holds at once.
     let long = HttpRequest::new("x".repeat(65));
     assert_eq!(harness.connect().await.ask(&long).await.status, 413);

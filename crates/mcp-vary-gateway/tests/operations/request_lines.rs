@@ -160,11 +160,8 @@ async fn a_request_that_is_refused_is_one_line_and_counted() {
         "refused-unknown-prompts",
         "refused-unknown-variants",
     ] {
-        assert_eq!(
-            counters.get(counter),
-            Some(&kinds),
-            "{counter}: {counters:?}"
-        );
+        let expected = Some(&kinds);
+        assert_eq!(counters.get(counter), expected, "{counter}: {counters:?}");
     }
 }
 

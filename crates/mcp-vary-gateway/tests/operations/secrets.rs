@@ -59,9 +59,8 @@ async fn no_secret_of_a_server_is_logged_or_told_to_a_client() {
             let config = config(target(&peer, token));
             let harness = Harness::behind(peer, config).await;
             for way in ClientKind::ALL {
-                let answer = way
-                    .text(&harness, &json!({}), "tools/call", tool("say"))
-                    .await;
+                let params = tool("say");
+                let answer = way.text(&harness, &json!({}), "tools/call", params).await;
                 assert!(answer.contains("\"error\""), "{status} {way:?}: {answer}");
                 holds_no_secret(&answer);
             }

@@ -88,9 +88,7 @@ fn handshake(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Value> {
     let capabilities = json!({"tools": {}, "resources": {}});
     match (seen.method(), era) {
         ("initialize", Era::Legacy) => Some(introduced(name, capabilities)),
-        ("server/discover", Era::Modern) => Some(json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        })),
+        ("server/discover", Era::Modern) => Some(discovered(capabilities)),
         _ => None,
     }
 }
@@ -162,15 +160,13 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
         let asked = tool("late_who");
         let answer = harness.ask(way, "tools/call", asked).await;
         let error = &answer["error"];
-        assert_eq!(
-            (&error["code"], &error["message"]),
-            (&json!(-32603), &json!(said))
-        );
+        error.has("/code", -32603);
+        error.has("/message", json!(said));
     }
     late.release();
     arrived(&harness).await;
     let answer = harness.ask_modern("tools/call", tool("nix")).await;
-    assert_eq!(answer["error"]["message"], "Unknown tool: nix");
+    answer.has("/error/message", "Unknown tool: nix");
 }
 
 /// So may the name of a prompt and the URI of a resource.
@@ -198,7 +194,7 @@ async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so()
         let way = ClientKind::HttpLegacy;
         let params = json!({key: name});
         let answer = harness.ask(way, method, params).await;
-        assert_eq!(answer["error"]["code"], unknown, "{answer}");
+        answer.has("/error/code", unknown);
     }
 }
 
@@ -240,10 +236,8 @@ async fn a_prompt_and_a_resource_are_answered_as_soon_as_their_server_is_ready()
             };
             let (answer, ()) = tokio::join!(asking, release);
             let answer = answer.answer();
-            assert!(
-                answer["result"][member].is_array(),
-                "{method} {is_modern}: {answer}"
-            );
+            let found = &answer["result"][member];
+            assert!(found.is_array(), "{method} {is_modern}: {answer}");
         }
     }
 }
@@ -260,14 +254,12 @@ async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
     let (address, _stop) = serve(&gateway).await;
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
     let said = client.answer("tools/call", tool("gone_x")).await;
-    assert_eq!(said["error"]["code"], -32603);
+    said.has("/error/code", -32603);
     let message = said["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("server `gone` is down: its program was not found"),
-        "{message}"
-    );
+    let expected = "server `gone` is down: its program was not found";
+    assert!(message.starts_with(expected), "{message}");
     let said = client.answer("tools/call", tool("quick_x")).await;
-    assert_eq!(said["error"]["message"], "Unknown tool: quick_x");
+    said.has("/error/message", "Unknown tool: quick_x");
 }
 
 #[tokio::test]
@@ -279,7 +271,7 @@ async fn a_call_is_answered_as_soon_as_its_server_is_ready() {
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
     let release = async { late.release() };
     let (answer, ()) = tokio::join!(client.ask("tools/call", tool("who")), release);
-    assert_eq!(answer.json()["result"]["by"], "late");
+    answer.json().has("/result/by", "late");
 }
 
 #[tokio::test]
@@ -290,21 +282,21 @@ async fn what_a_server_may_turn_out_to_have_is_declared_and_stays() {
     let result = &discovered["result"];
     for declared in [&client.initialized["capabilities"], &result["capabilities"]] {
         for list in ["tools", "resources", "prompts"] {
-            assert_eq!(declared[list]["listChanged"], true, "{declared}");
+            declared[list].has("/listChanged", true);
         }
         assert!(declared["completions"].is_object(), "{declared}");
         assert!(declared["logging"].is_object(), "{declared}");
     }
     let level = json!({"level": "info"});
     let set = client.ask("logging/setLevel", level.clone()).await;
-    assert_eq!(set.json()["result"], json!({}));
+    set.json().has("/result", json!({}));
     late.release();
     arrived(&harness).await;
     // It has none, and the client was told that there may be some.
     let prompts = client.ask("prompts/list", json!({})).await;
-    assert_eq!(prompts.json()["result"]["prompts"], json!([]));
+    prompts.json().has("/result/prompts", json!([]));
     let set = client.ask("logging/setLevel", level).await;
-    assert_eq!(set.json()["result"], json!({}));
+    set.json().has("/result", json!({}));
 }
 
 /// The list is announced to a session on its stream, and to a client of standard streams.
@@ -345,7 +337,7 @@ async fn before_servers_that_all_start_the_first_list_is_empty() {
     assert!(names(&list.json()).is_empty());
     let set = json!({"level": "info"});
     let set = client.ask("logging/setLevel", set).await;
-    assert_eq!(set.json()["result"], json!({}));
+    set.json().has("/result", json!({}));
     late.release();
     let changed = "notifications/tools/list_changed";
     soon(async { while pipe.receive().await["method"] != changed {} }).await;
@@ -384,10 +376,8 @@ async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
     for era in [Era::Legacy, Era::Modern] {
         let (harness, late) = beside(era, Naming::Never).await;
         let ask = async |method: &str, params: Value| harness.ask_modern(method, params).await;
-        assert_eq!(
-            names(&ask("tools/list", json!({})).await),
-            ["who", "quick-only"]
-        );
+        let expected = ["who", "quick-only"];
+        assert_eq!(names(&ask("tools/list", json!({})).await), expected);
         late.release();
         arrived(&harness).await;
         let list = ask("tools/list", json!({})).await;
@@ -397,7 +387,7 @@ async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
             "quick"
         );
         let read = ask("resources/read", json!({"uri": "same:1"})).await;
-        assert_eq!(read["result"]["by"], "quick");
+        read.has("/result/by", "quick");
         let compact = under("compact", tool("who"));
         assert_eq!(ask("tools/call", compact).await["result"]["by"], "quick");
         let collisions = harness.gateway.collisions();
@@ -413,13 +403,13 @@ async fn a_name_that_collides_late_means_nobodys_tool() {
         |params: Value| HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
     let mut http = harness.connect().await;
     let said = http.ask(&post(tool("who"))).await.json();
-    assert_eq!(said["result"]["by"], "quick");
+    said.has("/result/by", "quick");
     late.release();
     arrived(&harness).await;
     for (name, by) in [("late_who", "late"), ("quick_who", "quick")] {
         let said = http.ask(&post(tool(name))).await.json();
-        assert_eq!(said["result"]["by"], by);
+        said.has("/result/by", by);
     }
     let said = http.ask(&post(tool("who"))).await.json();
-    assert_eq!(said["error"]["code"], -32602, "{said}");
+    said.has("/error/code", -32602);
 }

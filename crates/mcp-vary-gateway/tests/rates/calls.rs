@@ -135,10 +135,8 @@ async fn another_variant_is_no_way_around_a_limit() {
     let odd = calls("odd", Per::Principal, "1/h")
         .for_tools("odd")
         .unwrap();
-    let (harness, _clock) = limited_with(vec![odd], |config| {
-        config.with_variants_of(variants).unwrap()
-    })
-    .await;
+    let adapt = |config: Config| config.with_variants_of(variants).unwrap();
+    let (harness, _clock) = limited_with(vec![odd], adapt).await;
     let mut client = Client::open(&harness, ClientKind::HttpModern).await;
     client.call("odd").await.passes();
     let call = json!({"name": "strange", "arguments": {}});
@@ -228,6 +226,6 @@ async fn in_a_batch_a_refused_call_is_an_error_among_answers() {
         .filter(|answer| answer.get("error").is_some())
         .collect();
     assert_eq!((answers.len(), failed.len()), (3, 1), "{answers:?}");
-    assert_eq!(failed[0]["error"]["code"], -32005);
-    assert_eq!(failed[0]["error"]["data"]["limit"], "calls");
+    failed[0].has("/error/code", -32005);
+    failed[0].has("/error/data/limit", "calls");
 }

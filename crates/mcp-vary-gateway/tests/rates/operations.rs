@@ -90,10 +90,8 @@ async fn the_status_counts_refusals_of_each_limit() {
         changes.unwrap(),
     ];
     let (harness, _clock) = limited_with(all, with_keys).await;
-    assert_eq!(
-        refused(&harness),
-        json!({"calls": 0, "changes": 0, "wrong": 0})
-    );
+    let expected = json!({"calls": 0, "changes": 0, "wrong": 0});
+    assert_eq!(refused(&harness), expected);
     let mut client = Client::of(&harness, ClientKind::HttpModern, "ann").await;
     client.call("odd").await.passes();
     for _ in 0..3 {
@@ -109,10 +107,8 @@ async fn the_status_counts_refusals_of_each_limit() {
     for _ in 0..2 {
         eve.ask("tools/list", json!({})).await;
     }
-    assert_eq!(
-        refused(&harness),
-        json!({"calls": 3, "changes": 2, "wrong": 1})
-    );
+    let expected = json!({"calls": 3, "changes": 2, "wrong": 1});
+    assert_eq!(refused(&harness), expected);
 }
 
 #[tokio::test]
@@ -145,7 +141,7 @@ async fn without_limits_there_is_nothing_to_look_up() {
 #[tokio::test]
 async fn a_configuration_shows_the_names_of_its_limits_only() {
     let (rates, _clock) = limits(vec![calls("calls", Per::Principal, "1/h")]);
-    let harness = Harness::with(edited(|config| config.rates = rates.clone()));
+    let harness = Harness::of(|config| config.rates = rates.clone());
     let harness = Arc::new(harness.await);
     let mut client = Client::open(&harness, ClientKind::HttpModern).await;
     client.call("odd").await.passes();

@@ -105,14 +105,11 @@ async fn a_limit_per_address_counts_principals_together() {
 #[tokio::test]
 async fn the_client_on_stdio_is_its_principal() {
     let limit = calls("calls", Per::Principal, "1/min");
-    let (harness, _clock) = limited_with(
-        vec![limit],
-        edited(|config| {
-            let principal = Principal::stdio("ann", Claims::default()).unwrap();
-            config.stdio_principal = Some(principal.into());
-        }),
-    )
-    .await;
+    let adapt = edited(|config| {
+        let principal = Principal::stdio("ann", Claims::default()).unwrap();
+        config.stdio_principal = Some(principal.into());
+    });
+    let (harness, _clock) = limited_with(vec![limit], adapt).await;
     let mut pipe = Client::open(&harness, ClientKind::StdioLegacy).await;
     pipe.call("odd").await.passes();
     let mut pipe = Client::open(&harness, ClientKind::StdioModern).await;

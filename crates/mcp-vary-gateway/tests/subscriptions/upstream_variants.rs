@@ -36,8 +36,7 @@ async fn changes_of_the_selected_variant_reach_clients() {
             NotificationClient::listening(&outer, way, filter, Some("standard")).await;
         if !way.is_modern() {
             let uri = json!({"uri": "note:a"});
-            let answer = subscriber.ask("resources/subscribe", uri).await;
-            assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+            subscriber.succeeds("resources/subscribe", uri).await;
         }
         match era {
             Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
@@ -51,7 +50,7 @@ async fn changes_of_the_selected_variant_reach_clients() {
         let expected = changed("tools", "standard");
         assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         let listed = way.ask(&outer, &json!({}), "tools/list", json!({})).await;
-        assert_eq!(listed["result"]["tools"][1]["name"], "added");
+        listed.has("/result/tools/1/name", "added");
     };
     join_all(pairs.map(check)).await;
 }
@@ -83,8 +82,7 @@ async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
             NotificationClient::listening(&outer, way, filter, Some(compact)).await;
         if !way.is_modern() {
             let uri = under(compact, json!({"uri": "note:a"}));
-            let answer = subscriber.ask("resources/subscribe", uri).await;
-            assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+            subscriber.succeeds("resources/subscribe", uri).await;
         }
         match era {
             Era::Legacy => drop(inner.peer.wait_for("resources/subscribe", 1).await),
@@ -101,7 +99,7 @@ async fn changes_of_a_variant_that_is_passed_through_reach_clients() {
         soon(changes).await;
         let list = under(compact, json!({}));
         let listed = way.ask(&outer, &json!({}), "tools/list", list).await;
-        assert_eq!(listed["result"]["tools"][1]["name"], "added");
+        listed.has("/result/tools/1/name", "added");
     };
     join_all(pairs.map(check)).await;
 }

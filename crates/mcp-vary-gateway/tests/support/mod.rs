@@ -2,9 +2,12 @@
 
 #![allow(dead_code, unused_imports, reason = "no test binary needs all of it")]
 
+pub(crate) mod people;
+
 use std::net::SocketAddr;
 
 use mcp_vary::json::Json;
+use mcp_vary_config::Source;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +34,16 @@ impl Harness {
     /// With another configuration, in front of a legacy server.
     pub(crate) async fn with(adapt: impl FnOnce(Config) -> Config) -> Self {
         Self::before(Era::Legacy, adapt).await
+    }
+
+    /// With these changes of the configuration, in front of a legacy server.
+    pub(crate) async fn of(edit: impl FnOnce(&mut Config)) -> Self {
+        Self::with(edited(edit)).await
+    }
+
+    /// With these changes of the configuration, in front of `peer`.
+    pub(crate) async fn edited(peer: ScriptedServer, edit: impl FnOnce(&mut Config)) -> Self {
+        Self::behind_one(peer, edited(edit)).await
     }
 
     /// In front of a server of `era`.
@@ -72,6 +85,14 @@ impl Harness {
         let harness = Self::behind_one(server.start().await, adapt).await;
         server.wait_for_listener().await;
         harness
+    }
+
+    /// With these changes of the configuration, in front of `server` as above.
+    pub(crate) async fn changing_edited(
+        server: &ChangingServer,
+        edit: impl FnOnce(&mut Config),
+    ) -> Self {
+        Self::changing_with(server, edited(edit)).await
     }
 
     /// Stops serving gracefully.
@@ -136,6 +157,43 @@ impl Drop for Harness {
     }
 }
 
+/// What answers a new client with these capabilities.
+pub(crate) async fn ask_as(
+    harness: &Harness,
+    kind: ClientKind,
+    capabilities: &Value,
+    method: &str,
+    params: Value,
+) -> Value {
+    kind.ask(harness, capabilities, method, params).await
+}
+
+/// What answers a new modern client over HTTP with these capabilities.
+pub(crate) async fn ask_modern_as(
+    harness: &Harness,
+    capabilities: &Value,
+    method: &str,
+    params: Value,
+) -> Value {
+    ask_as(
+        harness,
+        ClientKind::HttpModern,
+        capabilities,
+        method,
+        params,
+    )
+    .await
+}
+
+/// A client that listens to every list and to these resources, in the variant it gets.
+pub(crate) async fn listening(
+    harness: &Harness,
+    kind: ClientKind,
+    uris: &[&str],
+) -> NotificationClient {
+    NotificationClient::listening(harness, kind, everything(uris), None).await
+}
+
 /// A client on pipes that has sent nothing yet.
 pub(crate) fn open_pipe(gateway: &Arc<Gateway>) -> StdioPipe {
     let gateway = Arc::clone(gateway);
@@ -158,6 +216,20 @@ pub(crate) async fn legacy_pipe(
 pub(crate) fn config(target: Target) -> Config {
     let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
     Config::new(UpstreamConfig::new("peer", target), environment).with_limits(limits())
+}
+
+/// A server that is a script in `tests/servers`.
+pub(crate) fn of_script(name: &str) -> Target {
+    let script = format!("{}/tests/servers/{name}", env!("CARGO_MANIFEST_DIR"));
+    Target::command("python3", [script])
+}
+
+/// The configuration that this file makes.
+pub(crate) fn of_file(text: &str) -> Config {
+    let file = Source::new("vary.yaml", text).read(&|_| None);
+    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let environment = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
+    file.into_config(environment).with_limits(limits())
 }
 
 /// A configuration after `edit`.

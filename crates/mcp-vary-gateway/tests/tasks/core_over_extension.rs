@@ -71,12 +71,7 @@ impl Works {
             let open: BTreeSet<_> = open.flatten().filter_map(Value::as_str).collect();
             open == ids.iter().copied().collect()
         };
-        soon(async {
-            while !self.with(|state| holds(state)) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(async || self.with(|state| holds(state))).await;
     }
 
     fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
@@ -312,10 +307,8 @@ fn fails(answer: &Value, code: i64, words: &str) {
 async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
     let harness = Works::default().harness().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(
-        client.initialized["capabilities"]["tasks"],
-        json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
-    );
+    let expected = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+    client.initialized.has("/capabilities/tasks", expected);
     let listed = client.answer("tools/list", json!({})).await;
     let support: Vec<_> = listed["result"]["tools"]
         .as_array()
@@ -339,7 +332,7 @@ async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
     // A client that declares the extension has tasks by that.
     let knows = json!({"extensions": {TASKS: {}}});
     let client = LegacyClient::open(&harness, "2025-11-25", &knows).await;
-    assert_eq!(client.initialized["capabilities"]["tasks"], Value::Null);
+    client.initialized.has("/capabilities/tasks", Value::Null);
 }
 
 /// SV-28, CN-19: from the wish to the result, which is told as the call's would have been.
@@ -349,7 +342,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
     let harness = works.harness().await;
     for mut client in Client::each(&harness, &features(&["agent", "format=json"])).await {
         let plain = client.ask("tools/call", tool("job")).await;
-        assert_eq!(plain["result"]["content"], json!([]), "{plain}");
+        plain.has("/result/content", json!([]));
         let call = under("compact", as_task("job"));
         let made = client.ask("tools/call", call).await;
         let task = made["result"]["task"].clone();
@@ -360,7 +353,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
             "taskId": id, "status": "working", "createdAt": "2026-11-20T20:00:00Z",
             "lastUpdatedAt": "2026-11-20T20:00:00Z", "ttl": 1.50, "pollInterval": 20, "x": 1.0,
         });
-        assert_eq!(made["result"], json!({"task": expected}));
+        made.has("/result", json!({"task": expected}));
         let calls = harness.peer.of("tools/call");
         let declared = |seen: &ReceivedRequest| {
             seen.body["params"]["_meta"][CAPABILITIES]["extensions"].clone()
@@ -370,7 +363,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
         };
         assert_eq!(declared(plain), Value::Null);
         assert_eq!(declared(wished), json!({TASKS: {}}));
-        assert_eq!(wished.body["params"]["task"], Value::Null);
+        wished.body.has("/params/task", Value::Null);
 
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
         assert_eq!(got["result"], task);
@@ -379,15 +372,15 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
         harness.peer.wait_for("tasks/get", asked + 2).await;
         works.set(&own, "completed", json!({"result": done()}));
         let answer = client.receive(0).await;
-        assert_eq!(answer["id"], 7, "{answer}");
+        answer.has("/id", 7);
         let result = &answer["result"];
-        assert_eq!(result["structuredContent"], json!({"a": 1}));
+        result.has("/structuredContent", json!({"a": 1}));
         assert_eq!(result["content"], json!([]), "as agents are told");
         assert_eq!(result["_meta"][RELATED], json!({"taskId": id}), "{result}");
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
         let mut finished = task.clone();
         finished["status"] = json!("completed");
-        assert_eq!(got["result"], finished);
+        got.has("/result", finished);
     }
 }
 
@@ -402,16 +395,16 @@ async fn what_a_task_asks_is_asked_while_its_result_is_waited_for() {
         let own = works.with(|state| format!("work-{}", state.tasks.len()));
         works.ask(&own, &["who", "where"]);
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
-        assert_eq!(got["result"]["status"], "input_required", "{got}");
-        assert_eq!(got["result"]["inputRequests"], Value::Null);
+        got.has("/result/status", "input_required");
+        got.has("/result/inputRequests", Value::Null);
         client.begin(&harness, 7, &id).await;
         let first = client.receive(0).await;
         let second = client.receive_more(0).await;
         let params =
             |message| json!({"message": message, "x": 1.0, "_meta": {RELATED: {"taskId": id}}});
         for (question, message) in [(&first, "who"), (&second, "where")] {
-            assert_eq!(question["method"], "elicitation/create", "{question}");
-            assert_eq!(question["params"], params(message));
+            question.has("/method", "elicitation/create");
+            question.has("/params", params(message));
         }
         let mut told = accepts("Turing");
         told["_meta"] = json!({RELATED: {"taskId": id}});
@@ -420,12 +413,10 @@ async fn what_a_task_asks_is_asked_while_its_result_is_waited_for() {
         let answer = client.receive_more(0).await;
         told["_meta"] = json!({RELATED: {"taskId": own}});
         let said = json!({"who": accepts("Ada"), "where": told});
-        assert_eq!(answer["result"]["said"], said, "{answer}");
+        answer.has("/result/said", said);
         for update in harness.peer.of("tasks/update") {
-            assert_eq!(
-                update.header("mcp-name"),
-                update.body["params"]["taskId"].as_str()
-            );
+            let expected = update.body["params"]["taskId"].as_str();
+            assert_eq!(update.header("mcp-name"), expected);
         }
     }
 }
@@ -451,12 +442,12 @@ async fn two_that_wait_for_one_task_ask_once() {
         assert_ne!(again["id"], question["id"]);
         client.reply(&again, &accepts("Ada")).await;
         let answer = client.receive_more(1).await;
-        assert_eq!(answer["id"], 8, "{answer}");
-        assert_eq!(answer["result"]["said"], json!({"who": accepts("Ada")}));
+        answer.has("/id", 8);
+        answer.has("/result/said", json!({"who": accepts("Ada")}));
         client.begin(&harness, 9, &id).await;
         let at = if let Client::Http(..) = client { 2 } else { 0 };
         let answer = client.receive(at).await;
-        assert_eq!(answer["result"]["said"], json!({"who": accepts("Ada")}));
+        answer.has("/result/said", json!({"who": accepts("Ada")}));
     }
 }
 
@@ -497,7 +488,7 @@ async fn a_question_that_nobody_answers_ends_the_waiting() {
         let question = client.receive(at).await;
         works.set(&own, "cancelled", json!({}));
         let withdrawn = client.receive_more(at).await;
-        assert_eq!(withdrawn["method"], "notifications/cancelled");
+        withdrawn.has("/method", "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         fails(
             &client.receive_more(at).await,
@@ -517,22 +508,20 @@ async fn a_result_that_comes_at_once_is_a_task_that_is_done() {
             let made = client.ask("tools/call", as_task(name)).await;
             let task = &made["result"]["task"];
             assert_eq!(task["status"], "working", "{made}");
-            assert_eq!(task["ttl"], 60_000);
+            task.has("/ttl", 60_000);
             let id = task["taskId"].as_str().unwrap().to_owned();
             let about = |id: &str| json!({"taskId": id});
             let got = client.ask("tasks/get", about(&id)).await;
-            assert_eq!(got["result"]["status"], status);
+            got.has("/result/status", status);
             let result = client.ask("tasks/result", about(&id)).await;
             let result = &result["result"];
             assert_eq!(result["content"], json!([]), "as agents are told");
             assert_eq!(result["_meta"][RELATED], json!({"taskId": id}));
-            assert_eq!(
-                result["isError"],
-                json!(name == "broken")
-                    .as_bool()
-                    .filter(|it| *it)
-                    .map_or(Value::Null, Value::Bool)
-            );
+            let expected = json!(name == "broken")
+                .as_bool()
+                .filter(|it| *it)
+                .map_or(Value::Null, Value::Bool);
+            result.has("/isError", expected);
             let cancelled = client.ask("tasks/cancel", about(&id)).await;
             fails(&cancelled, -32602, "Cannot cancel task");
             let listed = client.ask("tasks/list", json!({})).await;
@@ -559,15 +548,13 @@ async fn a_call_may_ask_before_it_is_a_task() {
     let mut client = legacy_pipe(&harness.gateway, "2025-11-25", &asks()).await;
     let call = request(json!(1), "tools/call", as_task("first"));
     let question = client.ask(&call).await;
-    assert_eq!(question["params"]["message"], "Who?", "{question}");
+    question.has("/params/message", "Who?");
     let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": accepts("Ada")});
     let made = client.ask(&reply).await;
-    assert_eq!(made["result"]["task"]["status"], "working", "{made}");
+    made.has("/result/task/status", "working");
     let second = &harness.peer.of("tools/call")[1];
-    assert_eq!(
-        second.body["params"]["_meta"][CAPABILITIES]["extensions"],
-        json!({TASKS: {}})
-    );
+    let found = &second.body["params"]["_meta"][CAPABILITIES]["extensions"];
+    assert_eq!(*found, json!({TASKS: {}}));
 }
 
 #[tokio::test]
@@ -601,7 +588,7 @@ async fn how_a_task_ends_is_told_to_whoever_waits() {
         let failed = json!({"content": [], "isError": true});
         works.set(&own, "completed", json!({"result": failed}));
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
-        assert_eq!(got["result"]["status"], "failed");
+        got.has("/result/status", "failed");
     }
 }
 
@@ -614,8 +601,8 @@ async fn a_task_is_cancelled_before_that_is_said() {
     for mut client in Client::each(&harness, &json!({})).await {
         let id = client.make("job").await;
         let cancelled = client.ask("tasks/cancel", json!({"taskId": id})).await;
-        assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
-        assert_eq!(cancelled["result"]["taskId"], id.as_str());
+        cancelled.has("/result/status", "cancelled");
+        cancelled.has("/result/taskId", id.as_str());
         let again = client.ask("tasks/cancel", json!({"taskId": id})).await;
         fails(&again, -32602, "it is `cancelled` already");
     }
@@ -625,10 +612,8 @@ async fn a_task_is_cancelled_before_that_is_said() {
     let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
     let answer = client.answer("tasks/cancel", json!({"taskId": id})).await;
-    assert_eq!(
-        answer["result"]["status"], "working",
-        "what the server says"
-    );
+    let expected = "working";
+    assert_eq!(answer["result"]["status"], expected, "what the server says");
 }
 
 #[tokio::test]
@@ -650,7 +635,7 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
     assert!(next.is_string(), "{first}");
     let second = client.answer("tasks/list", json!({"cursor": next})).await;
     let second = &second["result"];
-    assert_eq!(second["nextCursor"], Value::Null);
+    second.has("/nextCursor", Value::Null);
     let pages = [first, second].map(|page| page["tasks"].as_array().unwrap());
     let listed: Vec<_> = pages.into_iter().flatten().collect();
     assert!(
@@ -666,16 +651,16 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let listed = other.answer("tasks/list", json!({})).await;
-    assert_eq!(listed["result"]["tasks"], json!([]));
+    listed.has("/result/tasks", json!([]));
     for id in [gone, json!("work-1"), json!("vary:0")] {
         for method in ["tasks/get", "tasks/cancel", "tasks/result"] {
             let answer = client.answer(method, json!({"taskId": id})).await;
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            answer.has("/error/code", -32602);
             assert!(!answer.to_string().contains("work-2"), "{answer}");
         }
     }
     let update = client.ask("tasks/update", json!({"taskId": ids[0]})).await;
-    assert_eq!(update.json()["error"]["code"], -32601);
+    update.json().has("/error/code", -32601);
 }
 
 /// A server without sessions is asked to tell; nothing more is asked of a task that stays as it is.
@@ -689,16 +674,13 @@ async fn a_session_hears_how_its_tasks_stand_in_the_core_form() {
     let task = &made["result"]["task"];
     works.tells_of(&["work-1"]).await;
     for status in ["input_required", "completed"] {
-        works.set(
-            "work-1",
-            status,
-            json!({"inputRequests": {}, "result": done()}),
-        );
+        let params = json!({"inputRequests": {}, "result": done()});
+        works.set("work-1", status, params);
         let told = soon(stream.event()).await.unwrap();
         let mut expected = task.clone();
         expected["status"] = json!(status);
-        assert_eq!(told["method"], "notifications/tasks/status");
-        assert_eq!(told["params"], expected, "{told}");
+        told.has("/method", "notifications/tasks/status");
+        told.has("/params", expected);
     }
     works.tells_of(&[]).await;
 }
@@ -729,11 +711,9 @@ async fn the_extension_goes_before_the_wish() {
     let harness = Works::default().harness().await;
     let knows = json!({"extensions": {TASKS: {}}});
     for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
-        let made = way
-            .ask(&harness, &knows, "tools/call", as_task("job"))
-            .await;
-        assert_eq!(made["result"]["resultType"], "task", "{made}");
-        assert_eq!(made["result"]["ttlMs"], 1.5);
+        let made = ask_as(&harness, way, &knows, "tools/call", as_task("job")).await;
+        made.has("/result/resultType", "task");
+        made.has("/result/ttlMs", 1.5);
     }
 }
 
@@ -743,17 +723,15 @@ async fn nobody_is_offered_tasks_where_there_are_none() {
     let peer = ScriptedServer::start(|seen| match seen.method() {
         "tools/list" => Some(seen.answer(&tools())),
         "tools/call" => Some(seen.answer(&done())),
-        "server/discover" => Some(seen.answer(&json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
-        }))),
+        "server/discover" => Some(seen.answer(&discovered(json!({"tools": {}})))),
         _ => None,
     })
     .await;
     let harness = Harness::behind_one(peer, |config: Config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(client.initialized["capabilities"]["tasks"], Value::Null);
+    client.initialized.has("/capabilities/tasks", Value::Null);
     let answer = client.answer("tools/call", as_task("quick")).await;
-    assert_eq!(answer["result"], done());
+    answer.has("/result", done());
     let answer = client.answer("tasks/list", json!({})).await;
-    assert_eq!(answer["error"]["code"], -32601);
+    answer.has("/error/code", -32601);
 }

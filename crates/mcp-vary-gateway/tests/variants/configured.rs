@@ -68,9 +68,7 @@ async fn harness(variants: &str) -> Harness {
 /// What a client of these capabilities is told of variants; it declares the extension.
 async fn offered(harness: &Harness, way: ClientKind, capabilities: &Value) -> Value {
     let capabilities = if way.is_modern() {
-        let answer = way
-            .ask(harness, capabilities, "server/discover", json!({}))
-            .await;
+        let answer = ask_as(harness, way, capabilities, "server/discover", json!({})).await;
         answer["result"]["capabilities"].clone()
     } else {
         let client = LegacyClient::open(harness, "2025-11-25", capabilities).await;
@@ -113,9 +111,8 @@ async fn a_variant_is_offered_as_it_was_declared() {
         ]);
         let offered = offered(&harness, way, &json!({})).await;
         assert_eq!(offered["availableVariants"], expected, "{way:?}");
-        let list = harness
-            .ask(way, "tools/list", under("old", json!({})))
-            .await;
+        let params = under("old", json!({}));
+        let list = harness.ask(way, "tools/list", params).await;
         assert_eq!(names(&list), ["one", "two"], "{way:?}");
     }
 }
@@ -177,10 +174,8 @@ async fn a_named_variant_is_first_whatever_its_status() {
     ] {
         let discovered = asks.modern(harness, "server/discover").await;
         let offers = &discovered["result"]["capabilities"]["extensions"][EXTENSION];
-        assert_eq!(
-            offers["availableVariants"][0]["id"], expected,
-            "{discovered}"
-        );
+        let found = &offers["availableVariants"][0]["id"];
+        assert_eq!(*found, expected, "{discovered}");
     }
 }
 
@@ -257,15 +252,12 @@ async fn every_variant_that_there_is_can_be_chosen() {
         }
         let refused = harness.ask(way, "tools/list", under("h", json!({}))).await;
         // Those that are advertised come first.
-        assert_eq!(
-            refused["error"]["data"]["availableVariants"],
-            json!(["a", "b", "c", "d", "e", "f", "g"]),
-            "{way:?}"
-        );
+        let found = &refused["error"]["data"]["availableVariants"];
+        let expected = json!(["a", "b", "c", "d", "e", "f", "g"]);
+        assert_eq!(*found, expected, "{way:?}");
         let asked = json!({"useCase": "case-f"});
-        let refused = way
-            .ask(&harness, &hints(asked), "tools/list", under("h", json!({})))
-            .await;
+        let params = under("h", json!({}));
+        let refused = way.ask(&harness, &hints(asked), "tools/list", params).await;
         assert_eq!(
             refused["error"]["data"]["availableVariants"],
             json!(["f", "a", "b", "c", "d", "e", "g"]),

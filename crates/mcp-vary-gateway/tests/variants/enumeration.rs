@@ -6,11 +6,11 @@ use crate::support::*;
 /// A gateway whose file has these lines.
 async fn harness(lines: &str) -> Harness {
     let file = from_file(&format!("servers: {{a: {{command: x}}}}\n{lines}"));
-    Harness::with(edited(|config| {
+    Harness::of(|config| {
         config.advertised = file.advertised;
         config.advertised_only = file.advertised_only;
         config.enumerate_variants = file.enumerate_variants;
-    }))
+    })
     .await
 }
 
@@ -84,11 +84,8 @@ async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
     let post = || session.post(&request(json!(2), "tools/list", json!({})));
     for (line, header) in [(address, None), ("POST /mcp HTTP/1.1", Some("directory"))] {
         let refused = ask_at(&harness, line, header, post()).await;
-        assert_eq!(
-            refused["error"],
-            expected(&["standard", "compact"]),
-            "{line}"
-        );
+        let found = &refused["error"];
+        assert_eq!(*found, expected(&["standard", "compact"]), "{line}");
     }
 }
 

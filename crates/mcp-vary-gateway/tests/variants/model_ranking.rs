@@ -278,22 +278,17 @@ async fn the_model_sees_no_principal_session_token_or_header() {
             .map(|it| it.split(':').next().unwrap())
             .collect();
         names.sort_unstable();
-        assert_eq!(
-            names,
-            [
-                "accept",
-                "authorization",
-                "content-length",
-                "content-type",
-                "host"
-            ]
-        );
+        let expected = [
+            "accept",
+            "authorization",
+            "content-length",
+            "content-type",
+            "host",
+        ];
+        assert_eq!(names, expected);
         assert!(headers.contains(&"authorization: bearer key-of-the-endpoint"));
-        assert!(
-            request
-                .head
-                .starts_with("post /v1/chat/completions http/1.1")
-        );
+        let expected = "post /v1/chat/completions http/1.1";
+        assert!(request.head.starts_with(expected));
         let whole = format!("{}\n{}", request.head, request.body);
         for secret in [
             &*key(1),
@@ -337,17 +332,13 @@ async fn a_variant_that_does_not_exist_for_a_client_is_not_sent() {
         of_group("dev").with_variants([id("b"), id("c")]),
         of_group("ops").with_variant(id("a")).pinned(),
     ];
-    let harness = gateway(
-        &model,
-        |_| {},
-        |config| {
-            config.access = Some(AccessSettings {
-                policy: Arc::new(AccessPolicy::new(rules).unwrap()),
-                trusted_annotations: Arc::default(),
-            });
-        },
-    )
-    .await;
+    let edit = |config: &mut Config| {
+        config.access = Some(AccessSettings {
+            policy: Arc::new(AccessPolicy::new(rules).unwrap()),
+            trusted_annotations: Arc::default(),
+        });
+    };
+    let harness = gateway(&model, |_| {}, edit).await;
     let dev = client(&harness, 2, "I plan");
     assert_eq!(dev.modern().await, ["b", "c"]);
     settled(&harness).await;

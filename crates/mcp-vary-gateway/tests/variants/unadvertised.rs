@@ -55,11 +55,10 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
             "resources": {"listChanged": true, "subscribe": true},
         }));
         let harness = harness(&stage).await;
-        let mut others = NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        let mut others = listening(&harness, way, &[]).await;
         let mut clients = Vec::new();
         for (method, params) in methods() {
-            let mut client =
-                NotificationClient::listening(&harness, way, everything(&[]), None).await;
+            let mut client = listening(&harness, way, &[]).await;
             let answer = soon(client.ask(method, under("f", params))).await;
             assert_ne!(answer["error"]["data"]["requestedVariant"], "f", "{method}");
             clients.push((method, client));
@@ -73,11 +72,8 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
         // Nothing more has come for the others before this.
         stage.set_prompts(&["greet", "part"]);
         stage.notify_list_changed("prompts");
-        assert_eq!(
-            soon(others.change()).await,
-            changed("prompts", "a"),
-            "{way:?}"
-        );
+        let expected = changed("prompts", "a");
+        assert_eq!(soon(others.change()).await, expected, "{way:?}");
     }
 }
 
@@ -86,9 +82,7 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
 async fn what_was_selected_before_the_stream_was_opened_is_notified_of() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = harness(&stage).await;
-    let mut client =
-        NotificationClient::listening(&harness, ClientKind::HttpLegacy, everything(&[]), None)
-            .await;
+    let mut client = listening(&harness, ClientKind::HttpLegacy, &[]).await;
     client.close_stream();
     soon(client.ask("tools/list", under("f", json!({})))).await;
     client.open_stream(&harness).await;
@@ -119,8 +113,8 @@ async fn after_a_reload_who_selected_a_variant_is_notified_of_it() {
     for way in LEGACY {
         let stage = ChangingServer::new(Era::Legacy);
         let harness = harness(&stage).await;
-        let mut client = NotificationClient::listening(&harness, way, everything(&[]), None).await;
-        let mut other = NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        let mut client = listening(&harness, way, &[]).await;
+        let mut other = listening(&harness, way, &[]).await;
         soon(client.ask("tools/list", under("f", json!({})))).await;
         let next = |is_cut| {
             let mut variants = SIX.map(variant).to_vec();

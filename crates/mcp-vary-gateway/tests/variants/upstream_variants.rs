@@ -57,9 +57,8 @@ async fn the_variants_of_a_server_are_reported() {
     let servers = outer.gateway.servers();
     assert_eq!(json!(servers[0].upstream_variants), offered);
     for way in ClientKind::ALL {
-        let called = way
-            .ask(&outer, &json!({}), "tools/call", tool("list"))
-            .await;
+        let params = tool("list");
+        let called = way.ask(&outer, &json!({}), "tools/call", params).await;
         assert!(texts(&called["result"])[0].contains("stations"), "{way:?}");
     }
 }
@@ -77,9 +76,8 @@ async fn a_server_without_the_selected_variant_is_not_used() {
     config = config.allow_empty_start(Duration::from_secs(60));
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
     for way in ClientKind::ALL {
-        let called = way
-            .ask(&outer, &json!({}), "tools/call", tool("list"))
-            .await;
+        let params = tool("list");
+        let called = way.ask(&outer, &json!({}), "tools/call", params).await;
         assert!(called["error"]["code"].is_i64(), "{way:?}: {called}");
     }
 }

@@ -64,10 +64,8 @@ async fn harness(fields: ResultFields) -> Harness {
     let mut variant = VariantConfig::new(ServerVariant::new("only".parse().unwrap(), "x"));
     variant.style.result = fields;
     let peer = ScriptedServer::start(answer).await;
-    Harness::behind_one(peer, |config| {
-        config.with_variants_of(vec![variant]).unwrap()
-    })
-    .await
+    let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
+    Harness::behind_one(peer, adapt).await
 }
 
 fn texts(result: &Value) -> Vec<&str> {
@@ -137,22 +135,15 @@ async fn fields_lose_nothing() {
                 [] => json!({}),
                 tags => features(tags),
             };
-            let list = ClientKind::HttpModern
-                .ask(&harness, &declared, "tools/list", json!({}))
-                .await;
+            let list = ask_modern_as(&harness, &declared, "tools/list", json!({})).await;
             let bound = &list["result"]["tools"][1];
             let is_promised = fields != ResultFields::Content;
-            assert_eq!(
-                bound.get("outputSchema").is_some(),
-                is_promised,
-                "{fields:?}"
-            );
+            let found = bound.get("outputSchema").is_some();
+            assert_eq!(found, is_promised, "{fields:?}");
             for tool in TOOLS {
                 let about = format!("{tool} {fields:?} {tags:?}");
                 let params = json!({"name": tool, "arguments": {}});
-                let told = ClientKind::HttpModern
-                    .ask(&harness, &declared, "tools/call", params)
-                    .await;
+                let told = ask_modern_as(&harness, &declared, "tools/call", params).await;
                 let told = &told["result"];
                 holds(told, tool, fields, true, &format!("{about}: {told}"));
             }

@@ -108,7 +108,7 @@ impl Servers {
         let is_read = |state: &mut State| state.announced.is_empty();
         soon(async {
             while !self.with(gateway, is_read) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;

@@ -84,9 +84,8 @@ async fn call_until(
     while !done.load(Ordering::Relaxed) {
         for (server, name) in [("kept", "kept_who"), ("changed", "changed_change")] {
             let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let answer = client
-                .call(number, json!({"name": name, "arguments": {"n": number}}))
-                .await;
+            let params = json!({"name": name, "arguments": {"n": number}});
+            let answer = client.call(number, params).await;
             assert_eq!(answer["id"], number, "{way:?}: {answer}");
             assert_eq!(answer["result"]["n"], number, "{way:?}: {answer}");
             assert_eq!(answer["result"]["by"], server, "{way:?}: {answer}");

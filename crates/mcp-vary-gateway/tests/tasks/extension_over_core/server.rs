@@ -275,12 +275,7 @@ impl Works {
     }
 
     async fn until(&self, holds: impl Fn(&State) -> bool) {
-        soon(async {
-            while !self.with(|state| holds(state)) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(async || self.with(|state| holds(state))).await;
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {

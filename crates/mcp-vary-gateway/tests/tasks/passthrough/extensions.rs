@@ -10,10 +10,8 @@ async fn other_extensions_are_told_as_the_servers_tell_them() {
         let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let found = harness.ask_modern("server/discover", json!({})).await;
         for told in [&client.initialized, &found["result"]] {
-            assert_eq!(
-                told["capabilities"]["extensions"][OTHER],
-                json!({"level": 1.5})
-            );
+            let expected = json!({"level": 1.5});
+            assert_eq!(told["capabilities"]["extensions"][OTHER], expected);
         }
     }
 }
@@ -27,13 +25,13 @@ async fn methods_of_an_extension_reach_its_server() {
         for way in ClientKind::ALL {
             let answer = harness.ask(way, "ledger/balance", json!({"of": 1.0})).await;
             assert_eq!(answer["result"]["balance"], 1.10, "{way:?} {answer}");
-            assert_eq!(answer["result"]["said"]["of"], 1.0);
+            answer.has("/result/said/of", 1.0);
             let none = harness.ask(way, "tools/unknown", json!({})).await;
             assert_eq!(none["error"]["code"], -32601, "{way:?}");
         }
         let (harness, _two) = two(era).await;
         let answer = harness.ask_modern("ledger/balance", json!({})).await;
-        assert_eq!(answer["error"]["code"], -32601);
+        answer.has("/error/code", -32601);
     }
 }
 
@@ -121,11 +119,8 @@ async fn notifications_of_an_extension_reach_its_server() {
                 .iter()
                 .map(|seen| seen.body["params"]["of"].clone())
                 .collect();
-            assert_eq!(
-                said[2 * round..],
-                [json!(1.0), json!(2.5)],
-                "{era:?} {way:?}"
-            );
+            let expected = [json!(1.0), json!(2.5)];
+            assert_eq!(said[2 * round..], expected, "{era:?} {way:?}");
         }
         for seen in received() {
             let meta = &seen.body["params"]["_meta"];
