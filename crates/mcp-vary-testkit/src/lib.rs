@@ -27,6 +27,8 @@ pub mod message;
 pub mod model_server;
 pub mod notification_client;
 pub mod places_server;
+pub mod prelude;
 pub mod scripted_server;
 pub mod stdio_pipe;
+pub mod table;
 pub mod wait;

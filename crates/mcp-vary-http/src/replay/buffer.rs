@@ -388,10 +388,8 @@ mod tests {
         let (reads, receives) = (call.connect(None), told.connect(None));
         assert_eq!((read(&reads), read(&receives)), (None, None));
         call.finish();
-        assert_eq!(
-            (read(&reads).as_deref(), read(&receives)),
-            (Some("closed"), None)
-        );
+        let expected = (Some("closed"), None);
+        assert_eq!((read(&reads).as_deref(), read(&receives)), expected);
         assert!(call.idle_since().is_none() && told.idle_since().is_none());
         drop((reads, receives));
         assert!(call.idle_since().is_some() && told.idle_since().is_some());
@@ -419,10 +417,8 @@ mod tests {
         log.finish_response(&vec![b' '; 2 * MAX_UNSENT]);
         assert_eq!(ids(&log.connect(Some(1))), ["1-end-OQ"]);
         log.push(b"{}");
-        assert_eq!(
-            log.total.load(Ordering::Relaxed),
-            OVERHEAD + log.lock().bytes
-        );
+        let expected = OVERHEAD + log.lock().bytes;
+        assert_eq!(log.total.load(Ordering::Relaxed), expected);
         let total = Arc::clone(&log.total);
         drop(log);
         assert_eq!(total.load(Ordering::Relaxed), 0);

@@ -110,10 +110,8 @@ mod tests {
             r#"{"pointer": "/a"}"#,
         ] {
             let error = uri(object).unwrap_err();
-            assert_eq!(
-                error,
-                "`uri` is missing; name the URI that the result names"
-            );
+            let expected = "`uri` is missing; name the URI that the result names";
+            assert_eq!(error, expected);
         }
     }
 }
