@@ -55,7 +55,7 @@ fn desks(desk: Desk) -> Builder {
 async fn client(server: &VaryServer, era: Era, role: &'static str) -> (Client, impl Sized) {
     let http = serve_http(server.clone()).await;
     let headers = [("x-role", role)];
-    let client = join(&http.url, era, json!({}), &headers).await.unwrap();
+    let client = join(&http.url, era, json!({}), &headers).await;
     (client, http)
 }
 
@@ -160,10 +160,7 @@ async fn a_hidden_name_is_answered_as_an_unknown_one() {
             ),
         ] {
             let error = async |name: &str| {
-                let error = guest
-                    .under("all", method, json!({key: name}))
-                    .await
-                    .unwrap_err();
+                let error = guest.error("all", method, json!({key: name})).await;
                 assert_eq!(error.code.0, code, "{era:?} {method} {name}");
                 assert_eq!(error.data.as_ref().unwrap()["activeVariant"], "all");
                 assert!(error.message.starts_with(message), "{error:?}");
@@ -187,7 +184,7 @@ async fn a_member_of_a_group_sees_what_its_rules_allow() {
         let wiped = sre.call("renamed", "erase", json!({"a": 1})).await;
         assert_eq!(said(&wiped), json!({"wipe": {"a": 1}}));
         let private = json!({"uri": "notes:///private/a"});
-        sre.under("all", "resources/read", private).await.unwrap();
+        sre.result("all", "resources/read", private).await;
         let denied = sre
             .under("all", "tools/call", json!({"name": "detonate"}))
             .await;
@@ -227,7 +224,7 @@ async fn rules_offer_and_pin_variants() {
             assert_eq!(first[0], renamed, "{era:?} {role}");
             let Some(hidden) = hidden else { continue };
             let error = async |id: &str| {
-                let error = client.under(id, "tools/list", json!({})).await.unwrap_err();
+                let error = client.error(id, "tools/list", json!({})).await;
                 let data = data_of(error, -32602, "Invalid server variant");
                 assert_eq!(data["availableVariants"], json!(offered));
                 data.to_string().replace(id, "ID")
@@ -256,10 +253,7 @@ async fn a_call_needs_its_scopes_and_its_expression() {
     for era in ERAS {
         let (dev, _server) = client(&server, era, "dev").await;
         assert_eq!(dev.names("all", "tools").await, ["wipe"]);
-        let error = dev
-            .under("all", "tools/call", call("wipe", 1))
-            .await
-            .unwrap_err();
+        let error = dev.error("all", "tools/call", call("wipe", 1)).await;
         let data = data_of(
             error,
             -32003,
@@ -270,18 +264,12 @@ async fn a_call_needs_its_scopes_and_its_expression() {
         let (ops, _server) = client(&server, era, "ops").await;
         ops.call("renamed", "erase", json!({"a": 1})).await;
         let refused = "the access rules do not allow this call with these arguments";
-        let error = ops
-            .under("renamed", "tools/call", call("erase", 2))
-            .await
-            .unwrap_err();
+        let error = ops.error("renamed", "tools/call", call("erase", 2)).await;
         assert_eq!(
             data_of(error, -32602, refused),
             json!({"activeVariant": "renamed"})
         );
-        let error = ops
-            .under("all", "tools/call", call("wipe", 1))
-            .await
-            .unwrap_err();
+        let error = ops.error("all", "tools/call", call("wipe", 1)).await;
         assert_eq!(
             data_of(error, -32602, refused),
             json!({"activeVariant": "all"})

@@ -193,10 +193,7 @@ async fn selections_are_recorded_when_they_change() {
         let (server, log, text) = recorded(desks());
         let client: Client = connect(&server, (era, Wire::Pipe)).await;
         for variant in ["", "all", "other", "other", "all"] {
-            client
-                .under(variant, "tools/list", json!({}))
-                .await
-                .unwrap();
+            client.result(variant, "tools/list", json!({})).await;
         }
         let records = records(&log, &text);
         let selected = event(&records, "variant.selected").into_iter();

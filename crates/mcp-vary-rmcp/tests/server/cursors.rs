@@ -25,7 +25,7 @@ fn paged() -> VaryServer {
 async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
     let (mut pages, mut all, mut params) = (0, Vec::new(), json!({}));
     loop {
-        let list = client.under(variant, "tools/list", params).await.unwrap();
+        let list = client.result(variant, "tools/list", params).await;
         pages += 1;
         all.extend(names(&list["tools"]));
         match list.get("nextCursor") {
@@ -76,13 +76,10 @@ async fn pages_of_ones_own_size_are_full() {
 async fn a_cursor_is_good_where_it_was_made() {
     for way in WAYS {
         let client = connect(&paged(), way).await;
-        let list = client.under("a", "tools/list", json!({})).await.unwrap();
+        let list = client.result("a", "tools/list", json!({})).await;
         let params = json!({"cursor": list["nextCursor"]});
 
-        let error = client
-            .under("b", "tools/list", params.clone())
-            .await
-            .unwrap_err();
+        let error = client.error("b", "tools/list", params.clone()).await;
         let expected = json!({"cursorVariant": "a", "requestedVariant": "b"});
         let data = data_of(error, -32602, "Cursor invalid for requested variant");
         assert_eq!(data, expected, "{way:?}");
@@ -93,7 +90,7 @@ async fn a_cursor_is_good_where_it_was_made() {
             ("tools/list", json!({"cursor": ""})),
             ("tools/list", json!({"cursor": "no base64!"})),
         ] {
-            let error = client.under("a", method, params).await.unwrap_err();
+            let error = client.error("a", method, params).await;
             let data = data_of(error, -32602, "Invalid cursor");
             assert_eq!(data, json!({"activeVariant": "a"}), "{way:?} {method}");
         }
@@ -117,17 +114,17 @@ async fn cursors_outlive_a_rotation() {
         (Era::Modern, Wire::Http),
     )
     .await;
-    let list = old.under("a", "tools/list", json!({})).await.unwrap();
+    let list = old.result("a", "tools/list", json!({})).await;
     let params = json!({"cursor": list["nextCursor"]});
     let rotated = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
     let new = connect(&replica(rotated), (Era::Modern, Wire::Http)).await;
-    new.under("a", "tools/list", params.clone()).await.unwrap();
+    new.result("a", "tools/list", params.clone()).await;
     let other = connect(
         &replica(CursorKeys::new([3; 32])),
         (Era::Modern, Wire::Http),
     )
     .await;
-    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    let error = other.error("a", "tools/list", params).await;
     let expected = json!({"activeVariant": "a"});
     assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
 }
@@ -141,16 +138,12 @@ async fn a_cursor_belongs_to_its_principal() {
         .build()
         .unwrap();
     let server = serve_http(server).await;
-    let one = join(&server.url, Era::Modern, json!({}), &[("x-role", "one")])
-        .await
-        .unwrap();
-    let other = join(&server.url, Era::Modern, json!({}), &[("x-role", "other")])
-        .await
-        .unwrap();
-    let list = one.under("a", "tools/list", json!({})).await.unwrap();
+    let one = join(&server.url, Era::Modern, json!({}), &[("x-role", "one")]).await;
+    let other = join(&server.url, Era::Modern, json!({}), &[("x-role", "other")]).await;
+    let list = one.result("a", "tools/list", json!({})).await;
     let params = json!({"cursor": list["nextCursor"]});
-    one.under("a", "tools/list", params.clone()).await.unwrap();
-    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    one.result("a", "tools/list", params.clone()).await;
+    let error = other.error("a", "tools/list", params).await;
     let expected = json!({"activeVariant": "a"});
     assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
 }

@@ -43,9 +43,8 @@ async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
             assert_eq!(client.names("empty", kind).await, [""; 0]);
         }
         let error = client
-            .under("empty", "tools/call", json!({"name": "get_who"}))
-            .await
-            .unwrap_err();
+            .error("empty", "tools/call", json!({"name": "get_who"}))
+            .await;
         let expected = json!({"activeVariant": "empty"});
         assert_eq!(data_of(error, -32602, "Unknown tool: get_who"), expected);
     }

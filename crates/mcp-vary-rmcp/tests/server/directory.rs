@@ -7,15 +7,13 @@ use std::sync::{Arc, Mutex};
 use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
 use mcp_vary_rmcp::server::{ToolView, VariantHandler, VaryServer, View};
 use mcp_vary_rmcp::view::{ArgumentCheck, SchemaStyle};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
-    PaginatedRequestParams, Tool,
-};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::ServerHandler;
+use rmcp::model::{CallToolResult, ContentBlock, ListToolsResult, Tool};
 use serde_json::{Value, json};
 
-use crate::support::{Client, WAYS, connect, data_of};
+use crate::support::{
+    CallParams, CallResult, Client, Context, McpResult, PageParams, WAYS, connect, data_of,
+};
 use crate::variants::{said, variant};
 
 /// Returns the arguments that it received, and counts how often its tools are listed.
@@ -64,20 +62,16 @@ fn notes() -> Notes {
 impl ServerHandler for Notes {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListToolsResult> {
         self.1.fetch_add(1, Ordering::Relaxed);
         Ok(ListToolsResult::with_all_items(
             self.0.lock().unwrap().clone(),
         ))
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, _context: Context) -> CallResult {
         let text = json!({&*request.name: request.arguments}).to_string();
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
@@ -116,10 +110,7 @@ async fn describe(client: &Client, names: Value) -> Value {
 async fn a_directory_lists_names_and_types() {
     for way in WAYS {
         let client = connect(&server(), way).await;
-        let list = client
-            .under("directory", "tools/list", json!({}))
-            .await
-            .unwrap();
+        let list = client.result("directory", "tools/list", json!({})).await;
         let tools = list["tools"].as_array().unwrap();
         let open = json!({
             "type": "object",
@@ -237,10 +228,7 @@ async fn a_view_keeps_schemas_and_may_be_compact() {
         .with_schemas(SchemaStyle::OnDemand)
         .with_kept_schemas(["find"]);
     let client = connect(&server_with(keeping), WAYS[2]).await;
-    let list = client
-        .under("directory", "tools/list", json!({}))
-        .await
-        .unwrap();
+    let list = client.result("directory", "tools/list", json!({})).await;
     assert_eq!(
         list["tools"][2]["inputSchema"]["properties"]["q"]["minLength"],
         2
@@ -248,10 +236,7 @@ async fn a_view_keeps_schemas_and_may_be_compact() {
 
     let compact = View::new().with_schemas(SchemaStyle::Compact);
     let client = connect(&server_with(compact), WAYS[2]).await;
-    let list = client
-        .under("directory", "tools/list", json!({}))
-        .await
-        .unwrap();
+    let list = client.result("directory", "tools/list", json!({})).await;
     let tools = list["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 3);
     assert_eq!(
@@ -284,10 +269,7 @@ async fn a_long_list_has_a_search() {
         let client = connect(&server_with(on_demand().with_search_above(3)), way).await;
         assert_eq!(client.names("directory", "tools").await.len(), 4);
         let call = json!({"name": "search_tools", "arguments": {"query": "note"}});
-        let error = client
-            .under("directory", "tools/call", call)
-            .await
-            .unwrap_err();
+        let error = client.error("directory", "tools/call", call).await;
         data_of(error, -32602, "Unknown tool: search_tools");
     }
 }
@@ -329,11 +311,7 @@ async fn a_handler_lists_its_tools_once_for_each_list() {
 struct PagedNotes(Notes);
 
 impl ServerHandler for PagedNotes {
-    async fn list_tools(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, params: PageParams, context: Context) -> McpResult<ListToolsResult> {
         let cursor = params.and_then(|params| params.cursor);
         let at: usize = cursor.map_or(0, |cursor| cursor.parse().unwrap());
         let mut list = self.0.list_tools(None, context).await?;
@@ -481,10 +459,7 @@ async fn a_hidden_tool_is_not_described() {
         let described = describe(&client, json!(["wipe", "find", "none"])).await;
         assert_eq!(described["unknown"], json!(["wipe", "none"]), "{way:?}");
         let call = json!({"name": "wipe", "arguments": {"wrong": 1}});
-        let error = client
-            .under("directory", "tools/call", call)
-            .await
-            .unwrap_err();
+        let error = client.error("directory", "tools/call", call).await;
         data_of(error, -32602, "Unknown tool: wipe");
     }
 }
@@ -507,13 +482,10 @@ async fn the_added_tool_gives_way() {
         .unwrap();
     for way in WAYS {
         let client = connect(&server, way).await;
-        let first = client
-            .under("directory", "tools/list", json!({}))
-            .await
-            .unwrap();
+        let first = client.result("directory", "tools/list", json!({})).await;
         assert_eq!(first["tools"].as_array().unwrap().len(), 3);
         let next = json!({"cursor": first["nextCursor"]});
-        let last = client.under("directory", "tools/list", next).await.unwrap();
+        let last = client.result("directory", "tools/list", next).await;
         let names = crate::support::names(&last["tools"]);
         assert_eq!(names, ["describe_tools", "vary_describe_tools"], "{way:?}");
         let own = client.call("directory", "describe_tools", json!({})).await;

@@ -3,21 +3,20 @@
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CreateTaskResult, CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, Prompt, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities,
-    ServerConfig, ServerNotification, ServerRequest, Tool,
+    CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, CreateTaskResult,
+    CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, ProgressNotificationParam,
+    Prompt, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerConfig,
+    ServerNotification, ServerRequest, Tool,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, Told, VARIANT, WAYS, Wire, connect, connect_with, data_of, declaring, initialize,
-    initialized, join, lines, lines_and_more, names, serve_http, serve_http_with, soon,
+    CallParams, CallResult, Client, Context, Era, McpResult, PageParams, ReadParams, ReadResult,
+    Told, VARIANT, WAYS, Wire, connect, connect_tagged, connect_with, data_of, declaring,
+    initialize, initialized, join, lines, lines_and_more, names, serve_http, serve_http_with, soon,
 };
 
 /// The variants `a`, which is the default, and `b`.
@@ -34,10 +33,7 @@ fn server<H: ServerHandler>(handler: impl Fn(&'static str) -> H) -> VaryServer {
 struct Paged(&'static str);
 
 impl Paged {
-    fn turn(
-        &self,
-        params: Option<PaginatedRequestParams>,
-    ) -> Result<(&'static str, Option<String>), ErrorData> {
+    fn turn(&self, params: PageParams) -> McpResult<(&'static str, Option<String>)> {
         match params.and_then(|params| params.cursor) {
             None => Ok(("first", Some(self.0.to_owned()))),
             Some(cursor) if cursor == self.0 => Ok(("second", None)),
@@ -48,11 +44,7 @@ impl Paged {
 
 macro_rules! paged {
     ($function:ident, $result:ident, $item:expr) => {
-        async fn $function(
-            &self,
-            params: Option<PaginatedRequestParams>,
-            _context: RequestContext<RoleServer>,
-        ) -> Result<$result, ErrorData> {
+        async fn $function(&self, params: PageParams, _context: Context) -> McpResult<$result> {
             let (name, next) = self.turn(params)?;
             let mut list = $result::with_all_items(vec![$item(name)]);
             list.next_cursor = next;
@@ -95,12 +87,12 @@ async fn every_list_is_followed_by_cursors_of_ours() {
         for way in WAYS {
             let client = connect(&server(|_| Paged(own)), way).await;
             for (method, items) in lists {
-                let first = client.under("b", method, json!({})).await.unwrap();
+                let first = client.result("b", method, json!({})).await;
                 assert_eq!(names(&first[items]), ["first"], "{way:?} {method}");
                 let cursor = &first["nextCursor"];
                 assert!(cursor.is_string() && *cursor != own, "{way:?} {method}");
                 let params = json!({"cursor": cursor});
-                let second = client.under("b", method, params).await.unwrap();
+                let second = client.result("b", method, params).await;
                 assert_eq!(names(&second[items]), ["second"], "{way:?} {method}");
                 assert_eq!(second.get("nextCursor"), None, "{way:?} {method}");
             }
@@ -121,17 +113,13 @@ impl Failing {
 impl ServerHandler for Failing {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListToolsResult> {
         Err(self.error())
     }
 
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
         Err(self.error())
     }
 }
@@ -157,7 +145,7 @@ async fn only_errors_about_the_request_say_the_active_variant() {
                 ("tools/list", json!({})),
                 ("tools/call", json!({"name": "any"})),
             ] {
-                let error = client.under("b", method, params).await.unwrap_err();
+                let error = client.error("b", method, params).await;
                 assert_eq!((error.code.0, &*error.message), (code, "because"));
                 assert_eq!(error.data, expected, "{way:?} {method} {code}");
             }
@@ -169,11 +157,7 @@ async fn only_errors_about_the_request_say_the_active_variant() {
 struct Witness;
 
 impl ServerHandler for Witness {
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
         let arguments = json!(request.arguments);
         let said = match &*request.name {
             "given" => {
@@ -209,8 +193,8 @@ impl ServerHandler for Witness {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<CustomResult> {
         Ok(CustomResult::new(json!({"asked": request.method})))
     }
 }
@@ -231,7 +215,7 @@ async fn a_handler_is_given_the_requests_own_context() {
                 false => json!({}),
             };
             let client = join(&server.url, era, capabilities, &[("x-role", role)]).await;
-            let given = client.unwrap().call("b", "given", json!({})).await;
+            let given = client.call("b", "given", json!({})).await;
             let expected = json!({"role": role, "elicits": elicits});
             assert_eq!(said(&given), expected, "{era:?}");
         }
@@ -295,8 +279,8 @@ async fn progress_and_log_leave_in_order() {
 async fn progress_reaches_its_caller_only() {
     let server = serve_http(server(Shop::new)).await;
     for era in [Era::Legacy, Era::Modern] {
-        let mut one = join(&server.url, era, json!({}), &[]).await.unwrap();
-        let mut other = join(&server.url, era, json!({}), &[]).await.unwrap();
+        let mut one = join(&server.url, era, json!({}), &[]).await;
+        let mut other = join(&server.url, era, json!({}), &[]).await;
         other.call("b", "get_who", json!({})).await;
         one.call("b", "put_progress", json!({})).await;
         for _ in 0..3 {
@@ -321,20 +305,12 @@ async fn a_method_of_the_handlers_own_is_answered_by_it() {
 struct Linking;
 
 impl ServerHandler for Linking {
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
         let link = ContentBlock::resource_link(Resource::new("a:linked", "linked"));
         Ok(CallToolResult::success(vec![link]).into())
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
         match &*request.uri {
             "a:linked" => Ok(ReadResourceResult::new(Vec::new()).into()),
             _ => Err(ErrorData::resource_not_found("nothing there", None)),
@@ -374,11 +350,7 @@ impl ServerHandler for Working {
         ServerConfig::new(capabilities.build())
     }
 
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
         let task = json!({
             "resultType": "task", "taskId": self.0, "status": "working",
             "createdAt": "2026-11-20T00:00:00Z", "lastUpdatedAt": "2026-11-20T00:00:00Z",
@@ -391,8 +363,8 @@ impl ServerHandler for Working {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetTaskResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<GetTaskResult> {
         self.knows(&request.task_id)?;
         let task = json!({
             "resultType": "complete", "taskId": self.0, "status": "completed",
@@ -402,17 +374,13 @@ impl ServerHandler for Working {
         Ok(serde_json::from_value(task).unwrap())
     }
 
-    async fn cancel_task(
-        &self,
-        request: CancelTaskParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn cancel_task(&self, request: CancelTaskParams, _context: Context) -> McpResult<()> {
         self.knows(&request.task_id)
     }
 }
 
 impl Working {
-    fn knows(&self, task: &str) -> Result<(), ErrorData> {
+    fn knows(&self, task: &str) -> McpResult<()> {
         match task == self.0 {
             true => Ok(()),
             false => Err(ErrorData::invalid_params("unknown task", None)),
@@ -436,11 +404,11 @@ async fn a_task_stays_where_it_was_made() {
                 let got = client.under(selected, "tasks/get", id.clone()).await;
                 let got = got.unwrap();
                 assert_eq!(got["result"]["content"][0]["text"], made, "{wire:?}");
-                client.under(selected, "tasks/cancel", id).await.unwrap();
+                client.result(selected, "tasks/cancel", id).await;
             }
         }
         let unknown = json!({"taskId": "none"});
-        let error = client.under("a", "tasks/get", unknown).await.unwrap_err();
+        let error = client.error("a", "tasks/get", unknown).await;
         assert_eq!((error.code.0, &*error.message), (-32602, "unknown task"));
     }
 }
@@ -451,7 +419,7 @@ async fn a_client_that_declares_no_tasks_gets_none() {
     for wire in [Wire::Pipe, Wire::Http] {
         let client = connect(&server(Working), (Era::Modern, wire)).await;
         let call = json!({"name": "any", "arguments": {}});
-        let error = client.under("b", "tools/call", call).await.unwrap_err();
+        let error = client.error("b", "tools/call", call).await;
         let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0;
         let needed = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         let data = json!({"requiredCapabilities": needed});
@@ -471,7 +439,7 @@ async fn a_client_that_knows_no_variants_gets_the_default() {
         let who = client.call("", "get_who", json!({})).await;
         assert_eq!(said(&who), json!(["a", "a"]), "{way:?}");
         let of_b = json!({"uri": "shop:///b"});
-        let error = client.under("", "resources/read", of_b).await.unwrap_err();
+        let error = client.error("", "resources/read", of_b).await;
         let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
         let data = json!({"shop": "a", "activeVariant": "a"});
         assert_eq!(data_of(error, code, "nothing there"), data, "{way:?}");
@@ -491,7 +459,7 @@ async fn clients_in_different_variants_do_not_mix() {
             for variant in ["a", "b", "a", "b"] {
                 let url = server.url.clone();
                 clients.spawn(async move {
-                    let client = join(&url, era, json!({}), &[]).await.unwrap();
+                    let client = join(&url, era, json!({}), &[]).await;
                     stays_in(&client, variant).await;
                 });
             }
@@ -536,7 +504,7 @@ async fn features_open_and_close_nothing() {
         let mut seen = Vec::new();
         for tags in [&[][..], &["agent", "!interactive"], &["human", "sampling"]] {
             let server = server(Shop::new);
-            let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+            let client = connect_tagged(&server, way, tags).await;
             let refused = client.under("b", "tools/call", json!({"name": "none"}));
             seen.push((
                 client.names("b", "tools").await,

@@ -8,19 +8,17 @@ use mcp_vary::shape::{
 use mcp_vary_rmcp::server::{Features, VaryServer, answer, declared_by, features};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListToolsResult,
-    PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+    CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListToolsResult, PromptMessage,
     ReadResourceResult, RequestMetaObject, ResourceContents, Role,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Era, NEGOTIATION, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, initialize,
-    initialized, join, lines, modern, modern_headers, post, serve_http, serve_http_with, soon,
-    try_connect,
+    CallParams, CallResult, Client, Context, Era, McpResult, NEGOTIATION, PageParams, PromptParams,
+    PromptResult, ReadParams, ReadResult, VARIANT, VARIANTS, WAYS, Wire, connect, connect_tagged,
+    connect_with, declaring, initialize, initialized, join, lines, modern, modern_headers, post,
+    serve_http, serve_http_with, soon, try_connect,
 };
 
 #[derive(Clone)]
@@ -40,7 +38,7 @@ impl Weather {
         &self,
         Parameters(City { city }): Parameters<City>,
         features: Features,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> McpResult<CallToolResult> {
         let weather = answer(&json!({"city": city, "celsius": 8}))?
             .with_markdown(format!("**{city}**: 8 °C"))
             .with_text(format!("{city}: 8 °C"));
@@ -56,7 +54,7 @@ impl Weather {
 
     /// Lists an output schema.
     #[tool(output_schema = object())]
-    async fn listed(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+    async fn listed(&self, features: Features) -> McpResult<CallToolResult> {
         Ok(features.answer(&answer(&json!({"a": 1}))?.with_hint("one")))
     }
 
@@ -78,7 +76,7 @@ impl Weather {
 
     /// Returns a long answer with the author's texts.
     #[tool]
-    async fn long(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+    async fn long(&self, features: Features) -> McpResult<CallToolResult> {
         let many: Vec<_> = (0..1000).collect();
         Ok(features.answer(&answer(&json!({"rows": many}))?))
     }
@@ -106,11 +104,7 @@ fn said(features: &Features) -> String {
 
 #[tool_handler]
 impl ServerHandler for Weather {
-    async fn get_prompt(
-        &self,
-        _request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(&self, _request: PromptParams, context: Context) -> PromptResult {
         let features = features(&context);
         let message = PromptMessage::new_text(Role::User, said(&features));
         let plan = PromptAlternative::new(Says::User, "1. Plan");
@@ -120,11 +114,7 @@ impl ServerHandler for Weather {
             .into())
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, request: ReadParams, context: Context) -> ReadResult {
         let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
         let served = ResourceContents::text(point, request.uri).with_mime_type("application/json");
         let readable = Representations::default()
@@ -139,6 +129,11 @@ impl ServerHandler for Weather {
     }
 }
 
+/// A client with `tags` before [`Weather`].
+async fn connect_weather(way: (Era, Wire), tags: &[&str]) -> Client {
+    connect_tagged(&VaryServer::new(Weather), way, tags).await
+}
+
 /// SV-17: results that depend on features are not cached, also without variants and for clients
 /// without features.
 #[tokio::test]
@@ -146,9 +141,9 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
     let server = VaryServer::new(Weather);
     for way in WAYS {
         for tags in [&[][..], &["human", "format=markdown"]] {
-            let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+            let client = connect_tagged(&server, way, tags).await;
             let uri = json!({"uri": "map://valley"});
-            let result = client.under("", "resources/read", uri).await.unwrap();
+            let result = client.result("", "resources/read", uri).await;
             let told = (result.get("ttlMs"), result.get("cacheScope"));
             match way.0 {
                 Era::Modern => {
@@ -172,7 +167,7 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     let server = VaryServer::new(Weather);
     for way in WAYS {
-        let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+        let client = connect_tagged(&server, way, tags).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         if way.0 == Era::Modern {
             assert_eq!(result["resultType"], "complete");
@@ -227,8 +222,7 @@ async fn a_person_gets_the_authors_words() {
 #[tokio::test]
 async fn the_value_stays_where_a_schema_is_listed() {
     for way in WAYS {
-        let capabilities = declaring(&["human"], json!({}));
-        let client = connect_with(&VaryServer::new(Weather), way, capabilities).await;
+        let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "listed", json!({})).await;
         assert_eq!(result["content"], text("- **a**: 1"), "{way:?}");
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
@@ -299,8 +293,7 @@ async fn an_ordinary_result_is_shaped() {
     ];
     for way in WAYS {
         for (tags, content, structured) in &cases {
-            let client =
-                connect_with(&VaryServer::new(Weather), way, declaring(tags, json!({}))).await;
+            let client = connect_weather(way, tags).await;
             let result = client.call("", "rows", json!({})).await;
             assert_eq!(result["content"], *content, "{way:?} {tags:?}");
             assert_eq!(
@@ -317,8 +310,7 @@ async fn an_ordinary_result_is_shaped() {
 #[tokio::test]
 async fn few_words_are_kept_to() {
     for way in WAYS {
-        let declared = declaring(&["verbosity=compact"], json!({}));
-        let client = connect_with(&VaryServer::new(Weather), way, declared).await;
+        let client = connect_weather(way, &["verbosity=compact"]).await;
         for (tool, said) in [
             (
                 "many",
@@ -334,12 +326,7 @@ async fn few_words_are_kept_to() {
             let applied = &result["_meta"]["vary/applied"]["verbosity"];
             assert_eq!(applied, "compact", "{way:?} {tool}");
         }
-        let client = connect_with(
-            &VaryServer::new(Weather),
-            way,
-            declaring(&["agent"], json!({})),
-        )
-        .await;
+        let client = connect_weather(way, &["agent"]).await;
         let result = client.call("", "many", json!({})).await;
         assert_eq!(
             result["structuredContent"]["rows"]
@@ -356,14 +343,12 @@ async fn few_words_are_kept_to() {
 async fn resources_and_prompts_have_alternatives() {
     for way in WAYS {
         let read = async |tags: &[&str]| {
-            let client =
-                connect_with(&VaryServer::new(Weather), way, declaring(tags, json!({}))).await;
+            let client = connect_weather(way, tags).await;
             let uri = json!({"uri": "map://valley"});
-            let read = client.under("", "resources/read", uri).await.unwrap();
+            let read = client.result("", "resources/read", uri).await;
             let prompt = client
-                .under("", "prompts/get", json!({"name": "any"}))
-                .await
-                .unwrap();
+                .result("", "prompts/get", json!({"name": "any"}))
+                .await;
             let content = &read["contents"][0];
             [
                 &content["mimeType"],
@@ -385,8 +370,7 @@ async fn resources_and_prompts_have_alternatives() {
 #[tokio::test]
 async fn a_hint_is_held_against_the_listed_schema() {
     for way in WAYS {
-        let capabilities = declaring(&["agent", "format=json", "sampling"], json!({}));
-        let client = connect_with(&VaryServer::new(Weather), way, capabilities).await;
+        let client = connect_weather(way, &["agent", "format=json", "sampling"]).await;
         let result = client.call("", "listed", json!({})).await;
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
     }
@@ -421,18 +405,12 @@ async fn an_experimental_declaration_is_mirrored() {
 #[tokio::test]
 async fn features_are_found_wherever_they_are_asked_for() {
     for way in WAYS {
-        let client = connect_with(
-            &VaryServer::new(Weather),
-            way,
-            declaring(&["agent", "x-a=1"], json!({})),
-        )
-        .await;
+        let client = connect_weather(way, &["agent", "x-a=1"]).await;
         let result = client.call("", "tags", json!({})).await;
         assert_eq!(result["content"], text("agent,x-a=1"), "{way:?}");
         let prompt = client
-            .under("", "prompts/get", json!({"name": "any"}))
-            .await
-            .unwrap();
+            .result("", "prompts/get", json!({"name": "any"}))
+            .await;
         assert_eq!(
             prompt["messages"][0]["content"]["text"], "agent,x-a=1",
             "{way:?}"
@@ -444,12 +422,7 @@ async fn features_are_found_wherever_they_are_asked_for() {
 #[tokio::test]
 async fn what_was_applied_is_said_to_those_who_negotiate() {
     for way in WAYS {
-        let client = connect_with(
-            &VaryServer::new(Weather),
-            way,
-            declaring(&["human"], json!({})),
-        )
-        .await;
+        let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         assert_eq!(
             result["_meta"]["vary/applied"],
@@ -481,11 +454,7 @@ async fn modern_features_last_one_request() {
 struct Reporting;
 
 impl ServerHandler for Reporting {
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
         let named = request.arguments.and_then(|given| {
             let format = given.get("format")?.as_str()?;
             Some(format!("format={format}"))
@@ -534,7 +503,7 @@ async fn nothing_leaks_between_clients() {
             };
             let own = format!("x-client={number}");
             let capabilities = declaring(&[&own, "human"], json!({}));
-            let client = join(&url, era, capabilities, &[]).await.unwrap();
+            let client = join(&url, era, capabilities, &[]).await;
             for _ in 0..4 {
                 let result = client.call("", "tags", json!({})).await;
                 assert_eq!(result["content"], text(&format!("{own},human")), "{era:?}");
@@ -557,7 +526,7 @@ async fn a_required_extension_is_asked_for() {
         .build()
         .unwrap();
     for way in WAYS {
-        let client = connect_with(&server, way, declaring(&["agent"], json!({}))).await;
+        let client = connect_tagged(&server, way, &["agent"]).await;
         client.call("", "tags", json!({})).await;
     }
     for wire in [Wire::Pipe, Wire::Http] {
@@ -569,17 +538,14 @@ async fn a_required_extension_is_asked_for() {
         );
         // `server/discover` reports what is required, so it is open to all clients.
         let client = connect(&server, (Era::Modern, wire)).await;
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        let error = client.error("", "tools/list", json!({})).await;
         let message = format!("Server requires the extension {NEGOTIATION}");
         assert_eq!(
             (error.code.0, &*error.message),
             (-32021, &*message),
             "{wire:?}"
         );
-        let custom = client
-            .under("", "com.example/any", json!({}))
-            .await
-            .unwrap_err();
+        let custom = client.error("", "com.example/any", json!({})).await;
         let required = json!({"requiredCapabilities": {"extensions": {NEGOTIATION: {}}}});
         assert_eq!(error.data, Some(required));
         assert_eq!(custom, error, "{wire:?}");
@@ -634,9 +600,9 @@ struct Metric;
 impl ServerHandler for Metric {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        context: Context,
+    ) -> McpResult<ListToolsResult> {
         let metric = declared_by::<Units>(&context).value.metric;
         Err(ErrorData::internal_error(format!("metric: {metric}"), None))
     }
@@ -660,7 +626,7 @@ async fn another_extension_has_settings_of_its_own() {
             json!({Units::ID: {"any": true}}),
             "{way:?}"
         );
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        let error = client.error("", "tools/list", json!({})).await;
         let expected = (-32603, "metric: true");
         assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
     }
@@ -673,10 +639,7 @@ async fn another_extension_has_settings_of_its_own() {
 async fn without_variants_a_selector_is_refused() {
     for way in WAYS {
         let client = connect(&VaryServer::new(Weather), way).await;
-        let error = client
-            .under("compact", "tools/list", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("compact", "tools/list", json!({})).await;
         assert_eq!(error.code.0, -32602, "{way:?}");
         assert_eq!(error.message, "Server variants not supported");
         // Methods without variants ignore it.
@@ -711,14 +674,10 @@ async fn rmcp_still_forgets_features_without_sessions() {
     });
     let server = server.await;
     let capabilities = declaring(&["agent"], json!({}));
-    let client = join(&server.url, Era::Legacy, capabilities.clone(), &[])
-        .await
-        .unwrap();
+    let client = join(&server.url, Era::Legacy, capabilities.clone(), &[]).await;
     let result = client.call("", "tags", json!({})).await;
     assert_eq!(result["content"], text(""));
-    let client = join(&server.url, Era::Modern, capabilities, &[])
-        .await
-        .unwrap();
+    let client = join(&server.url, Era::Modern, capabilities, &[]).await;
     let result = client.call("", "tags", json!({})).await;
     assert_eq!(result["content"], text("agent"));
 }

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::model::{
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Resource, ServerCapabilities,
-    ServerConfig, ServerNotification, SubscriptionFilter,
+    ListResourcesResult, ListToolsResult, Resource, ServerCapabilities, ServerConfig,
+    ServerNotification, SubscriptionFilter,
 };
-use rmcp::service::{Peer, RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::shop::{Shop, WAS_CANCELLED};
 use crate::support::{
-    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, data_of, declaring, join,
-    serve_http, soon,
+    Context, Era, McpResult, PageParams, Told, VARIANT, Wire, connect, connect_tagged, connect_to,
+    data_of, join, serve_http, soon,
 };
 
 fn server() -> VaryServer {
@@ -59,12 +59,8 @@ async fn a_change_carries_the_variant_of_its_handler() {
 #[tokio::test]
 async fn a_change_reaches_its_client_only() {
     let server = serve_http(server()).await;
-    let mut one = join(&server.url, Era::Legacy, json!({}), &[])
-        .await
-        .unwrap();
-    let mut other = join(&server.url, Era::Legacy, json!({}), &[])
-        .await
-        .unwrap();
+    let mut one = join(&server.url, Era::Legacy, json!({}), &[]).await;
+    let mut other = join(&server.url, Era::Legacy, json!({}), &[]).await;
     one.call("a", "put_tools", json!({})).await;
     other.call("b", "put_tools", json!({})).await;
     assert_eq!(one.hear().await, changed("tools", "a"));
@@ -79,9 +75,9 @@ struct Keeper(mpsc::UnboundedSender<Peer<RoleServer>>);
 impl ServerHandler for Keeper {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        context: Context,
+    ) -> McpResult<ListToolsResult> {
         self.0.send(context.peer).unwrap();
         Ok(ListToolsResult::default())
     }
@@ -161,13 +157,11 @@ async fn a_subscription_is_bound_to_its_variant() {
 
         // Whatever variant is selected, and even if the handler fails.
         client
-            .under("b", "resources/unsubscribe", all.clone())
-            .await
-            .unwrap();
+            .result("b", "resources/unsubscribe", all.clone())
+            .await;
         client
-            .under("b", "resources/unsubscribe", json!({"uri": "shop:///none"}))
-            .await
-            .unwrap();
+            .result("b", "resources/unsubscribe", json!({"uri": "shop:///none"}))
+            .await;
         subscribe("b", &all).await.unwrap();
 
         // A rejected second subscription leaves the first one bound.
@@ -252,9 +246,9 @@ impl ServerHandler for Withdrawing {
 
     async fn list_resources(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourcesResult> {
         let mut resources = vec![Resource::new("a:kept", "kept")];
         if !self.is_withdrawn.load(Ordering::Relaxed) {
             resources.push(Resource::new("a:gone", "gone"));
@@ -269,7 +263,7 @@ impl ServerHandler for Withdrawing {
         Some(requested.clone())
     }
 
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         let sink = context.sink();
         // The sink drops what the client did not subscribe to.
         let _ = sink.notify_resource_updated("a:gone").await;
@@ -329,10 +323,7 @@ async fn what_is_hidden_cannot_be_subscribed_to() {
     let mut answers = Vec::new();
     for uri in ["shop:///all", "shop:///none"] {
         let params = json!({"uri": uri});
-        let error = client
-            .under("a", "resources/subscribe", params)
-            .await
-            .unwrap_err();
+        let error = client.error("a", "resources/subscribe", params).await;
         assert_eq!(
             (error.code.0, &*error.message),
             (-32602, "Resource not found")
@@ -427,8 +418,7 @@ async fn rmcp_still_acknowledges_without_a_context() {
 #[tokio::test]
 async fn a_handler_can_ask_its_client() {
     for wire in [Wire::Pipe, Wire::Http] {
-        let mut client =
-            connect_with(&server(), (Era::Legacy, wire), declaring(&[], json!({}))).await;
+        let mut client = connect_tagged(&server(), (Era::Legacy, wire), &[]).await;
         let result = client.call("b", "put_question", json!({})).await;
         assert_eq!(
             client.hear().await,

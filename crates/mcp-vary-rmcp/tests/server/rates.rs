@@ -33,19 +33,15 @@ async fn a_principal_may_call_so_often() {
         let (server, clock) = limited(shops().with_principal(principal), limits);
         let http = serve_http(server).await;
         let headers = [("x-role", "ada")];
-        let ada = join(&http.url, era, json!({}), &headers).await.unwrap();
+        let ada = join(&http.url, era, json!({}), &headers).await;
         let headers = [("x-role", "bob")];
-        let bob = join(&http.url, era, json!({}), &headers).await.unwrap();
+        let bob = join(&http.url, era, json!({}), &headers).await;
 
         ada.call("plain", "get_who", json!({})).await;
-        ada.under("rich", "resources/read", json!({"uri": "shop:///all"}))
-            .await
-            .unwrap();
+        ada.result("rich", "resources/read", json!({"uri": "shop:///all"}))
+            .await;
         let call = json!({"name": "who", "arguments": {}});
-        let error = ada
-            .under("small", "tools/call", call.clone())
-            .await
-            .unwrap_err();
+        let error = ada.error("small", "tools/call", call.clone()).await;
         let data = data_of(
             error,
             -32005,
@@ -63,7 +59,7 @@ async fn a_principal_may_call_so_often() {
         bob.call("small", "who", json!({})).await;
 
         clock.advance(Duration::from_secs(30));
-        ada.under("small", "tools/call", call).await.unwrap();
+        ada.result("small", "tools/call", call).await;
     }
 }
 
@@ -76,7 +72,7 @@ async fn a_tool_is_counted_by_the_handlers_name() {
         let client = connect(&server, (era, Wire::Pipe)).await;
         client.call("small", "who", json!({})).await;
         let call = json!({"name": "get_who", "arguments": {}});
-        let error = client.under("plain", "tools/call", call).await.unwrap_err();
+        let error = client.error("plain", "tools/call", call).await;
         let data = data_of(
             error,
             -32005,
@@ -150,7 +146,7 @@ async fn a_server_without_variants_has_limits() {
     let client = connect(&server, (Era::Modern, Wire::Pipe)).await;
     client.call("", "get_who", json!({})).await;
     let call = json!({"name": "get_who", "arguments": {}});
-    let error = client.under("", "tools/call", call).await.unwrap_err();
+    let error = client.error("", "tools/call", call).await;
     let data = data_of(
         error,
         -32005,

@@ -12,9 +12,11 @@ use hyper_util::rt::TokioIo;
 use mcp_vary_rmcp::access::{Claims, Principal};
 use mcp_vary_rmcp::server::VaryServer;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ListRootsResult,
-    NotificationMetaObject, ProgressNotificationParam, ProtocolVersion, RequestMetaObject,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+    ElicitationAction, GetPromptRequestParams, GetPromptResponse, Implementation, ListRootsResult,
+    NotificationMetaObject, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
     ResourceUpdatedNotificationParam, ServerResult,
 };
 use rmcp::service::{
@@ -34,14 +36,25 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+/// What handlers of the SDK take and return.
+pub(crate) type Context = RequestContext<RoleServer>;
+pub(crate) type McpResult<T> = Result<T, ErrorData>;
+pub(crate) type PageParams = Option<PaginatedRequestParams>;
+pub(crate) type CallParams = CallToolRequestParams;
+pub(crate) type CallResult = McpResult<CallToolResponse>;
+pub(crate) type PromptParams = GetPromptRequestParams;
+pub(crate) type PromptResult = McpResult<GetPromptResponse>;
+pub(crate) type ReadParams = ReadResourceRequestParams;
+pub(crate) type ReadResult = McpResult<ReadResourceResponse>;
+
 /// The value of the header `x-role`.
-pub(crate) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+pub(crate) fn role(context: &Context) -> Option<&str> {
     let parts = context.extensions.get::<http::request::Parts>()?;
     parts.headers.get("x-role")?.to_str().ok()
 }
 
 /// The key named by the header `x-role`, which is in a group of that name.
-pub(crate) fn principal(context: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
+pub(crate) fn principal(context: &Context) -> Option<Arc<Principal>> {
     role(context).map(member)
 }
 
@@ -128,7 +141,7 @@ impl ClientHandler for Listener {
         &self,
         request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
+    ) -> McpResult<ElicitResult> {
         let request = serde_json::to_value(request).unwrap();
         let message = request["message"].as_str().unwrap().to_owned();
         self.hear(Told::Asked(message));
@@ -139,17 +152,14 @@ impl ClientHandler for Listener {
         &self,
         _request: CreateMessageRequestParams,
         _context: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
+    ) -> McpResult<CreateMessageResult> {
         self.hear(Told::Asked("sampling".to_owned()));
         let content = json!({"type": "text", "text": "hm"});
         let message = json!({"role": "assistant", "content": content, "model": "small"});
         Ok(serde_json::from_value(message).unwrap())
     }
 
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
+    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> McpResult<ListRootsResult> {
         self.hear(Told::Asked("roots".to_owned()));
         Ok(serde_json::from_value(json!({"roots": [{"uri": "file:///a"}]})).unwrap())
     }
@@ -193,6 +203,11 @@ pub(crate) async fn connect_with(
     client.unwrap_or_else(|error| panic!("{way:?} does not begin: {error}"))
 }
 
+/// Connects to `server` with a client with these feature tags.
+pub(crate) async fn connect_tagged(server: &VaryServer, way: (Era, Wire), tags: &[&str]) -> Client {
+    connect_with(server, way, declaring(tags, json!({}))).await
+}
+
 pub(crate) async fn try_connect(
     server: &VaryServer,
     (era, wire): (Era, Wire),
@@ -202,7 +217,7 @@ pub(crate) async fn try_connect(
         Wire::Pipe => pipe(server.clone(), era, capabilities).await,
         Wire::Http => {
             let http = serve_http(server.clone()).await;
-            let mut client = join(&http.url, era, capabilities, &[]).await?;
+            let mut client = try_join(&http.url, era, capabilities, &[]).await?;
             client._server = Some(http);
             Ok(client)
         }
@@ -233,6 +248,15 @@ async fn pipe(
 
 /// Connects to the server at `url`, with `headers` in every request.
 pub(crate) async fn join(
+    url: &str,
+    era: Era,
+    capabilities: Value,
+    headers: &[(&'static str, &'static str)],
+) -> Client {
+    try_join(url, era, capabilities, headers).await.unwrap()
+}
+
+async fn try_join(
     url: &str,
     era: Era,
     capabilities: Value,
@@ -341,12 +365,7 @@ impl Client {
     }
 
     /// Sends a request with `meta`, and waits for its result.
-    pub(crate) async fn ask(
-        &self,
-        method: &str,
-        params: Value,
-        meta: Value,
-    ) -> Result<Value, ErrorData> {
+    pub(crate) async fn ask(&self, method: &str, params: Value, meta: Value) -> McpResult<Value> {
         let request = self.begin(method, params, meta).await;
         match soon(request.await_response()).await {
             Ok(result) => Ok(to_json(result)),
@@ -384,7 +403,7 @@ impl Client {
         variant: &str,
         method: &str,
         params: Value,
-    ) -> Result<Value, ErrorData> {
+    ) -> McpResult<Value> {
         let meta = match variant {
             "" => json!({}),
             id => json!({VARIANT: id}),
@@ -392,18 +411,27 @@ impl Client {
         self.ask(method, params, meta).await
     }
 
+    /// The result of a request under `variant`.
+    pub(crate) async fn result(&self, variant: &str, method: &str, params: Value) -> Value {
+        let result = self.under(variant, method, params).await;
+        result.unwrap_or_else(|error| panic!("{method} fails: {error}"))
+    }
+
+    /// The error of a request under `variant`.
+    pub(crate) async fn error(&self, variant: &str, method: &str, params: Value) -> ErrorData {
+        self.under(variant, method, params).await.unwrap_err()
+    }
+
     pub(crate) async fn call(&self, variant: &str, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
-        let result = self.under(variant, "tools/call", params).await;
-        result.unwrap_or_else(|error| panic!("{tool} fails: {error}"))
+        self.result(variant, "tools/call", params).await
     }
 
     /// The names of the items that are listed under `variant`.
     pub(crate) async fn names(&self, variant: &str, kind: &str) -> Vec<String> {
         let list = self
-            .under(variant, &format!("{kind}/list"), json!({}))
-            .await
-            .unwrap();
+            .result(variant, &format!("{kind}/list"), json!({}))
+            .await;
         names(&list[kind])
     }
 

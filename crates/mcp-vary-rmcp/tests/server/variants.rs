@@ -7,14 +7,12 @@ use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 use mcp_vary_rmcp::server::{Builder, PromptView, ToolView, VariantHandler, VaryServer, View};
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, data_of, declaring, join,
-    names, role, serve_http,
+    Client, Context, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, data_of, declaring,
+    join, names, role, serve_http,
 };
 
 pub(crate) fn variant(id: &str) -> ServerVariant {
@@ -126,10 +124,7 @@ async fn at_most_as_many_as_configured_are_advertised() {
         .unwrap();
     for way in WAYS {
         let client = connect(&server, way).await;
-        let error = client
-            .under("rich", "tools/list", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("rich", "tools/list", json!({})).await;
         let expected = json!({"requestedVariant": "rich", "availableVariants": ["plain", "small"]});
         assert_eq!(data_of(error, -32602, INVALID), expected, "{way:?}");
     }
@@ -194,9 +189,8 @@ async fn selects(client: &Client, selected: &str, label: &str) {
     assert_eq!(client.names(selected, "prompts").await, ["greet", label]);
     assert_eq!(client.names(selected, "resources").await, ["all", label]);
     let templates = client
-        .under(selected, "resources/templates/list", json!({}))
-        .await
-        .unwrap();
+        .result(selected, "resources/templates/list", json!({}))
+        .await;
     assert_eq!(names(&templates["resourceTemplates"]), [label]);
 
     assert_eq!(
@@ -204,14 +198,12 @@ async fn selects(client: &Client, selected: &str, label: &str) {
         json!([label, label])
     );
     let read = client
-        .under(selected, "resources/read", json!({"uri": "shop:///all"}))
-        .await
-        .unwrap();
+        .result(selected, "resources/read", json!({"uri": "shop:///all"}))
+        .await;
     assert_eq!(read["contents"][0]["text"], label);
     let prompt = client
-        .under(selected, "prompts/get", json!({"name": "greet"}))
-        .await
-        .unwrap();
+        .result(selected, "prompts/get", json!({"name": "greet"}))
+        .await;
     assert_eq!(
         prompt["messages"][0]["content"]["text"],
         format!("greet of {label}")
@@ -221,9 +213,8 @@ async fn selects(client: &Client, selected: &str, label: &str) {
         "argument": {"name": "a", "value": ""},
     });
     let completed = client
-        .under(selected, "completion/complete", completion)
-        .await
-        .unwrap();
+        .result(selected, "completion/complete", completion)
+        .await;
     assert_eq!(completed["completion"]["values"], json!([label]));
 }
 
@@ -274,14 +265,11 @@ async fn an_invalid_selector_is_refused() {
 async fn other_methods_ignore_the_selector() {
     for way in WAYS {
         let client = connect(&server(), way).await;
-        let error = client
-            .under("unknown", "com.example/any", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("unknown", "com.example/any", json!({})).await;
         let expected = (-32601, "com.example/any");
         assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
         if way.0 == Era::Legacy {
-            client.under("unknown", "ping", json!({})).await.unwrap();
+            client.result("unknown", "ping", json!({})).await;
         }
     }
 }
@@ -291,15 +279,12 @@ async fn other_methods_ignore_the_selector() {
 async fn the_variants_need_not_be_enumerated() {
     let server = shops().without_enumeration().build().unwrap();
     let client = connect(&server, (Era::Modern, Wire::Http)).await;
-    let error = client
-        .under("x", "tools/list", json!({}))
-        .await
-        .unwrap_err();
+    let error = client.error("x", "tools/list", json!({})).await;
     let expected = json!({"requestedVariant": "x"});
     assert_eq!(data_of(error, -32602, INVALID), expected);
 }
 
-fn sees(context: &RequestContext<RoleServer>, variant: &ServerVariant) -> bool {
+fn sees(context: &Context, variant: &ServerVariant) -> bool {
     variant.id != *"rich" || role(context) == Some("admin")
 }
 
@@ -320,18 +305,14 @@ async fn what_a_principal_does_not_see_does_not_exist() {
         .unwrap();
     let server = serve_http(server).await;
     for era in [Era::Legacy, Era::Modern] {
-        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")])
-            .await
-            .unwrap();
+        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
         assert_eq!(ids(&admin.capabilities()), ["plain", "rich", "small"]);
         assert_eq!(
             said(&admin.call("rich", "get_who", json!({})).await),
             json!(["rich", "rich"])
         );
 
-        let guest = join(&server.url, era, json!({}), &[("x-role", "guest")])
-            .await
-            .unwrap();
+        let guest = join(&server.url, era, json!({}), &[("x-role", "guest")]).await;
         let capabilities = guest.capabilities();
         assert_eq!(ids(&capabilities), ["plain", "small"]);
         // It is not named as a replacement either.
@@ -341,7 +322,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
         );
         let mut answers = Vec::new();
         for id in ["rich", "none"] {
-            let error = guest.under(id, "tools/list", json!({})).await.unwrap_err();
+            let error = guest.error(id, "tools/list", json!({})).await;
             assert_eq!((error.code.0, &*error.message), (-32602, INVALID));
             answers.push(serde_json::to_string(&error).unwrap().replace(id, "…"));
         }
@@ -352,7 +333,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
 /// SV-20: a separate rule decides what a principal may use, in every variant.
 #[tokio::test]
 async fn a_permission_holds_in_every_variant() {
-    let permits = |context: &RequestContext<RoleServer>, what: &Identifier| {
+    let permits = |context: &Context, what: &Identifier| {
         let is_public = match what {
             Identifier::Tool(name) => !name.starts_with("put_"),
             Identifier::Prompt(name) => name == "greet",
@@ -363,10 +344,8 @@ async fn a_permission_holds_in_every_variant() {
     };
     let server = serve_http(shops().with_permission(permits).build().unwrap()).await;
     for era in [Era::Legacy, Era::Modern] {
-        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")])
-            .await
-            .unwrap();
-        let guest = join(&server.url, era, json!({}), &[]).await.unwrap();
+        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
+        let guest = join(&server.url, era, json!({}), &[]).await;
         let admins = admin.names("rich", "tools").await;
         assert_eq!(admins.len(), 7);
         assert_eq!(
@@ -393,7 +372,7 @@ async fn a_permission_holds_in_every_variant() {
             ("rich", read, &resource, unread, "Resource not found"),
         ] {
             let params = params.clone();
-            let error = guest.under(variant, method, params).await.unwrap_err();
+            let error = guest.error(variant, method, params).await;
             let data = data_of(error, code, message);
             assert_eq!(data["activeVariant"], variant, "{era:?} {method}");
         }
@@ -404,7 +383,7 @@ async fn a_permission_holds_in_every_variant() {
 /// precedence.
 #[tokio::test]
 async fn the_default_can_be_chosen_from_outside() {
-    let chosen = |context: &RequestContext<RoleServer>| {
+    let chosen = |context: &Context| {
         let parts = context.extensions.get::<http::request::Parts>()?;
         Some(
             parts
@@ -418,7 +397,7 @@ async fn the_default_can_be_chosen_from_outside() {
     let server = serve_http(shops().with_default_variant(chosen).build().unwrap()).await;
     for era in [Era::Legacy, Era::Modern] {
         let header = [("mcp-server-variant", "rich")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(
             ids(&client.capabilities()),
             ["rich", "plain", "small"],
@@ -433,7 +412,7 @@ async fn the_default_can_be_chosen_from_outside() {
             json!(["plain", "plain"])
         );
         let header = [("mcp-server-variant", "none")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(
             ids(&client.capabilities()),
             ["plain", "small", "rich"],
@@ -485,7 +464,7 @@ async fn rankings_are_shared_by_who_sees_the_same() {
     ] {
         let headers = [("x-role", role)];
         let client = join(&server.url, Era::Modern, json!({}), &headers).await;
-        let client = client.unwrap();
+        let client = client;
         client.names("", "tools").await;
         assert_eq!(ids(&client.capabilities()), order, "{role}");
         assert_eq!(made.load(Ordering::Relaxed), expected, "{role}");
@@ -499,13 +478,10 @@ async fn nothing_visible_is_nothing_offered() {
     for way in WAYS {
         let client = connect(&server, way).await;
         assert_eq!(client.capabilities().get("extensions"), None, "{way:?}");
-        let error = client
-            .under("plain", "tools/list", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("plain", "tools/list", json!({})).await;
         assert_eq!(error.code.0, -32602);
         assert_eq!(error.message, "Server variants not supported");
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        let error = client.error("", "tools/list", json!({})).await;
         assert_eq!(error.code.0, -32602);
         assert_eq!(
             error.message,
@@ -520,17 +496,15 @@ async fn an_error_about_an_identifier_says_the_active_variant() {
     for way in WAYS {
         let client = connect(&server(), way).await;
         let error = client
-            .under("rich", "tools/call", json!({"name": "none"}))
-            .await
-            .unwrap_err();
+            .error("rich", "tools/call", json!({"name": "none"}))
+            .await;
         let expected = json!({"shop": "rich", "activeVariant": "rich"});
         assert_eq!(data_of(error, -32602, "no none here"), expected, "{way:?}");
 
         // It exists in another variant, which the error does not reveal.
         let error = client
-            .under("rich", "resources/read", json!({"uri": "shop:///plain"}))
-            .await
-            .unwrap_err();
+            .error("rich", "resources/read", json!({"uri": "shop:///plain"}))
+            .await;
         let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
         assert_eq!(data_of(error, code, "nothing there"), expected, "{way:?}");
     }
@@ -547,14 +521,14 @@ async fn modern_lists_are_not_to_be_cached() {
             "resources/list",
             "server/discover",
         ] {
-            let result = client.under("", method, json!({})).await.unwrap();
+            let result = client.result("", method, json!({})).await;
             assert_eq!(
                 (&result["ttlMs"], &result["cacheScope"]),
                 (&json!(0), &json!("private"))
             );
         }
         let uri = json!({"uri": "shop:///all"});
-        let result = client.under("plain", "resources/read", uri).await.unwrap();
+        let result = client.result("plain", "resources/read", uri).await;
         assert_eq!(
             (&result["ttlMs"], &result["cacheScope"]),
             (&json!(0), &json!("private"))
