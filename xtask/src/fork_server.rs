@@ -4,11 +4,10 @@
 //! started for it, as a user would start it.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self as this, Command};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process as this;
+use std::time::Duration;
 
 use crate::process::{self, Group, tail};
 use crate::workspace::Workspace;
@@ -65,8 +64,6 @@ const ENVIRONMENTS: [(&str, &[&str]); 3] = [
 
 /// Only for a server that hangs: the imports take less on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-
-const POLL: Duration = Duration::from_millis(10);
 
 /// A fork server for each environment. They end, with their forks, when this is dropped.
 #[derive(Debug)]
@@ -132,7 +129,7 @@ impl ForkServer {
         let mut command = process::command(&python);
         npm::with_packages(workspace, &mut command)?;
         command.arg("fork_server.py").arg(&socket).args(modules);
-        let group = start(&mut command, &log)?;
+        let group = Group::logged(&mut command, &log)?;
         Ok(Self {
             environment,
             python,
@@ -144,17 +141,12 @@ impl ForkServer {
 
     /// Waits until it listens.
     fn ready(&mut self) -> Result<(), String> {
-        let started = Instant::now();
-        while started.elapsed() < LIMIT {
-            if self.socket.exists() {
-                return Ok(());
-            }
-            if let Some(status) = self.group.ended()? {
-                return Err(self.failed(&format!("ended: {status}")));
-            }
-            thread::sleep(POLL);
-        }
-        Err(self.failed("does not listen"))
+        let is_there = || self.socket.exists().then_some(());
+        let ready = self.group.until(LIMIT, is_there);
+        ready.map_err(|why| {
+            let name = self.environment;
+            format!("the fork server of {name} {why}\n{}", tail(&self.log))
+        })
     }
 
     fn command(&self, workspace: &Workspace, script: &str) -> Vec<String> {
@@ -165,11 +157,6 @@ impl ForkServer {
         command.extend([shown(&self.socket), script.to_owned()]);
         command
     }
-
-    fn failed(&self, what: &str) -> String {
-        let name = self.environment;
-        format!("the fork server of {name} {what}\n{}", tail(&self.log))
-    }
 }
 
 impl Drop for ForkServer {
@@ -178,20 +165,14 @@ impl Drop for ForkServer {
     }
 }
 
-fn start(command: &mut Command, log: &Path) -> Result<Group, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", log.display());
-    let file = File::create(log).map_err(failed)?;
-    let copy = file.try_clone().map_err(failed)?;
-    Group::start(command.stdout(file).stderr(copy)).map_err(failed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    use std::process::{Child, ChildStdout, Stdio};
+    use std::process::{Child, ChildStdout, Command, Stdio};
     use std::sync::mpsc;
+    use std::thread;
 
     /// A fork server without an SDK, and a script that runs in a fork of it and has printed `ready`.
     fn ready(name: &'static str, script: &str) -> (ForkServer, Child, BufReader<ChildStdout>) {

@@ -347,43 +347,30 @@ fn clients(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         "case $MCP_CONFORMANCE_PROTOCOL_VERSION in 2025-*) exec {library} --legacy \"$@\";; esac; exec {library} \"$@\""
     );
     let vary = programs.vary.display().to_string();
-    let expect = ["--expect", "variants,negotiation"];
     let mut jobs = Vec::new();
-    for (transport, options) in [("http", &[][..]), ("stdio", &["--stdio"])] {
+    for (transport, options, dashes) in
+        [("http", &[][..], &[][..]), ("stdio", &["--stdio"], &["--"])]
+    {
         let options = [&["--client", "--time-limit", PATIENT], options].concat();
-        let declaring = [&options[..], &expect].concat();
-        jobs.push(command(
-            &format!("client weather-client {transport}"),
-            &declaring,
-            &["sh", "-c", &by_revision, "sh"],
-            Expected::Passes(ONE_CALL),
-        ));
-        let tools = [&*vary, "tools", "--"];
-        let arguments = if transport == "http" {
-            &tools[..2]
-        } else {
-            &tools[..]
-        };
-        jobs.push(command(
-            &format!("client vary tools {transport}"),
-            &options,
-            arguments,
-            Expected::Passes(&[]),
-        ));
-        let inspect = [&*vary, "inspect", "--"];
-        let arguments = if transport == "http" {
-            &inspect[..2]
-        } else {
-            &inspect[..]
-        };
+        let tools = [&[&*vary, "tools"], dashes].concat();
+        let inspect = [&[&*vary, "inspect"], dashes].concat();
         // How long it stays for notifications depends on the machine, so only its declaration is checked.
-        let declaration = [&options[..], &["--only", "SV-2/client-declares-variants"]].concat();
-        jobs.push(command(
-            &format!("client vary inspect {transport}"),
-            &declaration,
-            arguments,
-            Expected::Passes(&[]),
-        ));
+        let declaration = ["--only", "SV-2/client-declares-variants"];
+        let clients: [(&str, &[&str], &[&str], &'static [&'static str]); 3] = [
+            (
+                "weather-client",
+                &["--expect", "variants,negotiation"],
+                &["sh", "-c", &by_revision, "sh"],
+                ONE_CALL,
+            ),
+            ("vary tools", &[], &tools, &[]),
+            ("vary inspect", &declaration, &inspect, &[]),
+        ];
+        for (name, more, client, known) in clients {
+            let name = format!("client {name} {transport}");
+            let options = [&options[..], more].concat();
+            jobs.push(command(&name, &options, client, Expected::Passes(known)));
+        }
     }
     Ok(jobs)
 }
