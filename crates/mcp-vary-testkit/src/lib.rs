@@ -27,6 +27,7 @@ pub mod message;
 pub mod model_server;
 pub mod notification_client;
 pub mod places_server;
+pub mod recordings;
 pub mod scripted_server;
 pub mod stdio_pipe;
 pub mod wait;

@@ -6,7 +6,7 @@
 )]
 
 use mcp_vary::feature::Features;
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::json::Json;
 use mcp_vary::render::{
     DEFAULT_PAGE, ELLIPSIS, Index, LeftOut, LeftOutRule, Limits, MAX_PAGE_BYTES, Part, PartError,
     compact, read,
@@ -14,26 +14,9 @@ use mcp_vary::render::{
 use mcp_vary::shape::{
     Compaction, META_APPLIED, Policy, Shaped, ToolFacts, Whole, compact_tool_result,
 };
+use mcp_vary_testkit::recordings::{self, ROWS, Rows};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-const ROWS: &[&str] = &[
-    include_str!("fixtures/rows/connections.json"),
-    include_str!("fixtures/rows/issues.json"),
-    include_str!("fixtures/rows/logs.json"),
-    include_str!("fixtures/rows/staff.json"),
-    include_str!("fixtures/rows/stations.json"),
-];
-
-const RECORDINGS: &[&str] = &[
-    include_str!("fixtures/tool-results/budget.json"),
-    include_str!("fixtures/tool-results/everything.json"),
-    include_str!("fixtures/tool-results/filesystem.json"),
-    include_str!("fixtures/tool-results/git.json"),
-    include_str!("fixtures/tool-results/memory.json"),
-    include_str!("fixtures/tool-results/sqlite.json"),
-    include_str!("fixtures/tool-results/time.json"),
-];
 
 const TAGS: &[&str] = &[
     "",
@@ -48,23 +31,13 @@ const TAGS: &[&str] = &[
 
 /// The results of every fixture: the recorded ones, and each set of rows as servers send it.
 fn results() -> Vec<String> {
-    let mut all = Vec::new();
-    for recording in RECORDINGS {
-        for call in elements(recording).unwrap() {
-            let call = Members::parse(call).unwrap();
-            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
-            all.push(reply.get("result").unwrap().to_owned());
-        }
-    }
-    for set in ROWS {
-        let set: Value = serde_json::from_str(set).unwrap();
-        let mut value = set["structuredContent"].clone();
+    let mut all = recordings::results();
+    for (name, set) in ROWS {
         // More than stay inline, and no more than that takes.
-        let rows = value[set["rows"].as_str().unwrap()].as_array_mut();
-        rows.unwrap().truncate(510);
+        let value = Rows::of(set).first(510);
         let text = json!({"type": "text", "text": value.to_string()});
         all.push(json!({"content": [text], "structuredContent": value}).to_string());
-        if set["key"] == "number" {
+        if name == "issues" {
             all.push(json!({"content": [text]}).to_string());
             all.push(json!({"content": [], "structuredContent": value}).to_string());
         }
@@ -194,9 +167,8 @@ fn reads_back(whole: &str, limits: &Limits) {
 /// CN-13: of every set of rows, what is left and what the notice leads to are the whole.
 #[test]
 fn rows_are_read_back_whole() {
-    for set in ROWS {
-        let set: Value = serde_json::from_str(set).unwrap();
-        let value = set["structuredContent"].to_string();
+    for (_, set) in ROWS {
+        let value = Rows::of(set).value.to_string();
         for limits in [
             Limits::default(),
             Limits::default().with_rows(3).with_text(20),
@@ -392,8 +364,7 @@ fn pointers(value: &Value, at: &str) -> Vec<String> {
 /// CN-13: a page of many rows has an end, whatever its reader asks for.
 #[test]
 fn a_page_is_bounded() {
-    let set: Value = serde_json::from_str(ROWS[2]).unwrap();
-    let written = set["structuredContent"].to_string();
+    let written = Rows::of(ROWS[2].1).value.to_string();
     let whole = Json::parse(&written).unwrap();
     let page = read(&whole, &Part::at("/logs")).unwrap();
     assert_eq!((page.total, page.next), (5000, Some(DEFAULT_PAGE)));
