@@ -16,6 +16,7 @@
 
 pub mod authorization_server;
 pub mod captured_log;
+pub mod cases;
 pub mod changing_server;
 pub mod client;
 pub mod credentials;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{Builder, SelectionOutcome, SwitchLimit, VariantSelection, VaryServer};
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
@@ -43,20 +44,16 @@ async fn a_header_chooses_the_default() {
         .with_variant_header()
         .with_default_variant(|_| Some("c".to_owned()));
     let server = serve_http(server.build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         for (header, default) in [(Some("b"), "b"), (Some("none"), "c"), (None, "c")] {
             let headers: Vec<_> = header
                 .map(|id| ("mcp-server-variant", id))
                 .into_iter()
                 .collect();
             let client = join(&server.url, era, json!({}), &headers).await;
-            assert_eq!(first(&client), default, "{era:?} {header:?}");
-            assert_eq!(who(&client, "").await, json!([default, default]), "{era:?}");
-            assert_eq!(
-                who(&client, "a").await,
-                json!(["a", "a"]),
-                "{era:?} {header:?}"
-            );
+            assert_eq!(first(&client), default, "{header:?}");
+            assert_eq!(who(&client, "").await, json!([default, default]));
+            assert_eq!(who(&client, "a").await, json!(["a", "a"]), "{header:?}");
         }
     }
 }
@@ -65,7 +62,7 @@ async fn a_header_chooses_the_default() {
 #[tokio::test]
 async fn a_header_is_read_on_request_only() {
     let server = serve_http(shops().build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let header = [("mcp-server-variant", "b")];
         let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(
@@ -283,7 +280,7 @@ fn recorded(server: Builder) -> (VaryServer, Records) {
 /// nothing is recorded twice.
 #[tokio::test]
 async fn choices_are_recorded() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let (server, records) = recorded(
             shops()
                 .with_principal(|_| Some(member("ada")))
@@ -303,7 +300,7 @@ async fn choices_are_recorded() {
             "ada [two] b,a: Too many switches of the server variant",
             "ada [two] b,a: Too many switches of the server variant",
         ];
-        assert_eq!(records.take(), expected, "{era:?}");
+        assert_eq!(records.take(), expected);
     }
 }
 

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use serde_json::json;
 
 use crate::shop::Shop;
@@ -38,10 +39,10 @@ async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
 /// SV-13: the handler's pages are reached through sealed cursors.
 #[tokio::test]
 async fn a_list_is_followed_page_by_page() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&paged(), way).await;
         let (pages, tools) = all(&client, "b").await;
-        assert_eq!((pages, tools.len(), &*tools[6]), (3, 7, "get_b"), "{way:?}");
+        assert_eq!((pages, tools.len(), &*tools[6]), (3, 7, "get_b"));
     }
 }
 
@@ -57,7 +58,7 @@ async fn pages_of_ones_own_size_are_full() {
         .with_page_size(NonZeroUsize::new(2).unwrap())
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let (pages, tools) = all(&client, "a").await;
         assert_eq!(
@@ -65,8 +66,7 @@ async fn pages_of_ones_own_size_are_full() {
             (
                 2,
                 ["get_who", "get_arguments", "get_a"].map(Into::into).into()
-            ),
-            "{way:?}"
+            )
         );
     }
 }
@@ -74,7 +74,7 @@ async fn pages_of_ones_own_size_are_full() {
 /// SV-13: a cursor is valid only for its variant, its method and the server's keys.
 #[tokio::test]
 async fn a_cursor_is_good_where_it_was_made() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&paged(), way).await;
         let list = client.result("a", "tools/list", json!({})).await;
         let params = json!({"cursor": list["nextCursor"]});
@@ -82,7 +82,7 @@ async fn a_cursor_is_good_where_it_was_made() {
         let error = client.error("b", "tools/list", params.clone()).await;
         let expected = json!({"cursorVariant": "a", "requestedVariant": "b"});
         let data = data_of(error, -32602, "Cursor invalid for requested variant");
-        assert_eq!(data, expected, "{way:?}");
+        assert_eq!(data, expected);
 
         for (method, params) in [
             ("prompts/list", params),
@@ -92,7 +92,7 @@ async fn a_cursor_is_good_where_it_was_made() {
         ] {
             let error = client.error("a", method, params).await;
             let data = data_of(error, -32602, "Invalid cursor");
-            assert_eq!(data, json!({"activeVariant": "a"}), "{way:?} {method}");
+            assert_eq!(data, json!({"activeVariant": "a"}), "{method}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use mcp_vary_rmcp::server::{VaryServer, answer, features};
 use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::cases::each;
 use rmcp::ServerHandler;
 use serde_json::json;
 use tracing::Level;
@@ -22,17 +23,17 @@ impl ServerHandler for Weather {
 #[tokio::test]
 async fn negotiation_is_logged() {
     let (log, _listening) = CapturedLog::listen("mcp_vary_rmcp::server", Level::TRACE);
-    for way in WAYS {
+    for way in each(WAYS) {
         let tags = ["agent", "format=json", "format==\n"];
         let client = connect_tagged(&VaryServer::new(Weather), way, &tags).await;
         client.call("", "weather", json!({})).await;
         let lines = log.take().join("\n");
-        assert!(lines.contains(r"ignored=`format==\n`: "), "{way:?} {lines}");
+        assert!(lines.contains(r"ignored=`format==\n`: "), "{lines}");
         let said = r#"tags="agent,format=json"; applied={"format":"json"};"#;
-        assert!(lines.contains(said), "{way:?} {lines}");
+        assert!(lines.contains(said), "{lines}");
 
         let client = connect(&VaryServer::new(Weather), way).await;
         client.call("", "weather", json!({})).await;
-        assert_eq!(log.take(), [""; 0], "{way:?}");
+        assert_eq!(log.take(), [""; 0]);
     }
 }

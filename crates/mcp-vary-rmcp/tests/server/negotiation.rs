@@ -6,6 +6,7 @@ use mcp_vary::shape::{
     PromptAlternative, Rendering, Representation, Representations, Role as Says,
 };
 use mcp_vary_rmcp::server::{Features, VaryServer, answer, declared_by, features};
+use mcp_vary_testkit::cases::each;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListToolsResult, PromptMessage,
@@ -139,7 +140,7 @@ async fn connect_weather(way: (Era, Wire), tags: &[&str]) -> Client {
 #[tokio::test]
 async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
     let server = VaryServer::new(Weather);
-    for way in WAYS {
+    for way in each(WAYS) {
         for tags in [&[][..], &["human", "format=markdown"]] {
             let client = connect_tagged(&server, way, tags).await;
             let uri = json!({"uri": "map://valley"});
@@ -147,16 +148,12 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
             let told = (result.get("ttlMs"), result.get("cacheScope"));
             match way.0 {
                 Era::Modern => {
-                    assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))), "{way:?}")
+                    assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))))
                 }
                 // Caches of that era do not know these members; they stay as the handler wrote
                 // them.
                 Era::Legacy => {
-                    assert_eq!(
-                        told,
-                        (Some(&json!(60_000)), Some(&json!("public"))),
-                        "{way:?}"
-                    )
+                    assert_eq!(told, (Some(&json!(60_000)), Some(&json!("public"))))
                 }
             }
         }
@@ -166,18 +163,18 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
 /// Asserts the answer of `weather` to a client with `tags`, in each era and over each transport.
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     let server = VaryServer::new(Weather);
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_tagged(&server, way, tags).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         if way.0 == Era::Modern {
             assert_eq!(result["resultType"], "complete");
         }
         assert_eq!(result["isError"], false);
-        assert_eq!(result["content"], *content, "{way:?} {tags:?}");
+        assert_eq!(result["content"], *content, "{tags:?}");
         assert_eq!(
             result.get("structuredContent").cloned(),
             structured,
-            "{way:?} {tags:?}"
+            "{tags:?}"
         );
     }
 }
@@ -221,11 +218,11 @@ async fn a_person_gets_the_authors_words() {
 /// CN-10, TR-4: if the tool lists an `outputSchema`, the value stays.
 #[tokio::test]
 async fn the_value_stays_where_a_schema_is_listed() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "listed", json!({})).await;
-        assert_eq!(result["content"], text("- **a**: 1"), "{way:?}");
-        assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
+        assert_eq!(result["content"], text("- **a**: 1"));
+        assert_eq!(result["structuredContent"], json!({"a": 1}));
     }
 }
 
@@ -267,15 +264,11 @@ async fn a_handler_that_does_not_care_answers_as_before() {
 #[tokio::test]
 async fn negotiation_is_advertised_when_it_is_switched_on() {
     let silent = VaryServer::builder().with_handler(Weather).build().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let capabilities = connect(&VaryServer::new(Weather), way).await.capabilities();
-        assert_eq!(
-            capabilities["extensions"],
-            json!({NEGOTIATION: {}}),
-            "{way:?}"
-        );
+        assert_eq!(capabilities["extensions"], json!({NEGOTIATION: {}}));
         let capabilities = connect(&silent, way).await.capabilities();
-        assert_eq!(capabilities.get("extensions"), None, "{way:?}");
+        assert_eq!(capabilities.get("extensions"), None);
     }
 }
 
@@ -291,15 +284,15 @@ async fn an_ordinary_result_is_shaped() {
         ),
         (&[], text(r#"{"rows":2}"#), Some(json!({"rows": 2}))),
     ];
-    for way in WAYS {
+    for way in each(WAYS) {
         for (tags, content, structured) in &cases {
             let client = connect_weather(way, tags).await;
             let result = client.call("", "rows", json!({})).await;
-            assert_eq!(result["content"], *content, "{way:?} {tags:?}");
+            assert_eq!(result["content"], *content, "{tags:?}");
             assert_eq!(
                 result.get("structuredContent"),
                 structured.as_ref(),
-                "{way:?} {tags:?}"
+                "{tags:?}"
             );
         }
     }
@@ -309,7 +302,7 @@ async fn an_ordinary_result_is_shaped() {
 /// author names it, where to read it.
 #[tokio::test]
 async fn few_words_are_kept_to() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_weather(way, &["verbosity=compact"]).await;
         for (tool, said) in [
             (
@@ -321,10 +314,10 @@ async fn few_words_are_kept_to() {
             let result = client.call("", tool, json!({})).await;
             let blocks = result["content"].as_array().unwrap();
             let few: Value = serde_json::from_str(blocks[0]["text"].as_str().unwrap()).unwrap();
-            assert_eq!(few["rows"].as_array().unwrap().len(), 500, "{way:?} {tool}");
-            assert_eq!(blocks[1]["text"], said, "{way:?}");
+            assert_eq!(few["rows"].as_array().unwrap().len(), 500, "{tool}");
+            assert_eq!(blocks[1]["text"], said);
             let applied = &result["_meta"]["vary/applied"]["verbosity"];
-            assert_eq!(applied, "compact", "{way:?} {tool}");
+            assert_eq!(applied, "compact", "{tool}");
         }
         let client = connect_weather(way, &["agent"]).await;
         let result = client.call("", "many", json!({})).await;
@@ -341,7 +334,7 @@ async fn few_words_are_kept_to() {
 /// CN-8, CN-15: resources and prompts have alternatives too.
 #[tokio::test]
 async fn resources_and_prompts_have_alternatives() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let read = async |tags: &[&str]| {
             let client = connect_weather(way, tags).await;
             let uri = json!({"uri": "map://valley"});
@@ -358,21 +351,21 @@ async fn resources_and_prompts_have_alternatives() {
             .map(|said| said.as_str().unwrap().to_owned())
         };
         let markdown = ["text/markdown", "- **coordinates**: 45.5°N, 7.5°E", "human"];
-        assert_eq!(read(&["human"]).await, markdown, "{way:?}");
+        assert_eq!(read(&["human"]).await, markdown);
         let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
         let json = ["application/json", point, "1. Plan"];
-        assert_eq!(read(&["agent", "sampling"]).await, json, "{way:?}");
-        assert_eq!(read(&[]).await, ["application/json", point, ""], "{way:?}");
+        assert_eq!(read(&["agent", "sampling"]).await, json);
+        assert_eq!(read(&[]).await, ["application/json", point, ""]);
     }
 }
 
 /// CN-14: a hint is placed where the tool's schema allows it, for clients that sample.
 #[tokio::test]
 async fn a_hint_is_held_against_the_listed_schema() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_weather(way, &["agent", "format=json", "sampling"]).await;
         let result = client.call("", "listed", json!({})).await;
-        assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
+        assert_eq!(result["structuredContent"], json!({"a": 1}));
     }
 }
 
@@ -386,17 +379,17 @@ async fn an_experimental_declaration_is_mirrored() {
         json!({"experimental": {"extensions": declared}}),
     ];
     for capabilities in places {
-        for way in WAYS {
+        for way in each(WAYS) {
             let client = connect_with(&VaryServer::new(Weather), way, capabilities.clone()).await;
             let result = client.call("", "tags", json!({})).await;
-            assert_eq!(result["content"], text("human"), "{way:?}");
+            assert_eq!(result["content"], text("human"));
             let advertised = client.capabilities();
             assert_eq!(advertised["extensions"], json!({NEGOTIATION: {}}));
             let mirrored = match capabilities["experimental"].get("extensions") {
                 Some(_) => &advertised["experimental"]["extensions"],
                 None => &advertised["experimental"],
             };
-            assert_eq!(*mirrored, json!({NEGOTIATION: {}}), "{way:?}");
+            assert_eq!(*mirrored, json!({NEGOTIATION: {}}));
         }
     }
 }
@@ -404,34 +397,30 @@ async fn an_experimental_declaration_is_mirrored() {
 /// CN-22: from a context as from an extractor, even after another extractor has emptied `_meta`.
 #[tokio::test]
 async fn features_are_found_wherever_they_are_asked_for() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_weather(way, &["agent", "x-a=1"]).await;
         let result = client.call("", "tags", json!({})).await;
-        assert_eq!(result["content"], text("agent,x-a=1"), "{way:?}");
+        assert_eq!(result["content"], text("agent,x-a=1"));
         let prompt = client
             .result("", "prompts/get", json!({"name": "any"}))
             .await;
-        assert_eq!(
-            prompt["messages"][0]["content"]["text"], "agent,x-a=1",
-            "{way:?}"
-        );
+        assert_eq!(prompt["messages"][0]["content"]["text"], "agent,x-a=1");
     }
 }
 
 /// CN-19: a client that negotiates receives what was applied; other clients see no trace of it.
 #[tokio::test]
 async fn what_was_applied_is_said_to_those_who_negotiate() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         assert_eq!(
             result["_meta"]["vary/applied"],
-            json!({"format": "markdown"}),
-            "{way:?}"
+            json!({"format": "markdown"})
         );
         let client = connect(&VaryServer::new(Weather), way).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
-        assert_eq!(result.get("_meta"), None, "{way:?}");
+        assert_eq!(result.get("_meta"), None);
     }
 }
 
@@ -470,7 +459,7 @@ impl ServerHandler for Reporting {
 /// CN-18: an argument of the tool takes precedence over the client's declaration.
 #[tokio::test]
 async fn an_argument_overrides_a_feature() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let capabilities = declaring(&["agent", "format=json"], json!({}));
         let client = connect_with(&VaryServer::new(Reporting), way, capabilities).await;
         for (arguments, expected) in [
@@ -480,11 +469,11 @@ async fn an_argument_overrides_a_feature() {
             (json!({"format": "no tag"}), json!([])),
         ] {
             let result = client.call("", "report", arguments.clone()).await;
-            assert_eq!(result["content"], expected, "{way:?} {arguments}");
+            assert_eq!(result["content"], expected, "{arguments}");
         }
         // It applies to this call only.
         let result = client.call("", "report", json!({})).await;
-        assert_eq!(result["content"], json!([]), "{way:?}");
+        assert_eq!(result["content"], json!([]));
     }
 }
 
@@ -525,11 +514,11 @@ async fn a_required_extension_is_asked_for() {
         .with_required_extension(NEGOTIATION.parse().unwrap())
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_tagged(&server, way, &["agent"]).await;
         client.call("", "tags", json!({})).await;
     }
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let refused = try_connect(&server, (Era::Legacy, wire), json!({})).await;
         let error = format!("{:?}", refused.err().expect("refused"));
         assert!(
@@ -540,15 +529,11 @@ async fn a_required_extension_is_asked_for() {
         let client = connect(&server, (Era::Modern, wire)).await;
         let error = client.error("", "tools/list", json!({})).await;
         let message = format!("Server requires the extension {NEGOTIATION}");
-        assert_eq!(
-            (error.code.0, &*error.message),
-            (-32021, &*message),
-            "{wire:?}"
-        );
+        assert_eq!((error.code.0, &*error.message), (-32021, &*message));
         let custom = client.error("", "com.example/any", json!({})).await;
         let required = json!({"requiredCapabilities": {"extensions": {NEGOTIATION: {}}}});
         assert_eq!(error.data, Some(required));
-        assert_eq!(custom, error, "{wire:?}");
+        assert_eq!(custom, error);
     }
 }
 
@@ -617,18 +602,14 @@ async fn another_extension_has_settings_of_its_own() {
         .with_required_extension(Units::ID.parse().unwrap())
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let capabilities = json!({"extensions": {Units::ID: {"metric": true}}});
         let client = connect_with(&server, way, capabilities).await;
         let advertised = client.capabilities();
-        assert_eq!(
-            advertised["extensions"],
-            json!({Units::ID: {"any": true}}),
-            "{way:?}"
-        );
+        assert_eq!(advertised["extensions"], json!({Units::ID: {"any": true}}));
         let error = client.error("", "tools/list", json!({})).await;
         let expected = (-32603, "metric: true");
-        assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
+        assert_eq!((error.code.0, &*error.message), expected);
     }
     let refused = try_connect(&server, (Era::Legacy, Wire::Pipe), json!({})).await;
     assert!(refused.is_err());
@@ -637,10 +618,10 @@ async fn another_extension_has_settings_of_its_own() {
 /// SV-10: a selector where there are no variants.
 #[tokio::test]
 async fn without_variants_a_selector_is_refused() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&VaryServer::new(Weather), way).await;
         let error = client.error("compact", "tools/list", json!({})).await;
-        assert_eq!(error.code.0, -32602, "{way:?}");
+        assert_eq!(error.code.0, -32602);
         assert_eq!(error.message, "Server variants not supported");
         // Methods without variants ignore it.
         let meta = json!({VARIANT: "compact"});

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use rmcp::model::{
     ListResourcesResult, ListToolsResult, Resource, ServerCapabilities, ServerConfig,
     ServerNotification, SubscriptionFilter,
@@ -39,17 +40,13 @@ fn changed(what: &'static str, variant: &str) -> Told {
 /// SV-14, SV-16: a change notification names its variant.
 #[tokio::test]
 async fn a_change_carries_the_variant_of_its_handler() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server(), (Era::Legacy, wire)).await;
         for variant in ["b", "a", "b"] {
             client.call(variant, "put_tools", json!({})).await;
-            assert_eq!(client.hear().await, changed("tools", variant), "{wire:?}");
+            assert_eq!(client.hear().await, changed("tools", variant));
             client.call(variant, "put_resource", json!({})).await;
-            assert_eq!(
-                client.hear().await,
-                changed("resource", variant),
-                "{wire:?}"
-            );
+            assert_eq!(client.hear().await, changed("resource", variant));
         }
     }
 }
@@ -119,25 +116,25 @@ async fn a_hidden_resource_is_not_spoken_of() {
         VariantHandler::new(Shop::new("a")).with_view(view),
     );
     let server = server.build().unwrap();
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server, (Era::Legacy, wire)).await;
         client.call("a", "put_resource", json!({})).await;
         client.call("a", "put_tools", json!({})).await;
-        assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("tools", "a"));
 
         let client = connect(&server, (Era::Modern, wire)).await;
         let filter =
             SubscriptionFilter::builder().resource_subscriptions(["shop:///all", "shop:///a"]);
         let mut stream = client.service.listen(filter.build()).await.unwrap();
         let told = serde_json::to_value(soon(stream.next()).await.unwrap()).unwrap();
-        assert_eq!(told["params"]["uri"], "shop:///a", "{wire:?}");
+        assert_eq!(told["params"]["uri"], "shop:///a");
     }
 }
 
 /// SV-14: a subscription belongs to its variant.
 #[tokio::test]
 async fn a_subscription_is_bound_to_its_variant() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Legacy, wire)).await;
         let all = json!({"uri": "shop:///all"});
         let subscribe =
@@ -180,7 +177,7 @@ async fn a_subscription_is_bound_to_its_variant() {
 /// then nothing, and the subscription is over.
 #[tokio::test]
 async fn a_resource_that_has_gone_is_told_once() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server(), (Era::Legacy, wire)).await;
         let all = json!({"uri": "shop:///all"});
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
@@ -192,8 +189,8 @@ async fn a_resource_that_has_gone_is_told_once() {
         client.call("a", "put_list", json!({"gone": true})).await;
         client.call("a", "put_resource", json!({})).await;
         client.call("a", "put_tools", json!({})).await;
-        assert_eq!(client.hear().await, changed("resources", "a"), "{wire:?}");
-        assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("resources", "a"));
+        assert_eq!(client.hear().await, changed("tools", "a"));
 
         // The ended subscription does not prevent a new one.
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
@@ -205,7 +202,7 @@ async fn a_resource_that_has_gone_is_told_once() {
         .await;
         client.call("a", "put_resource", json!({})).await;
         client.call("b", "put_resource", json!({})).await;
-        assert_eq!(client.hear().await, changed("resource", "b"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("resource", "b"));
     }
 }
 
@@ -282,7 +279,7 @@ impl ServerHandler for Withdrawing {
 async fn a_stream_tells_once_of_what_has_gone() {
     let updated = |uri: &str| json!(["notifications/resources/updated", uri]);
     let listed = json!(["notifications/resources/list_changed", null]);
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         for asks in [true, false] {
             let server = VaryServer::builder()
                 .with_variant(
@@ -305,7 +302,7 @@ async fn a_stream_tells_once_of_what_has_gone() {
                 let told =
                     serde_json::to_value(soon(stream.next()).await.unwrap().unwrap()).unwrap();
                 let told = json!([told["method"], told["params"]["uri"]]);
-                assert_eq!(told, expected, "{wire:?}");
+                assert_eq!(told, expected);
             }
         }
     }
@@ -376,7 +373,7 @@ async fn settled_tasks() -> usize {
 /// SV-15: every notification on a modern stream carries its variant and its subscription.
 #[tokio::test]
 async fn a_stream_belongs_to_its_variant() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         let filter = SubscriptionFilter::builder()
             .tools_list_changed()
@@ -390,13 +387,10 @@ async fn a_stream_belongs_to_its_variant() {
         ] {
             let notification: ServerNotification = soon(stream.next()).await.unwrap().unwrap();
             let notification = serde_json::to_value(notification).unwrap();
-            assert_eq!(notification["method"], method, "{wire:?}");
+            assert_eq!(notification["method"], method);
             let meta = &notification["params"]["_meta"];
-            assert_eq!(meta[VARIANT], "a", "{wire:?} {notification}");
-            assert_eq!(
-                meta["io.modelcontextprotocol/subscriptionId"], id,
-                "{wire:?}"
-            );
+            assert_eq!(meta[VARIANT], "a", "{notification}");
+            assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], id);
         }
         stream.cancel().await.unwrap();
     }
@@ -417,24 +411,20 @@ async fn rmcp_still_acknowledges_without_a_context() {
 /// Handlers can still send requests to their clients and get the responses.
 #[tokio::test]
 async fn a_handler_can_ask_its_client() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect_tagged(&server(), (Era::Legacy, wire), &[]).await;
         let result = client.call("b", "put_question", json!({})).await;
-        assert_eq!(
-            client.hear().await,
-            Told::Asked("Who are you?".to_owned()),
-            "{wire:?}"
-        );
+        assert_eq!(client.hear().await, Told::Asked("Who are you?".to_owned()));
         let answer = json!({"action": "accept", "content": {"name": "Ada"}});
-        assert_eq!(result["content"][0]["text"], answer.to_string(), "{wire:?}");
+        assert_eq!(result["content"][0]["text"], answer.to_string());
     }
 }
 
 /// Handlers can still report progress, and all of it arrives.
 #[tokio::test]
 async fn a_handler_reports_progress() {
-    for era in [Era::Legacy, Era::Modern] {
-        for wire in [Wire::Pipe, Wire::Http] {
+    for era in each([Era::Legacy, Era::Modern]) {
+        for wire in each([Wire::Pipe, Wire::Http]) {
             let mut client = connect(&server(), (era, wire)).await;
             client.call("b", "put_progress", json!({})).await;
             let mut steps = Vec::new();
@@ -446,7 +436,7 @@ async fn a_handler_reports_progress() {
             }
             // rmcp's client handles each notification in its own task.
             steps.sort_unstable();
-            assert_eq!(steps, [1, 2, 3], "{era:?} {wire:?}");
+            assert_eq!(steps, [1, 2, 3]);
         }
     }
 }
@@ -454,7 +444,7 @@ async fn a_handler_reports_progress() {
 /// Handlers are still notified that their call was cancelled.
 #[tokio::test]
 async fn a_call_can_be_cancelled() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let client = connect(&server(), (era, Wire::Pipe)).await;
         let call = json!({"name": "put_wait", "arguments": {}});
         let handle = client

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::support::{Era, Wire, connect, data_of, join, principal, serve_http};
@@ -21,7 +22,7 @@ async fn a_request_state_is_good_where_it_was_made() {
         ("prompts/get", json!({"name": "long"})),
         ("resources/read", json!({"uri": "shop:///long"})),
     ];
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         for (made, (method, params)) in requests.iter().enumerate() {
             let first = client.result("rich", method, params.clone()).await;
@@ -32,7 +33,7 @@ async fn a_request_state_is_good_where_it_was_made() {
                     let mut params = params.clone();
                     params["requestState"] = first["requestState"].clone();
                     let again = client.under(variant, method, params).await;
-                    assert_eq!(again.is_ok(), is_same, "{wire:?} {method} {again:?}");
+                    assert_eq!(again.is_ok(), is_same, "{method} {again:?}");
                     if let Err(error) = again {
                         let expected = json!({"activeVariant": variant});
                         assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
@@ -57,7 +58,7 @@ fn again(state: &Value, arguments: &Value) -> Value {
 /// SV-26: a state is valid only with the same arguments, in any order.
 #[tokio::test]
 async fn a_request_state_belongs_to_its_arguments() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         let made = json!({"name": "put_state", "arguments": {"a": 1, "b": [2]}});
         let state = client.result("rich", "tools/call", made).await;
@@ -69,7 +70,7 @@ async fn a_request_state_belongs_to_its_arguments() {
         ] {
             let params = again(&state, &arguments);
             let answer = client.under("rich", "tools/call", params).await;
-            assert_eq!(answer.is_ok(), is_same, "{wire:?} {arguments}");
+            assert_eq!(answer.is_ok(), is_same, "{arguments}");
             if let Err(error) = answer {
                 let expected = json!({"activeVariant": "rich"});
                 assert_eq!(data_of(error, -32602, INVALID_STATE), expected);

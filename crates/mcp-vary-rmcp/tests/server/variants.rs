@@ -7,6 +7,7 @@ use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 use mcp_vary_rmcp::server::{Builder, PromptView, ToolView, VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
@@ -75,20 +76,16 @@ const CALL: &str = "tools/call";
 /// first.
 #[tokio::test]
 async fn variants_are_offered_in_the_order_of_the_clients_hints() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        assert_eq!(
-            ids(&client.capabilities()),
-            ["plain", "small", "rich"],
-            "{way:?}"
-        );
+        assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
         let hints = declaring(
             &[],
             json!({"contextSize": "compact", "useCase": ["planning"]}),
         );
         let client = connect_with(&server(), way, hints).await;
         let capabilities = client.capabilities();
-        assert_eq!(ids(&capabilities), ["rich", "small", "plain"], "{way:?}");
+        assert_eq!(ids(&capabilities), ["rich", "small", "plain"]);
         let settings = &capabilities["extensions"][VARIANTS];
         assert_eq!(settings.get("moreVariantsAvailable"), None);
         let rich = json!({
@@ -103,10 +100,10 @@ async fn variants_are_offered_in_the_order_of_the_clients_hints() {
 #[tokio::test]
 async fn at_most_as_many_as_configured_are_advertised() {
     let server = shops().with_max_advertised(2).build().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let capabilities = client.capabilities();
-        assert_eq!(ids(&capabilities), ["plain", "small"], "{way:?}");
+        assert_eq!(ids(&capabilities), ["plain", "small"]);
         assert_eq!(
             capabilities["extensions"][VARIANTS]["moreVariantsAvailable"],
             true
@@ -122,11 +119,11 @@ async fn at_most_as_many_as_configured_are_advertised() {
         .with_advertised_only()
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let error = client.error("rich", "tools/list", json!({})).await;
         let expected = json!({"requestedVariant": "rich", "availableVariants": ["plain", "small"]});
-        assert_eq!(data_of(error, -32602, INVALID), expected, "{way:?}");
+        assert_eq!(data_of(error, -32602, INVALID), expected);
     }
 }
 
@@ -142,12 +139,12 @@ async fn the_first_is_stable_unless_the_client_asks_otherwise() {
         .with_ranking(|_, _| vec![0, 1])
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_with(&server, way, declaring(&[], json!({"useCase": "x"}))).await;
-        assert_eq!(ids(&client.capabilities()), ["old", "new"], "{way:?}");
+        assert_eq!(ids(&client.capabilities()), ["old", "new"]);
         let asks = declaring(&[], json!({"useCase": "x", "status": "experimental"}));
         let client = connect_with(&server, way, asks).await;
-        assert_eq!(ids(&client.capabilities()), ["new", "old"], "{way:?}");
+        assert_eq!(ids(&client.capabilities()), ["new", "old"]);
         assert_eq!(
             said(&client.call("", "get_who", json!({})).await),
             json!(["new", "new"])
@@ -174,7 +171,7 @@ async fn a_ranking_of_ones_own_only_orders() {
 /// SV-8, SV-11: each request names its variant; without one the first of the offers is used.
 #[tokio::test]
 async fn a_request_selects_its_variant() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let hints = declaring(&[], json!({"useCase": "planning"}));
         let client = connect_with(&server(), way, hints).await;
         for (selected, label) in [("plain", "plain"), ("rich", "rich"), ("", "rich")] {
@@ -234,7 +231,7 @@ async fn an_invalid_selector_is_refused() {
             json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": ""}}),
         ),
     ];
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         for selector in [
             json!("unknown"),
@@ -250,11 +247,7 @@ async fn an_invalid_selector_is_refused() {
                     "requestedVariant": selector,
                     "availableVariants": ["plain", "small", "rich"],
                 });
-                assert_eq!(
-                    data_of(error, -32602, INVALID),
-                    expected,
-                    "{way:?} {method}"
-                );
+                assert_eq!(data_of(error, -32602, INVALID), expected, "{method}");
             }
         }
     }
@@ -263,11 +256,11 @@ async fn an_invalid_selector_is_refused() {
 /// SV-28: a method without variants ignores the selector.
 #[tokio::test]
 async fn other_methods_ignore_the_selector() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         let error = client.error("unknown", "com.example/any", json!({})).await;
         let expected = (-32601, "com.example/any");
-        assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
+        assert_eq!((error.code.0, &*error.message), expected);
         if way.0 == Era::Legacy {
             client.result("unknown", "ping", json!({})).await;
         }
@@ -304,7 +297,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
         .build()
         .unwrap();
     let server = serve_http(server).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
         assert_eq!(ids(&admin.capabilities()), ["plain", "rich", "small"]);
         assert_eq!(
@@ -343,7 +336,7 @@ async fn a_permission_holds_in_every_variant() {
         is_public || role(context) == Some("admin")
     };
     let server = serve_http(shops().with_permission(permits).build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
         let guest = join(&server.url, era, json!({}), &[]).await;
         let admins = admin.names("rich", "tools").await;
@@ -374,7 +367,7 @@ async fn a_permission_holds_in_every_variant() {
             let params = params.clone();
             let error = guest.error(variant, method, params).await;
             let data = data_of(error, code, message);
-            assert_eq!(data["activeVariant"], variant, "{era:?} {method}");
+            assert_eq!(data["activeVariant"], variant, "{method}");
         }
     }
 }
@@ -395,14 +388,10 @@ async fn the_default_can_be_chosen_from_outside() {
         )
     };
     let server = serve_http(shops().with_default_variant(chosen).build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let header = [("mcp-server-variant", "rich")];
         let client = join(&server.url, era, json!({}), &header).await;
-        assert_eq!(
-            ids(&client.capabilities()),
-            ["rich", "plain", "small"],
-            "{era:?}"
-        );
+        assert_eq!(ids(&client.capabilities()), ["rich", "plain", "small"]);
         assert_eq!(
             said(&client.call("", "get_who", json!({})).await),
             json!(["rich", "rich"])
@@ -413,11 +402,7 @@ async fn the_default_can_be_chosen_from_outside() {
         );
         let header = [("mcp-server-variant", "none")];
         let client = join(&server.url, era, json!({}), &header).await;
-        assert_eq!(
-            ids(&client.capabilities()),
-            ["plain", "small", "rich"],
-            "{era:?}"
-        );
+        assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
     }
 }
 
@@ -436,7 +421,7 @@ async fn rankings_are_kept() {
         (json!({"useCase": "planning"}), 2),
         (json!({}), 2),
     ] {
-        for way in WAYS {
+        for way in each(WAYS) {
             let client = connect_with(&server, way, declaring(&[], hints.clone())).await;
             assert_eq!(ids(&client.capabilities())[0], "small");
             client.names("", "tools").await;
@@ -475,9 +460,9 @@ async fn rankings_are_shared_by_who_sees_the_same() {
 #[tokio::test]
 async fn nothing_visible_is_nothing_offered() {
     let server = shops().with_visibility(|_, _| false).build().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
-        assert_eq!(client.capabilities().get("extensions"), None, "{way:?}");
+        assert_eq!(client.capabilities().get("extensions"), None);
         let error = client.error("plain", "tools/list", json!({})).await;
         assert_eq!(error.code.0, -32602);
         assert_eq!(error.message, "Server variants not supported");
@@ -493,27 +478,27 @@ async fn nothing_visible_is_nothing_offered() {
 /// SV-12: the handler's own error keeps its data, and gains the active variant.
 #[tokio::test]
 async fn an_error_about_an_identifier_says_the_active_variant() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         let error = client
             .error("rich", "tools/call", json!({"name": "none"}))
             .await;
         let expected = json!({"shop": "rich", "activeVariant": "rich"});
-        assert_eq!(data_of(error, -32602, "no none here"), expected, "{way:?}");
+        assert_eq!(data_of(error, -32602, "no none here"), expected);
 
         // It exists in another variant, which the error does not reveal.
         let error = client
             .error("rich", "resources/read", json!({"uri": "shop:///plain"}))
             .await;
         let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
-        assert_eq!(data_of(error, code, "nothing there"), expected, "{way:?}");
+        assert_eq!(data_of(error, code, "nothing there"), expected);
     }
 }
 
 /// SV-17: lists for modern clients must not be cached, since caches do not know variants.
 #[tokio::test]
 async fn modern_lists_are_not_to_be_cached() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         for method in [
             "tools/list",

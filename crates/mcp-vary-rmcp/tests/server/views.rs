@@ -1,6 +1,7 @@
 //! Views: what a variant shows of a handler, and under which names.
 
 use mcp_vary_rmcp::server::{PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use rmcp::ServerHandler;
 use rmcp::model::{
     GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
@@ -18,7 +19,7 @@ use crate::variants::{said, server, variant};
 /// SV-11: a view selects, renames, describes and fixes arguments.
 #[tokio::test]
 async fn a_view_shows_a_handler_in_another_way() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         assert_eq!(
             client.names("small", "tools").await,
@@ -114,36 +115,34 @@ async fn a_view_describes_everything() {
         .with_variant(variant("a"), one)
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let list = async |method| client.result("a", method, json!({})).await;
         let tools = list("tools/list").await;
         assert_eq!(
             tools["tools"][0]["annotations"],
-            json!({"readOnlyHint": true}),
-            "{way:?}"
+            json!({"readOnlyHint": true})
         );
         let prompts = list("prompts/list").await;
         assert_eq!(
             prompts["prompts"][0]["arguments"],
-            json!([{"name": "topic"}]),
-            "{way:?}"
+            json!([{"name": "topic"}])
         );
         let resources = list("resources/list").await;
         let described = json!([
             {"uri": "a:1", "name": "one", "description": "Short"},
             {"uri": "a:2", "name": "its own"},
         ]);
-        assert_eq!(resources["resources"], described, "{way:?}");
+        assert_eq!(resources["resources"], described);
         let templates = list("resources/templates/list").await;
         let described = json!([{"uriTemplate": "a:{n}", "name": "one", "description": "Short"}]);
-        assert_eq!(templates["resourceTemplates"], described, "{way:?}");
+        assert_eq!(templates["resourceTemplates"], described);
 
         let asked = json!({"name": "prompt", "arguments": {"topic": "rain", "tone": "wet"}});
         let prompt = client.result("a", "prompts/get", asked).await;
         let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();
         let said: Value = serde_json::from_str(said).unwrap();
-        assert_eq!(said, json!({"topic": "rain", "tone": "dry"}), "{way:?}");
+        assert_eq!(said, json!({"topic": "rain", "tone": "dry"}));
     }
 }
 
@@ -158,10 +157,10 @@ async fn a_name_is_given_once() {
         .with_variant(variant("a"), face)
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let tools = client.names("a", "tools").await;
-        assert_eq!(tools[..2], ["get_arguments", "put_tools"], "{way:?}");
+        assert_eq!(tools[..2], ["get_arguments", "put_tools"]);
         assert_eq!(
             said(&client.call("a", "get_arguments", json!({})).await),
             json!(["a", "a"])
@@ -177,7 +176,7 @@ async fn a_name_is_given_once() {
 /// SV-12: hidden, renamed and unknown items give the same error, which names the active variant.
 #[tokio::test]
 async fn what_a_view_hides_does_not_exist() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         hides(
             &client,
