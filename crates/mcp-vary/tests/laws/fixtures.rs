@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::{
-    is_other, is_told_once, keeps_what_is_no_text, meets_its_schema, parts, says_something, scalars,
+    is_other, is_told_once, keeps_what_is_no_text, leads_to_what_was_written, meets_its_schema,
+    says_something, scalars,
 };
 use mcp_vary_testkit::generate::written::Served;
 use mcp_vary_testkit::recordings::{self, ROWS, Rows};
@@ -208,6 +209,6 @@ fn holds(case: &Case) -> bool {
     let Some(whole) = told.whole else {
         return false;
     };
-    parts::leads_to_what_is_missing(&whole, &told.left_out);
+    leads_to_what_was_written(case, &whole, &told.left_out);
     true
 }
