@@ -1,10 +1,5 @@
 //! What holds of every value that is rendered (CN-10, CN-12); laws/main.rs has what holds of every result.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a case that cannot be read fails its test"
-)]
-
 use mcp_vary::feature::Features;
 use mcp_vary::json::Json;
 use mcp_vary::render;
