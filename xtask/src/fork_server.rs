@@ -14,51 +14,24 @@ use crate::workspace::Workspace;
 use crate::{npm, python};
 
 /// The environments, and what the fork server of each imports: what its clients and servers need.
-const ENVIRONMENTS: [(&str, &[&str]); 3] = [
+const ENVIRONMENTS: [(&str, &str); 3] = [
     (
         "python",
-        &[
-            "anyio._backends._asyncio",
-            "httpx2",
-            "jsonschema",
-            "mcp.client.client",
-            "mcp.client.extension",
-            "mcp.client.stdio",
-            "mcp.client.streamable_http",
-            "mcp.client.subscriptions",
-            "mcp.server.mcpserver",
-            "mcp_server_time",
-        ],
+        "anyio._backends._asyncio httpx2 jsonschema mcp.client.client mcp.client.extension \
+         mcp.client.stdio mcp.client.streamable_http mcp.client.subscriptions mcp.server.mcpserver \
+         mcp_server_time",
     ),
     (
         python::FIRST,
-        &[
-            "anyio._backends._asyncio",
-            "httpx",
-            "jsonschema",
-            "mcp.client.session",
-            "mcp.client.stdio",
-            "mcp.client.streamable_http",
-        ],
+        "anyio._backends._asyncio httpx jsonschema mcp.client.session mcp.client.stdio \
+         mcp.client.streamable_http",
     ),
     (
         python::FASTMCP,
-        &[
-            "anyio._backends._asyncio",
-            "docket.tasks",
-            "fastmcp.client.transports",
-            "fastmcp.server.context",
-            "fastmcp.server.elicitation",
-            "fastmcp.server.server",
-            "fastmcp.server.sessions",
-            "fastmcp_tasks.lifespan",
-            "griffe",
-            "jsonschema",
-            "mcp.client.client",
-            "mcp.client.stdio",
-            "mcp.client.streamable_http",
-            "mcp.client.subscriptions",
-        ],
+        "anyio._backends._asyncio docket.tasks fastmcp.client.transports fastmcp.server.context \
+         fastmcp.server.elicitation fastmcp.server.server fastmcp.server.sessions \
+         fastmcp_tasks.lifespan griffe jsonschema mcp.client.client mcp.client.stdio \
+         mcp.client.streamable_http mcp.client.subscriptions",
     ),
 ];
 
@@ -120,7 +93,7 @@ impl ForkServer {
         workspace: &Workspace,
         environment: &'static str,
         python: PathBuf,
-        modules: &[&str],
+        modules: &str,
     ) -> Result<Self, String> {
         // The path of a socket has at most 107 bytes; that of the workspace may be longer.
         let name = format!("vary-{}-{environment}.socket", this::id());
@@ -128,7 +101,10 @@ impl ForkServer {
         let log = workspace.scratch(&format!("interop/fork-server-{environment}.log"))?;
         let mut command = process::command(&python);
         npm::with_packages(workspace, &mut command)?;
-        command.arg("fork_server.py").arg(&socket).args(modules);
+        command
+            .arg("fork_server.py")
+            .arg(&socket)
+            .args(modules.split(' '));
         let group = Group::logged(&mut command, &log)?;
         Ok(Self {
             environment,
@@ -177,7 +153,7 @@ mod tests {
     /// A fork server without an SDK, and a script that runs in a fork of it and has printed `ready`.
     fn ready(name: &'static str, script: &str) -> (ForkServer, Child, BufReader<ChildStdout>) {
         let workspace = Workspace::here();
-        let mut server = ForkServer::begin(&workspace, name, "python3".into(), &["json"]).unwrap();
+        let mut server = ForkServer::begin(&workspace, name, "python3".into(), "json").unwrap();
         server.ready().unwrap();
         let file = workspace.scratch(&format!("interop/{name}.py")).unwrap();
         fs::write(&file, script).unwrap();
@@ -247,9 +223,13 @@ mod tests {
     #[test]
     fn a_fork_server_that_cannot_import_is_an_error() {
         let workspace = Workspace::here();
-        let modules = ["no_such_module"];
-        let mut server =
-            ForkServer::begin(&workspace, "forks-nothing", "python3".into(), &modules).unwrap();
+        let mut server = ForkServer::begin(
+            &workspace,
+            "forks-nothing",
+            "python3".into(),
+            "no_such_module",
+        )
+        .unwrap();
         let error = server.ready().unwrap_err();
         assert!(
             error.starts_with("the fork server of forks-nothing ended: exit status: 1"),
