@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use mcp_vary::feature::REGISTRY;
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, serve};
 use crate::workspace::Workspace;
-use crate::{cargo, npm, process};
+use crate::{cargo, npm};
 
 const RECORDING: &str = "tests/interop/shaped.json";
 const CONFIGURATION: &str = "tests/interop/shaped.yaml";
@@ -42,8 +42,7 @@ pub(crate) fn start(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
         &text.replace("\"${RECORDING}\"", &quoted(&recording)),
     )?;
     let log = workspace.scratch("interop/shaped-vary.log")?;
-    let mut command = process::command(vary);
-    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = serve(vary);
     npm::with_packages(workspace, command.arg(&configuration))?;
     let server = Server::start(&mut command, &log)?;
     let rows: Vec<Value> = rows.iter().map(Rows::to_json).collect();

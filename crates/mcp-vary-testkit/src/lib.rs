@@ -16,6 +16,7 @@
 
 pub mod authorization_server;
 pub mod captured_log;
+pub mod cases;
 pub mod changing_server;
 pub mod client;
 pub mod credentials;
@@ -28,6 +29,7 @@ pub mod model_server;
 pub mod notification_client;
 pub mod places_server;
 pub mod prelude;
+pub mod recordings;
 pub mod scripted_server;
 pub mod stdio_pipe;
 pub mod table;

@@ -13,4 +13,6 @@ mod openai;
 mod remembering;
 mod scripted;
 mod selecting;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod together;

@@ -17,6 +17,8 @@ mod negotiation;
 mod notifications;
 mod rates;
 mod request_state;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod shop;
 mod support;
 mod variants;
