@@ -18,6 +18,7 @@ pub mod credential_source;
 pub mod document;
 mod error;
 mod handshake;
+pub mod header_command;
 mod http;
 mod list_changes;
 mod liveness;

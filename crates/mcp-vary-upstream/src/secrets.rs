@@ -73,6 +73,12 @@ impl Secrets {
                 }));
             }
         }
+        Self::of_texts(found, None)
+    }
+
+    /// These texts, and the value of a header.
+    pub(super) fn of_texts(mut found: Vec<String>, value: Option<&HeaderValue>) -> Self {
+        found.extend(value.into_iter().flat_map(texts));
         Self {
             fixed: all_spellings(found),
             sent: Arc::default(),

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use http::{HeaderName, Uri};
-use mcp_vary_upstream::{HeaderSource, Isolation, Target, UpstreamConfig};
+use mcp_vary_upstream::header_command::HeaderCommand;
+use mcp_vary_upstream::{Isolation, Target, UpstreamConfig};
 
+use super::headers::PartialHeader;
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
 
@@ -20,7 +23,7 @@ pub(super) struct PartialServer {
     pub(super) cwd: Option<PathBuf>,
     pub(super) kind: Option<Kind>,
     pub(super) url: Option<Uri>,
-    pub(super) headers: Vec<(HeaderName, HeaderSource)>,
+    pub(super) headers: Vec<(HeaderName, PartialHeader)>,
     pub(super) trusts_annotations: bool,
     /// The settings that need no check against other keys. The target is not the one of the entry.
     pub(super) config: UpstreamConfig,
@@ -73,8 +76,12 @@ impl PartialServer {
         } else {
             config.target = Target::http(self.url?);
             let headers = self.headers.into_iter();
-            config = headers.fold(config, |config, (name, source)| {
-                config.with_header(name, source)
+            config = headers.fold(config, |config, (name, header)| match header {
+                PartialHeader::Configured(source) => config.with_header(name, source),
+                PartialHeader::Command(settings) => {
+                    let source = HeaderCommand::new(&config.name, settings);
+                    config.with_credential(name, Arc::new(source))
+                }
             });
         }
         if config.needs_claims() {

@@ -47,8 +47,8 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     "url" => Other(SchemaBuilder::url, read_url),
     /// sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as
     /// `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs
-    /// `auth` or `stdio-principal`
-    "headers" => Other(SchemaBuilder::headers, headers::read),
+    /// `auth` or `stdio-principal`. A table with `command` is a value that a program prints, such as a token
+    "headers" => Other(headers::shape, headers::read),
     /// `stdio` with `command`, `http` with `url`; may be left out
     "type" => choice!(KINDS, |draft| &mut draft.kind),
     /// leaves the server out; mistakes in its entry are ignored

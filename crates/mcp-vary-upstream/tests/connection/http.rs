@@ -2,6 +2,7 @@
 
 mod credentials;
 mod failures;
+mod header_command;
 mod list_changes;
 mod server_requests;
 
