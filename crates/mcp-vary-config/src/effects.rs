@@ -79,6 +79,7 @@ fn server_effect(server: &Entry) -> Effect {
             }
             "env" => others.extend(environment(node)),
             "headers" => others.extend(headers(node)),
+            "certificate" => others.push(format!("shows the certificate {}", word(node))),
             "cwd" => others.push(format!("in the directory {}", word(node))),
             _ => {
                 let mut found = Vec::new();

@@ -300,6 +300,8 @@ fn has_a_target() -> Value {
                 "type": {"not": {"enum": kinds(Kind::Http)}},
                 "headers": nothing,
                 "ca": false,
+                "certificate": false,
+                "key": false,
             },
         },
     })

@@ -68,6 +68,8 @@ pub struct UpstreamConfig {
     pub variables: Variables,
     /// The file of further authorities, in PEM, whose certificates are trusted.
     pub ca: Option<PathBuf>,
+    /// The certificate that is shown to the server.
+    pub client_certificate: Option<ClientCertificate>,
     /// Counts dropped messages.
     pub counters: Arc<Counters>,
     /// The last line that a process of it wrote to standard error, for the operator.
@@ -76,6 +78,15 @@ pub struct UpstreamConfig {
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
     pub loop_error: Arc<OnceLock<ConnectError>>,
+}
+
+/// The files of a client certificate, in PEM.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClientCertificate {
+    /// The certificate, followed by those of intermediate authorities.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 /// Which clients share a connection to a server.
@@ -146,6 +157,7 @@ impl UpstreamConfig {
             fill_random: |bytes| bytes.fill(u8::MAX),
             variables: |_| None,
             ca: None,
+            client_certificate: None,
             counters: Arc::default(),
             last_stderr_line: Arc::default(),
             chain: OutgoingChain::default(),
@@ -221,6 +233,7 @@ impl UpstreamConfig {
             is_pooled,
             legacy_first,
             ca,
+            client_certificate,
             // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
             // Concerns the start alone.
@@ -251,6 +264,7 @@ impl UpstreamConfig {
             && *is_pooled == other.is_pooled
             && *legacy_first == other.legacy_first
             && *ca == other.ca
+            && *client_certificate == other.client_certificate
     }
 
     /// The same server with other limits.

@@ -38,7 +38,9 @@ mod supervised;
 mod transport;
 mod upstream_variant;
 
-pub use self::config::{Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig};
+pub use self::config::{
+    ClientCertificate, Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig,
+};
 pub use self::connection::UpstreamConnection;
 pub use self::error::{ConnectError, UpstreamError, without_server};
 pub use self::handshake::Opening;

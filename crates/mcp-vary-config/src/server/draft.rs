@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, Uri};
 use mcp_vary_upstream::header_command::HeaderCommand;
-use mcp_vary_upstream::{Isolation, Target, UpstreamConfig};
+use mcp_vary_upstream::{ClientCertificate, Isolation, Target, UpstreamConfig};
 
 use super::headers::PartialHeader;
 use crate::document;
@@ -24,6 +24,8 @@ pub(super) struct PartialServer {
     pub(super) kind: Option<Kind>,
     pub(super) url: Option<Uri>,
     pub(super) headers: Vec<(HeaderName, PartialHeader)>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
     pub(super) trusts_annotations: bool,
     /// The settings that need no check against other keys. The target is not the one of the entry.
     pub(super) config: UpstreamConfig,
@@ -51,6 +53,8 @@ impl PartialServer {
             kind: None,
             url: None,
             headers: Vec::new(),
+            certificate: None,
+            key: None,
             trusts_annotations: false,
             config: UpstreamConfig::new(name, target),
         }
@@ -64,6 +68,7 @@ impl PartialServer {
         name: String,
     ) -> Option<UpstreamConfig> {
         self.check_target(reader, field);
+        self.check_certificate(reader, field);
         let mut config = self.config;
         config.name = name;
         if let Some(program) = self.program.take() {
@@ -75,6 +80,9 @@ impl PartialServer {
             };
         } else {
             config.target = Target::http(self.url?);
+            let pair = self.certificate.zip(self.key);
+            config.client_certificate =
+                pair.map(|(certificate, key)| ClientCertificate { certificate, key });
             let headers = self.headers.into_iter();
             config = headers.fold(config, |config, (name, header)| match header {
                 PartialHeader::Configured(source) => config.with_header(name, source),
@@ -105,7 +113,11 @@ impl PartialServer {
                     }
                     return;
                 }
-                (true, false) => (Kind::Stdio, "command", &["headers", "ca"][..]),
+                (true, false) => (
+                    Kind::Stdio,
+                    "command",
+                    &["headers", "ca", "certificate", "key"][..],
+                ),
                 (false, true) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
             };
         if self.kind == Some(Kind::Sse) {
@@ -130,6 +142,24 @@ impl PartialServer {
         if !unused.is_empty() && !reader.foreign {
             let what = format!("has {}, of no use beside `{beside}`", quoted(&unused));
             reader.report(field, what, "leave it out");
+        }
+    }
+
+    /// Reports a client certificate without its key, or without TLS.
+    fn check_certificate(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
+        let has = |key| self.given.contains(key);
+        for (one, other) in [("certificate", "key"), ("key", "certificate")] {
+            if has(one) && !has(other) {
+                let what = format!("has `{one}` without `{other}`");
+                let fix = format!("add `{other}: ...`, the path of a file in PEM");
+                return reader.report(field, what, &fix);
+            }
+        }
+        let is_plain = |url: &Uri| url.scheme_str() == Some("http");
+        if has("certificate") && self.url.as_ref().is_some_and(is_plain) {
+            let what = "has a client certificate, and a `url` without TLS";
+            let fix = "write `https://`, or remove `certificate` and `key`";
+            reader.report(field, what, fix);
         }
     }
 

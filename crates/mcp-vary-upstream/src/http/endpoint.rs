@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::proxy::Proxy;
 use super::sending::{Authorizer, SendError, Sending};
 use super::session::Session;
-use super::tls;
+use super::tls::{self, TlsFiles};
 use crate::config::{Limits, UpstreamConfig, origin};
 use crate::error::{ConnectError, UpstreamError, means_other_era};
 use crate::liveness::Liveness;
@@ -67,8 +67,12 @@ impl Endpoint {
             what,
         };
         let proxy = Proxy::find(url, config.variables).map_err(unusable)?;
-        let (limit, ca) = (config.limits.connect, config.ca.as_deref());
-        let connector = tls::connector(url, limit, ca, proxy.clone()).map_err(unusable)?;
+        let files = TlsFiles {
+            ca: config.ca.as_deref(),
+            client: config.client_certificate.as_ref(),
+        };
+        let limit = config.limits.connect;
+        let connector = tls::connector(url, limit, files, proxy.clone()).map_err(unusable)?;
         let (uri, headers) = without_user(url, headers);
         let pool = Arc::new(Pool::new(connector, &uri));
         let sent = Arc::<SentValues>::default();
@@ -216,7 +220,7 @@ impl Endpoint {
         match error {
             SendError::Transport(error) if !error.is_connect() => UpstreamError::Unanswered {
                 server: Arc::clone(&self.server),
-                reason: root_cause(error),
+                reason: self.address.describe_loss(error),
             },
             error => self.unreachable(error),
         }

@@ -4,6 +4,7 @@ mod address;
 mod attempt;
 mod body;
 mod call_table;
+mod client_certificate;
 mod credentials;
 mod diagnostics;
 mod endpoint;
