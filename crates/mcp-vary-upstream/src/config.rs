@@ -68,6 +68,8 @@ pub struct UpstreamConfig {
     pub variables: Variables,
     /// The file of further authorities, in PEM, whose certificates are trusted.
     pub ca: Option<PathBuf>,
+    /// Whether it is reached over HTTP with SSE, the transport of 2024-11-05, without trying streamable HTTP first.
+    pub is_sse: bool,
     /// The certificate that is shown to the server.
     pub client_certificate: Option<ClientCertificate>,
     /// Counts dropped messages.
@@ -157,6 +159,7 @@ impl UpstreamConfig {
             fill_random: |bytes| bytes.fill(u8::MAX),
             variables: |_| None,
             ca: None,
+            is_sse: false,
             client_certificate: None,
             counters: Arc::default(),
             last_stderr_line: Arc::default(),
@@ -233,6 +236,7 @@ impl UpstreamConfig {
             is_pooled,
             legacy_first,
             ca,
+            is_sse,
             client_certificate,
             // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
@@ -264,6 +268,7 @@ impl UpstreamConfig {
             && *is_pooled == other.is_pooled
             && *legacy_first == other.legacy_first
             && *ca == other.ca
+            && *is_sse == other.is_sse
             && *client_certificate == other.client_certificate
     }
 

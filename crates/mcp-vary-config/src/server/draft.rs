@@ -80,6 +80,7 @@ impl PartialServer {
             };
         } else {
             config.target = Target::http(self.url?);
+            config.is_sse = self.kind == Some(Kind::Sse);
             let pair = self.certificate.zip(self.key);
             config.client_certificate =
                 pair.map(|(certificate, key)| ClientCertificate { certificate, key });
@@ -120,12 +121,8 @@ impl PartialServer {
                 ),
                 (false, true) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
             };
-        if self.kind == Some(Kind::Sse) {
-            let what = "has the type `sse`, a transport of 2024-11-05 that is not supported";
-            let fix = "write `http` and the server's streamable HTTP address, or, if it has none, a program that speaks \
-                       both: {command: npx, args: [-y, mcp-remote, URL]}";
-            reader.report(field, what, fix);
-        } else if self.kind.is_some_and(|kind| kind != right) {
+        let is_right = |kind: Kind| kind == right || (kind, right) == (Kind::Sse, Kind::Http);
+        if !self.kind.is_none_or(is_right) {
             let right = if right == Kind::Stdio {
                 "stdio"
             } else {

@@ -49,7 +49,8 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     /// `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs
     /// `auth` or `stdio-principal`. A table with `command` is a value that a program prints, such as a token
     "headers" => Other(headers::shape, headers::read),
-    /// `stdio` with `command`, `http` with `url`; may be left out
+    /// `stdio` with `command`, `http` with `url`; may be left out. `sse` with `url` is for a server that has only the
+    /// transport of 2024-11-05 (HTTP with SSE): Vary finds that out, but then does not try streamable HTTP first
     "type" => choice!(KINDS, |draft| &mut draft.kind),
     /// leaves the server out; mistakes in its entry are ignored
     "disabled" = "off" => Switch(|draft| &mut draft.disabled),

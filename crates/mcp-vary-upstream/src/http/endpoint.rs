@@ -33,6 +33,7 @@ pub(super) struct Endpoint {
     pub(super) liveness: Arc<Liveness>,
     pub(super) diagnostics: Diagnostics,
     address: Address,
+    sent: Arc<SentValues>,
     credentials: Credentials,
     pool: Arc<Pool>,
     /// For a server with sources of credentials.
@@ -80,7 +81,7 @@ impl Endpoint {
         let has_sources = !config.credentials.is_empty();
         let authorizer = has_sources.then(|| Authorizer {
             credentials: config.credentials.clone(),
-            sent,
+            sent: Arc::clone(&sent),
             pool: Arc::clone(&pool),
         });
         Ok(Self {
@@ -90,6 +91,7 @@ impl Endpoint {
             credentials: Credentials::new(config, headers, proxy.as_ref()),
             pool,
             authorizer: authorizer.map(Arc::new),
+            sent,
             address: Address {
                 uri,
                 proxy: proxy.map(|proxy| proxy.address()),
@@ -114,7 +116,10 @@ impl Endpoint {
     ) -> Sending {
         let mut request = http::Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = self.address.uri.clone();
+        let stream = session.stream.as_ref();
+        *request.uri_mut() = stream
+            .map_or(&self.address.uri, |stream| &stream.uri)
+            .clone();
         let mut headers = session.headers.clone();
         for (name, value) in more {
             headers.insert(name, value.clone());
@@ -124,6 +129,18 @@ impl Endpoint {
             None => Sending::Direct(self.pool.request(request)),
             Some(authorizer) => authorizer.send(request),
         }
+    }
+
+    /// The configured address.
+    pub(super) const fn uri(&self) -> &Uri {
+        &self.address.uri
+    }
+
+    /// Hides the query of `uri` in what the server repeats: it has the id of a session.
+    pub(super) fn hide_query(&self, uri: &Uri) {
+        let pairs = uri.query().unwrap_or_default().split('&');
+        let values = pairs.filter_map(|pair| HeaderValue::from_str(pair.split_once('=')?.1).ok());
+        values.for_each(|value| self.sent.record(&value));
     }
 
     /// Sends a message that has no answer.
@@ -291,9 +308,8 @@ impl Endpoint {
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; check the path of its address"
                     ),
                     None => format!(
-                        "`{url}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its address; if it \
-                         has only the transport of 2024-11-05 (SSE), which Vary does not speak, let \
-                         `npx -y mcp-remote URL` as its `command` translate"
+                        "`{url}` answered `initialize` with HTTP {status} ({excerpt}), and has no stream of the transport of \
+                         2024-11-05 (SSE) either; check the path of its address"
                     ),
                 };
                 ConnectError::Handshake {

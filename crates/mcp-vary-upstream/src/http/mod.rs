@@ -8,6 +8,7 @@ mod client_certificate;
 mod credentials;
 mod diagnostics;
 mod endpoint;
+mod event_stream;
 mod exchange;
 mod get_stream;
 mod handshaker;

@@ -2,6 +2,7 @@
 
 mod client_certificate;
 mod credentials;
+mod event_stream;
 mod failures;
 mod header_command;
 mod list_changes;
