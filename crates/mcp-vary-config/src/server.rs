@@ -281,10 +281,10 @@ fn has_a_target() -> Value {
         let kinds = KINDS.iter().filter(move |(_, other)| *other == kind);
         kinds.map(|(name, _)| *name).collect::<Vec<_>>()
     };
+    let of_url = [kinds(Kind::Http), kinds(Kind::Sse)].concat();
     let nothing = json!({"maxProperties": 0});
     json!({
         "anyOf": [{"required": ["command"]}, {"required": ["url"]}, {"required": ["<<"]}],
-        "properties": {"type": {"not": {"enum": kinds(Kind::Sse)}}},
         "if": {"required": ["url"]},
         "then": {
             "not": {"required": ["command"]},
@@ -297,9 +297,11 @@ fn has_a_target() -> Value {
         },
         "else": {
             "properties": {
-                "type": {"not": {"enum": kinds(Kind::Http)}},
+                "type": {"not": {"enum": of_url}},
                 "headers": nothing,
                 "ca": false,
+                "certificate": false,
+                "key": false,
             },
         },
     })

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioExecutor;
 use mcp_vary_base::environment::Variables;
 
 use crate::http::proxy::Proxy;
-use crate::http::tls;
+use crate::http::tls::{self, TlsFiles};
 
 /// The time in which a connection must be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -101,7 +101,7 @@ async fn send(
     }
     let by_proxy = proxy.as_ref().map(Proxy::address);
     let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
-    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, None, proxy);
+    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, TlsFiles::default(), proxy);
     let connector = connector.map_err(DocumentError::Tls)?;
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let accept = HeaderValue::from_static("application/json");

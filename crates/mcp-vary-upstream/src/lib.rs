@@ -14,9 +14,11 @@ pub mod chain;
 mod clients;
 mod config;
 mod connection;
+pub mod credential_source;
 pub mod document;
 mod error;
 mod handshake;
+pub mod header_command;
 mod http;
 mod list_changes;
 mod liveness;
@@ -36,7 +38,9 @@ mod supervised;
 mod transport;
 mod upstream_variant;
 
-pub use self::config::{Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig};
+pub use self::config::{
+    ClientCertificate, Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig,
+};
 pub use self::connection::UpstreamConnection;
 pub use self::error::{ConnectError, UpstreamError, without_server};
 pub use self::handshake::Opening;

@@ -53,6 +53,15 @@ impl Address {
         }
     }
 
+    /// Why a connection ended without a response, and what helps if that is known.
+    pub(super) fn describe_loss(&self, error: &(dyn Error + 'static)) -> String {
+        let cause = root_cause(error);
+        match tls::advice(error, self.has_ca) {
+            Some(advice) => format!("{cause}; {advice}"),
+            None => cause,
+        }
+    }
+
     /// Names the proxy if `status` may be its answer in place of the server's.
     pub(super) fn proxy_advice(&self, status: StatusCode) -> String {
         match &self.proxy {

@@ -12,6 +12,7 @@ mod tasks;
 
 pub(super) use self::exchange::Exchange;
 pub use self::lines::read_lines;
+pub(super) use self::process::Process;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
