@@ -161,6 +161,12 @@ impl UpstreamConnection {
         &self.handshake
     }
 
+    /// The last lines that the server's process wrote to its standard error; none over HTTP.
+    #[must_use]
+    pub fn stderr_lines(&self) -> Vec<String> {
+        self.transport.stderr_lines()
+    }
+
     /// The client capabilities that were declared to the server, JSON text.
     #[must_use]
     pub fn capabilities(&self) -> &str {

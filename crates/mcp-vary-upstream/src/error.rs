@@ -88,10 +88,7 @@ pub enum ConnectError {
         why: Arc<str>,
     },
     /// The server did not become ready in time.
-    #[error(
-        "server `{server}` was not ready within {limit:?}: {observed}; \
-         if it downloads or builds first, raise its `start-timeout`"
-    )]
+    #[error("server `{server}` was not ready within {limit:?}: {observed}")]
     Timeout {
         /// The server's name.
         server: Arc<str>,

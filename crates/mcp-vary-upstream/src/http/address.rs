@@ -37,6 +37,9 @@ impl Address {
             (None, None) if self.has_unused_proxy => format!(
                 "{to}: {cause}; `HTTP_PROXY` is for http:// addresses, so name the proxy in `HTTPS_PROXY` if one leads there"
             ),
+            (None, None) if cause == "connection refused" => {
+                format!("{to}: {cause}; start the server, or correct host and port")
+            }
             (None, None) => format!("{to}: {cause}"),
             (None, Some(advice)) => format!("{to}: {cause}; {advice}"),
             (Some(proxy), Some(advice)) => {

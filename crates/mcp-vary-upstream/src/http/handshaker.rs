@@ -63,7 +63,7 @@ impl Handshaker {
                 return Err(ConnectError::Timeout {
                     server: Arc::clone(&endpoint.server),
                     limit,
-                    observed: "it did not answer `server/discover` or `initialize`".to_owned(),
+                    observed: "it did not answer `server/discover` or `initialize`; check that an MCP server listens there, or raise its `start-timeout`".to_owned(),
                 });
             }
         };

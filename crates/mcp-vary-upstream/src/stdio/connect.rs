@@ -95,7 +95,7 @@ async fn with_deadline<T>(
             observed: match shared.output_summary() {
                 nothing if nothing.is_empty() => "it wrote nothing".to_owned(),
                 output => output,
-            },
+            } + "; if it downloads or builds first, raise its `start-timeout`",
         }),
     }
 }

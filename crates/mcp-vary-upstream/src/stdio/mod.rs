@@ -140,6 +140,11 @@ impl Connection {
         &self.shared.server_requests
     }
 
+    /// The last lines of the process's standard error.
+    pub(crate) fn stderr_lines(&self) -> Vec<String> {
+        self.shared.stderr_tail.lines()
+    }
+
     pub(super) fn liveness(&self) -> &Arc<Liveness> {
         &self.shared.liveness
     }

@@ -146,6 +146,17 @@ fn cannot_start(
             program,
             reason: format!("its directory `{}` {problem}", cwd.display()),
         },
+        // The system reports a missing interpreter as it reports a missing program.
+        _ if error.kind() == io::ErrorKind::NotFound
+            && cwd.unwrap_or(Path::new("")).join(&program).is_file() =>
+        {
+            ConnectError::Start {
+                server,
+                program,
+                reason: "the program that its first line names, after `#!`, does not exist"
+                    .to_owned(),
+            }
+        }
         _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound { server, program },
         _ => ConnectError::Start {
             reason: io_error::describe(error) + start_advice(&program, cwd, error),
