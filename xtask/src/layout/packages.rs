@@ -53,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-access", "base vary view", PURE),
     rule("mcp-vary-auth", "access json vary wire", PURE),
     rule("mcp-vary-wire", "base vary view", PURE),
+    rule("mcp-vary-login", "base", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
     rule(
