@@ -11,6 +11,7 @@ use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::counters::Counters;
 
+use super::credential_source::{Credential, CredentialSource};
 use super::error::ConnectError;
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
@@ -24,6 +25,9 @@ pub struct UpstreamConfig {
     pub target: Target,
     /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
     pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// The headers whose values change while the gateway runs. A connection asks their sources for each HTTP request;
+    /// the connections of another client can have other sources.
+    pub credentials: Vec<Credential>,
     /// Why no connection is opened; `None` for an ordinary server.
     pub refusal: Option<ConnectError>,
     /// Its limits.
@@ -123,6 +127,7 @@ impl UpstreamConfig {
             name: name.into(),
             target,
             claim_headers: Vec::new(),
+            credentials: Vec::new(),
             refusal: None,
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
@@ -202,6 +207,7 @@ impl UpstreamConfig {
             name,
             target,
             claim_headers,
+            credentials,
             limits,
             capabilities,
             client_info,
@@ -231,6 +237,7 @@ impl UpstreamConfig {
         *name == other.name
             && *target == other.target
             && *claim_headers == other.claim_headers
+            && *credentials == other.credentials
             && *limits == other.limits
             && *capabilities == other.capabilities
             && *client_info == other.client_info
@@ -266,6 +273,17 @@ impl UpstreamConfig {
             (HeaderSource::Fixed(_), Target::Command { .. }) => {}
             (HeaderSource::Claims(template), _) => self.claim_headers.push((name, template)),
         }
+        self
+    }
+
+    /// The same server, with a header whose values come from `source`. Programs have no headers.
+    #[must_use]
+    pub fn with_credential(
+        mut self,
+        header: HeaderName,
+        source: Arc<dyn CredentialSource>,
+    ) -> Self {
+        self.credentials.push(Credential { header, source });
         self
     }
 

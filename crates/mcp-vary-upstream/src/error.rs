@@ -13,6 +13,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
+use crate::credential_source::CredentialError;
 use crate::server_requests::MAX_UNREAD_REPLIES;
 
 /// Why a connection to a server could not be established; `Display` is the full text, for the operator.
@@ -274,6 +275,14 @@ pub enum UpstreamError {
         /// Which claim, and what is wrong with it; not its value.
         why: Arc<str>,
     },
+    /// A source of credentials has none for the request, which was not sent or was refused.
+    #[error("server `{server}` has no usable credentials: {error}")]
+    Credentials {
+        /// The server's name.
+        server: Arc<str>,
+        /// What is missing, and what to do.
+        error: CredentialError,
+    },
     /// All connections to the server are in use by others, or all that one user may have.
     #[error(
         "server `{server}` serves each session or user on a connection of its own, and {}",
@@ -457,6 +466,10 @@ impl UpstreamError {
                  redirects are not followed, configure that address if it is right"
             ),
             Self::Misbehaved { what, .. } => format!("{self}: {what}"),
+            Self::Credentials { server, error } => {
+                let details = error.details();
+                format!("server `{server}` has no usable credentials: {details}")
+            }
             Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
             Self::Overloaded { .. } => {
                 format!("{self}; raise its limit of concurrency if it can do more at once")

@@ -14,6 +14,7 @@ pub mod chain;
 mod clients;
 mod config;
 mod connection;
+pub mod credential_source;
 pub mod document;
 mod error;
 mod handshake;

@@ -13,7 +13,6 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::ResponseFuture;
 use mcp_vary::error_code::SERVER_ERROR;
 use mcp_vary::json::Members;
 use mcp_vary_wire::headers::SESSION_ID;
@@ -23,6 +22,7 @@ use tokio::time::Instant;
 
 use super::body::{Collect, describe, drain};
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
+use super::sending::Sending;
 use super::session::Session;
 use super::shared::Shared;
 use super::stream::{Read, ResumePoint, Stream};
@@ -59,7 +59,7 @@ pub(super) struct Attempt {
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
 enum State {
-    Sending(ResponseFuture),
+    Sending(Sending),
     ReadingBody(Collect),
     ReadingError(StatusCode, Collect),
     Streaming(Box<Stream>),
@@ -442,7 +442,7 @@ impl Received {
     }
 }
 
-fn post(shared: &Shared, session: &Session, call: &Call) -> ResponseFuture {
+fn post(shared: &Shared, session: &Session, call: &Call) -> Sending {
     let endpoint = &shared.endpoint;
     endpoint.send(Method::POST, session, &call.headers, call.body.clone())
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::proxy::Proxy;
@@ -13,6 +13,8 @@ use crate::config::UpstreamConfig;
 pub(super) struct Credentials {
     /// None of the values is shown by `Debug`.
     pub(super) headers: HeaderMap,
+    /// The names of the headers that sources of credentials add.
+    added: Vec<HeaderName>,
     /// Whether the last 401 referred to an authorization server.
     wants_login: AtomicBool,
 }
@@ -34,6 +36,11 @@ impl Credentials {
         }
         Self {
             headers,
+            added: config
+                .credentials
+                .iter()
+                .map(|it| it.header.clone())
+                .collect(),
             wants_login: AtomicBool::new(false),
         }
     }
@@ -54,6 +61,7 @@ impl Credentials {
     /// What to do about a server that answers 401.
     pub(super) fn advice(&self) -> String {
         let sent = self.headers.keys().filter(|name| *name != VIA);
+        let sent = sent.chain(&self.added);
         let sent: Vec<String> = sent.map(|name| format!("`{name}`")).collect();
         let mut headers = self.headers.iter();
         if let Some((name, _)) = headers.find(|(_, value)| has_no_credentials(value)) {

@@ -1,6 +1,5 @@
 //! The endpoint of one server: sends HTTP requests to it, and turns what fails into errors.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +8,6 @@ use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_util::client::legacy::ResponseFuture;
 use mcp_vary::json::edit;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
@@ -20,12 +18,13 @@ use super::credentials::Credentials;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
 use super::pool::Pool;
 use super::proxy::Proxy;
+use super::sending::{Authorizer, SendError, Sending};
 use super::session::Session;
 use super::tls;
 use crate::config::{Limits, UpstreamConfig, origin};
 use crate::error::{ConnectError, UpstreamError, means_other_era};
 use crate::liveness::Liveness;
-use crate::secrets::{Secrets, without_user};
+use crate::secrets::{Secrets, SentValues, without_user};
 
 /// The endpoint of one server, and a pool of sockets to it.
 pub(super) struct Endpoint {
@@ -35,7 +34,9 @@ pub(super) struct Endpoint {
     pub(super) diagnostics: Diagnostics,
     address: Address,
     credentials: Credentials,
-    pool: Pool,
+    pool: Arc<Pool>,
+    /// For a server with sources of credentials.
+    authorizer: Option<Arc<Authorizer>>,
 }
 
 /// Without secrets: only the origin of the address is shown.
@@ -69,13 +70,22 @@ impl Endpoint {
         let (limit, ca) = (config.limits.connect, config.ca.as_deref());
         let connector = tls::connector(url, limit, ca, proxy.clone()).map_err(unusable)?;
         let (uri, headers) = without_user(url, headers);
-        let secrets = Secrets::of(&config.target);
+        let pool = Arc::new(Pool::new(connector, &uri));
+        let sent = Arc::<SentValues>::default();
+        let secrets = Secrets::of(&config.target).with_sent(Arc::clone(&sent));
+        let has_sources = !config.credentials.is_empty();
+        let authorizer = has_sources.then(|| Authorizer {
+            credentials: config.credentials.clone(),
+            sent,
+            pool: Arc::clone(&pool),
+        });
         Ok(Self {
             limits: config.limits.clone(),
             liveness: Liveness::new(),
             diagnostics: Diagnostics::new(Arc::clone(&server), secrets),
             credentials: Credentials::new(config, headers, proxy.as_ref()),
-            pool: Pool::new(connector, &uri),
+            pool,
+            authorizer: authorizer.map(Arc::new),
             address: Address {
                 uri,
                 proxy: proxy.map(|proxy| proxy.address()),
@@ -90,14 +100,14 @@ impl Endpoint {
         Session::blank(&self.credentials.headers, revision, is_agreed)
     }
 
-    /// One HTTP request in `session`.
+    /// One HTTP request in `session`. All requests to the server begin here.
     pub(super) fn send(
         &self,
         method: Method,
         session: &Session,
         more: &HeaderMap,
         body: Bytes,
-    ) -> ResponseFuture {
+    ) -> Sending {
         let mut request = http::Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.address.uri.clone();
@@ -106,7 +116,10 @@ impl Endpoint {
             headers.insert(name, value.clone());
         }
         *request.headers_mut() = headers;
-        self.pool.request(request)
+        match &self.authorizer {
+            None => Sending::Direct(self.pool.request(request)),
+            Some(authorizer) => authorizer.send(request),
+        }
     }
 
     /// Sends a message that has no answer.
@@ -199,23 +212,27 @@ impl Endpoint {
     }
 
     /// The error for a request without a response. It shows whether the request may have arrived.
-    pub(super) fn delivery_error(
-        &self,
-        error: &hyper_util::client::legacy::Error,
-    ) -> UpstreamError {
-        if error.is_connect() {
-            return self.unreachable(error);
-        }
-        UpstreamError::Unanswered {
-            server: Arc::clone(&self.server),
-            reason: root_cause(error),
+    pub(super) fn delivery_error(&self, error: &SendError) -> UpstreamError {
+        match error {
+            SendError::Transport(error) if !error.is_connect() => UpstreamError::Unanswered {
+                server: Arc::clone(&self.server),
+                reason: root_cause(error),
+            },
+            error => self.unreachable(error),
         }
     }
 
-    pub(super) fn unreachable(&self, error: &(dyn Error + 'static)) -> UpstreamError {
-        UpstreamError::Unreachable {
-            server: Arc::clone(&self.server),
-            reason: self.address.describe_failure(error),
+    pub(super) fn unreachable(&self, error: &SendError) -> UpstreamError {
+        let server = Arc::clone(&self.server);
+        match error {
+            SendError::Transport(error) => UpstreamError::Unreachable {
+                server,
+                reason: self.address.describe_failure(error),
+            },
+            SendError::Credentials(error) => {
+                let error = error.clone();
+                UpstreamError::Credentials { server, error }
+            }
         }
     }
 

@@ -330,6 +330,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
         | UpstreamError::Unavailable { .. }
         | UpstreamError::Overloaded { .. }
         | UpstreamError::UnusableClaims { .. }
+        | UpstreamError::Credentials { .. }
         | UpstreamError::NoConnectionLeft { .. }
         | UpstreamError::Finished { .. } => true,
     }

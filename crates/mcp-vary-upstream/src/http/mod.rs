@@ -14,6 +14,7 @@ mod headers;
 mod inbound;
 mod pool;
 pub(crate) mod proxy;
+mod sending;
 mod session;
 mod shared;
 mod side_channel;

@@ -1,5 +1,6 @@
 //! The gateway as a client of HTTP endpoints, against a scripted peer on a socket.
 
+mod credentials;
 mod failures;
 mod list_changes;
 mod server_requests;
