@@ -10,7 +10,7 @@
 //! | as which client? | [`registration`], `client`, [`assertion`] |
 //! | how does a person authorize? | `authorization` with its `redirect`, or `device`; shown by a [`user_agent`] |
 //! | what does the token endpoint return? | `token` |
-//! | where are tokens stored, and how are they sealed? | [`store`], [`seal`] |
+//! | where are tokens stored, and how are they sealed? | [`store`], [`seal`], with a key of the `keyring` |
 //!
 //! Clock and randomness are arguments; terminal, browser and environment are the caller's. No `Debug` and no error contains a
 //! token, code, key or secret. What authorization servers send is bounded before it is parsed.
@@ -26,6 +26,7 @@ pub mod discovery;
 pub mod error;
 mod form;
 pub mod http_client;
+mod keyring;
 pub mod login;
 pub mod redirect;
 pub mod registration;

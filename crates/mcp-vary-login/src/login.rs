@@ -1,6 +1,7 @@
 //! The credentials of a person who logged in.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use mcp_vary_base::environment::Environment;
@@ -74,6 +75,8 @@ struct Shared {
     environment: Environment,
     interaction: Option<Interaction>,
     state: Arc<Mutex<State>>,
+    /// The second in which the store had no login: most servers need none, and are asked for each request.
+    absent_at: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -132,15 +135,20 @@ impl LoginCredentials {
             environment,
             interaction,
             state: Arc::default(),
+            absent_at: AtomicU64::new(u64::MAX),
         }))
     }
 
     pub(crate) async fn authorization(&self) -> Result<Option<HeaderValue>, CredentialError> {
         let now = (self.0.environment.now)();
+        if self.0.absent_at.load(Ordering::Relaxed) == now {
+            return Ok(None);
+        }
         let mut state = Arc::clone(&self.0.state).lock_owned().await;
         self.0.reload(&mut state).await?;
         let tokens = state.login.as_ref().and_then(|login| login.tokens.as_ref());
         let Some(tokens) = tokens else {
+            self.0.absent_at.store(now, Ordering::Relaxed);
             return Ok(None);
         };
         let valid = Some(tokens.access_token.clone()).filter(|_| !tokens.is_expired(now));
@@ -249,6 +257,7 @@ impl Shared {
             state.login = blocking(move || store.read(&key)).await?;
             state.version = version;
             state.failure = None;
+            self.absent_at.store(u64::MAX, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -339,6 +348,7 @@ impl Shared {
     }
 
     fn remember(&self, state: &mut State, login: Login) {
+        self.absent_at.store(u64::MAX, Ordering::Relaxed);
         state.login = Some(login);
         state.version = self.store.version(&self.key);
     }

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_vary_base::environment::Environment;
@@ -11,6 +12,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
+use crate::keyring::Keyring;
 use crate::scope::Scopes;
 use crate::seal::{SealKey, is_sealed};
 use crate::token::Tokens;
@@ -27,6 +29,8 @@ pub struct TokenStore {
     directory: PathBuf,
     /// Seals what is written; the others open what was sealed before. Without a key, files are not sealed.
     keys: Vec<SealKey>,
+    /// Has the key, if there are no `keys`.
+    keyring: Option<Arc<Keyring>>,
     environment: Environment,
 }
 
@@ -147,8 +151,17 @@ impl TokenStore {
         Self {
             directory,
             keys,
+            keyring: None,
             environment,
         }
+    }
+
+    /// The same store, which seals with a key of the system's keyring if there are no other keys. Without a keyring, files
+    /// are not sealed.
+    #[must_use]
+    pub fn with_keyring(mut self) -> Self {
+        self.keyring = Some(Arc::default());
+        self
     }
 
     fn path(&self, key: &LoginKey, extension: &str) -> PathBuf {
@@ -182,6 +195,8 @@ impl TokenStore {
         if is_sealed(&text) {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             let opened = self.keys.iter().find_map(|key| key.open(&text, &name));
+            let keyring = || self.keyring.as_ref()?.find()?.open(&text, &name);
+            let opened = opened.or_else(keyring);
             text = opened.ok_or_else(|| StoreError::Sealed(path.display().to_string()))?;
         }
         let login = serde_json::from_str(&text);
@@ -248,8 +263,10 @@ impl LockedLogin {
         let path = self.store.path(&self.key, LOGIN);
         let mut text =
             serde_json::to_string(login).map_err(|error| StoreError::Failed(error.to_string()))?;
-        if let Some(key) = self.store.keys.first() {
-            let sealed = key.seal(&text, &self.key.file_name(), self.store.environment);
+        let environment = self.store.environment;
+        let keyring = || self.store.keyring.as_ref()?.find_or_create(environment);
+        if let Some(key) = self.store.keys.first().or_else(keyring) {
+            let sealed = key.seal(&text, &self.key.file_name(), environment);
             text = sealed.ok_or_else(|| StoreError::Failed("it cannot be sealed".to_owned()))?;
         }
         // Only the process that has the lock writes here.

@@ -1,8 +1,8 @@
 //! Where metadata is looked for.
 
+use mcp_vary_testkit::login_server::Response;
 use serde_json::json;
 
-use crate::peer::Response;
 use crate::scene::Scene;
 
 /// The documents that a login asks for, in order.

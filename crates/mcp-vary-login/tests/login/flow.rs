@@ -7,10 +7,11 @@ use mcp_vary_login::login::Logout;
 use mcp_vary_login::registration::ConfiguredClient;
 use mcp_vary_login::scope::Scopes;
 use mcp_vary_login::secret::Secret;
+use mcp_vary_testkit::login_server::{LoginServer, Response, parameter};
 use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 
-use crate::peer::{Person, Response, parameter};
+use crate::person::Person;
 use crate::scene::{Scene, token};
 
 #[tokio::test]
@@ -349,7 +350,7 @@ async fn a_configured_client_is_not_presented_to_another_authorization_server() 
     let mut settings = scene.settings();
     settings.client = client;
     scene.try_log_in(settings.clone()).await.unwrap();
-    let other = crate::peer::Peer::start().await;
+    let other = LoginServer::start().await;
     scene
         .peer
         .resource(json!({"authorization_servers": [other.url("")]}));

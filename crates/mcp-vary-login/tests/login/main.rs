@@ -4,7 +4,7 @@
 
 mod discovery;
 mod flow;
-mod peer;
+mod person;
 mod processes;
 mod refresh;
 mod refusals;

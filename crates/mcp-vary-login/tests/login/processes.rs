@@ -7,9 +7,9 @@ use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
 use mcp_vary_login::login::{LoginCredentials, LoginSettings};
 use mcp_vary_login::store::TokenStore;
+use mcp_vary_testkit::login_server::parameter;
 use mcp_vary_testkit::wait::soon;
 
-use crate::peer::parameter;
 use crate::scene::{Scene, pass, token};
 
 const URL: &str = "VARY_TEST_SERVER";

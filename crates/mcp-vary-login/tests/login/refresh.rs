@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use mcp_vary_login::credentials::Credentials;
+use mcp_vary_testkit::login_server::parameter;
 use mcp_vary_testkit::wait::soon;
 use serde_json::json;
 
-use crate::peer::parameter;
 use crate::scene::{Scene, pass, token};
 
 fn refreshes(scene: &Scene) -> Vec<String> {
@@ -135,6 +135,7 @@ async fn a_refresh_token_that_has_ended_asks_for_a_login_once() {
     assert_eq!(refreshes(&scene).len(), 1);
     // It joins again without a restart.
     scene.log_in().await;
+    pass(1);
     assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
 }
 
@@ -144,6 +145,7 @@ async fn a_logout_elsewhere_is_noticed() {
     let service = scene.service();
     assert_eq!(token(&service).await, Ok(None));
     scene.log_in().await;
+    pass(1);
     assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
     scene.terminal(scene.settings()).log_out().await.unwrap();
     assert_eq!(token(&service).await, Ok(None));

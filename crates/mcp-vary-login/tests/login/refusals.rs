@@ -2,9 +2,9 @@
 
 use http::{HeaderValue, StatusCode};
 use mcp_vary_login::credentials::{Credentials, Retry};
+use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use serde_json::json;
 
-use crate::peer::parameter;
 use crate::scene::{Scene, pass, refuse, token};
 
 const INSUFFICIENT: &str = "Bearer error=\"insufficient_scope\", scope=\"write\"";
@@ -131,7 +131,7 @@ async fn a_person_logs_in_at_the_new_authorization_server() {
         refuse(&terminal, unauthorized, "Bearer").await,
         Ok(Retry::Worthwhile)
     );
-    let other = crate::peer::Peer::start().await;
+    let other = LoginServer::start().await;
     scene
         .peer
         .resource(json!({"authorization_servers": [other.url("")]}));

@@ -13,9 +13,10 @@ use mcp_vary_login::error::CredentialError;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings};
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_login::user_agent::Flow;
+use mcp_vary_testkit::login_server::LoginServer;
 use mcp_vary_testkit::wait::soon;
 
-use crate::peer::{Peer, Person};
+use crate::person::Person;
 
 thread_local! {
     static NOW: Cell<u64> = const { Cell::new(1000) };
@@ -36,7 +37,7 @@ fn getrandom(bytes: &mut [u8]) {
 }
 
 pub(crate) struct Scene {
-    pub(crate) peer: Peer,
+    pub(crate) peer: LoginServer,
     pub(crate) person: Arc<Person>,
     pub(crate) directory: PathBuf,
 }
@@ -51,7 +52,7 @@ impl Scene {
         let number = SCENES.fetch_add(1, Ordering::Relaxed);
         let name = format!("vary-login-scene-{}-{number}", std::process::id());
         Self {
-            peer: Peer::start().await,
+            peer: LoginServer::start().await,
             person: Arc::new(person),
             directory: std::env::temp_dir().join(name),
         }

@@ -7,19 +7,19 @@ use mcp_vary_login::assertion::SigningKey;
 use mcp_vary_login::credentials::{Credentials, Retry};
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::service::{ServiceAuthentication, ServiceCredentials, ServiceSettings};
+use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use mcp_vary_testkit::wait::soon;
 use serde_json::json;
 
-use crate::peer::{Peer, parameter};
 use crate::scene::{environment, pass, refuse, token};
 
-fn service(peer: &Peer, authentication: ServiceAuthentication) -> Credentials {
+fn service(peer: &LoginServer, authentication: ServiceAuthentication) -> Credentials {
     let server = Address::parse(&peer.url("/mcp")).unwrap();
     let settings = ServiceSettings::new(server, "robot".to_owned(), authentication);
     Credentials::Service(ServiceCredentials::new(settings, environment()))
 }
 
-fn with_secret(peer: &Peer) -> Credentials {
+fn with_secret(peer: &LoginServer) -> Credentials {
     service(
         peer,
         ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw")),
@@ -28,7 +28,7 @@ fn with_secret(peer: &Peer) -> Credentials {
 
 #[tokio::test]
 async fn a_service_authenticates_by_its_secret_or_key() {
-    let peer = Peer::start().await;
+    let peer = LoginServer::start().await;
     peer.resource(json!({"scopes_supported": ["a", "b"]}));
     assert_eq!(
         token(&with_secret(&peer)).await,
@@ -56,7 +56,7 @@ async fn a_service_authenticates_by_its_secret_or_key() {
 
 #[tokio::test]
 async fn many_callers_make_one_request() {
-    let peer = Peer::start().await;
+    let peer = LoginServer::start().await;
     let service = with_secret(&peer);
     let tokens = soon(join_all((0..100).map(|_| token(&service)))).await;
     assert!(
@@ -72,7 +72,7 @@ async fn many_callers_make_one_request() {
 
 #[tokio::test]
 async fn a_failure_is_not_repeated_for_each_caller() {
-    let peer = Peer::start().await;
+    let peer = LoginServer::start().await;
     let service = with_secret(&peer);
     peer.next_token("401 Unauthorized", &json!({"error": "invalid_client"}));
     let tokens = soon(join_all((0..100).map(|_| token(&service)))).await;
@@ -89,7 +89,7 @@ async fn a_failure_is_not_repeated_for_each_caller() {
 
 #[tokio::test]
 async fn a_refused_token_is_replaced_once() {
-    let peer = Peer::start().await;
+    let peer = LoginServer::start().await;
     let service = with_secret(&peer);
     let unauthorized = StatusCode::UNAUTHORIZED;
     assert_eq!(
@@ -105,7 +105,7 @@ async fn a_refused_token_is_replaced_once() {
 
 #[tokio::test]
 async fn a_missing_scope_is_requested_once() {
-    let peer = Peer::start().await;
+    let peer = LoginServer::start().await;
     let service = with_secret(&peer);
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
     let forbidden = StatusCode::FORBIDDEN;

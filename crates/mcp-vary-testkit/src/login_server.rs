@@ -1,12 +1,9 @@
-//! A server that needs a login and its authorization server, both scripted, on one free port; and a person with a browser.
+//! A server that needs a login and its authorization server, both scripted, on one free port.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use mcp_vary_login::user_agent::{DeviceCode, UserAgent};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,23 +11,27 @@ use tokio::sync::Notify;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded {
+pub struct RecordedRequest {
     /// Method and target.
-    pub(crate) line: String,
-    pub(crate) head: String,
-    pub(crate) body: String,
+    pub line: String,
+    /// The request line and the headers.
+    pub head: String,
+    /// The body.
+    pub body: String,
 }
 
 /// What is answered to a request for a path.
 #[derive(Clone, Debug)]
-pub(crate) struct Response {
+pub struct Response {
     /// The status, after which headers may follow.
-    pub(crate) status: String,
-    pub(crate) body: String,
+    pub status: String,
+    /// The body.
+    pub body: String,
 }
 
 impl Response {
-    pub(crate) fn new(status: &str, body: &Value) -> Self {
+    /// A response with a JSON body.
+    pub fn new(status: &str, body: &Value) -> Self {
         Self {
             status: status.to_owned(),
             body: body.to_string(),
@@ -38,9 +39,11 @@ impl Response {
     }
 }
 
+/// A server on a free port that refuses requests without a token, and the authorization server that issues them.
 #[derive(Debug)]
-pub(crate) struct Peer {
-    pub(crate) address: SocketAddr,
+pub struct LoginServer {
+    /// Where both listen.
+    pub address: SocketAddr,
     script: Arc<Mutex<Script>>,
     /// Each answer of the token endpoint waits for a permit while it is withheld.
     release: Arc<Notify>,
@@ -52,13 +55,13 @@ struct Script {
     /// Answers of the token endpoint, before those that are made up.
     tokens: VecDeque<Response>,
     issued: usize,
-    requests: Vec<Recorded>,
+    requests: Vec<RecordedRequest>,
     is_withheld: bool,
 }
 
-impl Peer {
+impl LoginServer {
     /// A server and its authorization server as the specification wants them.
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = Self {
             address: listener.local_addr().unwrap(),
@@ -83,17 +86,19 @@ impl Peer {
         peer
     }
 
-    pub(crate) fn url(&self, path: &str) -> String {
+    /// The URL of `path`.
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn respond(&self, path: &str, response: &Response) {
+    /// Answers requests for `path` with `response` from now on.
+    pub fn respond(&self, path: &str, response: &Response) {
         let mut script = self.script.lock().unwrap();
         script.responses.insert(path.to_owned(), response.clone());
     }
 
     /// The server refuses with a challenge that has these parameters.
-    pub(crate) fn challenge(&self, parameters: &str) {
+    pub fn challenge(&self, parameters: &str) {
         let status = format!("401 Unauthorized\r\nwww-authenticate: Bearer {parameters}");
         self.respond(
             "/mcp",
@@ -102,7 +107,7 @@ impl Peer {
     }
 
     /// The metadata of the resource, with `changes`.
-    pub(crate) fn resource(&self, changes: Value) {
+    pub fn resource(&self, changes: Value) {
         let document =
             json!({"resource": self.url("/mcp"), "authorization_servers": [self.url("")]});
         let response = Response::new("200 OK", &changed(document, changes));
@@ -110,7 +115,7 @@ impl Peer {
     }
 
     /// The metadata of the authorization server, with `changes`.
-    pub(crate) fn metadata(&self, changes: Value) {
+    pub fn metadata(&self, changes: Value) {
         let document = json!({
             "issuer": self.url(""),
             "authorization_endpoint": self.url("/authorize"),
@@ -126,23 +131,24 @@ impl Peer {
     }
 
     /// The next answer of the token endpoint.
-    pub(crate) fn next_token(&self, status: &str, body: &Value) {
+    pub fn next_token(&self, status: &str, body: &Value) {
         let response = Response::new(status, body);
         self.script.lock().unwrap().tokens.push_back(response);
     }
 
     /// Lets requests of the token endpoint wait until `release`.
-    pub(crate) fn withhold(&self) {
+    pub fn withhold(&self) {
         self.script.lock().unwrap().is_withheld = true;
     }
 
-    pub(crate) fn release(&self) {
+    /// Answers what was withheld, and all that follows.
+    pub fn release(&self) {
         self.script.lock().unwrap().is_withheld = false;
         self.release.notify_waiters();
     }
 
     /// The method and target of each request so far.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let script = self.script.lock().unwrap();
         script
             .requests
@@ -151,8 +157,8 @@ impl Peer {
             .collect()
     }
 
-    /// The requests for a target that starts with `path`.
-    pub(crate) fn requests(&self, line: &str) -> Vec<Recorded> {
+    /// The requests whose method and target start with `line`.
+    pub fn requests(&self, line: &str) -> Vec<RecordedRequest> {
         let script = self.script.lock().unwrap();
         let requests = script.requests.iter();
         requests
@@ -182,7 +188,7 @@ async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<N
         .next()
         .unwrap()
         .to_owned();
-    script.lock().unwrap().requests.push(request);
+    script.lock().unwrap().requests.push(request.clone());
     loop {
         let notified = release.notified();
         if path != "/token" || !script.lock().unwrap().is_withheld {
@@ -190,7 +196,7 @@ async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<N
         }
         notified.await;
     }
-    let response = script.lock().unwrap().response(&path);
+    let response = answer(&request, &path, &script);
     let answer = format!(
         "HTTP/1.1 {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{}",
         response.status,
@@ -200,7 +206,47 @@ async fn serve(mut socket: TcpStream, script: Arc<Mutex<Script>>, release: Arc<N
     let _ = socket.write_all(answer.as_bytes()).await;
 }
 
-async fn read(socket: &mut TcpStream) -> Option<Recorded> {
+fn answer(request: &RecordedRequest, path: &str, script: &Mutex<Script>) -> Response {
+    if path == "/authorize" {
+        let redirect = parameter(&request.line, "redirect_uri");
+        let redirect = redirect.replace("%3A", ":").replace("%2F", "/");
+        let state = parameter(&request.line, "state");
+        let status = format!("302 Found\r\nlocation: {redirect}?code=c&state={state}");
+        return Response::new(&status, &json!({}));
+    }
+    let mut script = script.lock().unwrap();
+    let is_authorized = request.head.contains(": Bearer TOPSECRET-access-");
+    if path == "/mcp" && is_authorized {
+        message(&request.body)
+    } else {
+        script.response(path)
+    }
+}
+
+/// The answer of a server of 2025-11-25 that has one tool.
+fn message(body: &str) -> Response {
+    let message: Value = serde_json::from_str(body).unwrap_or_default();
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "behind a login", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "whoami", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "somebody with a token"}]}),
+        "ping" => json!({}),
+        _ if message["id"].is_null() => return Response::new("202 Accepted", &json!({})),
+        _ => {
+            let error = json!({"code": -32601, "message": "unknown method"});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            return Response::new("200 OK", &answer);
+        }
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    Response::new("200 OK", &answer)
+}
+
+async fn read(socket: &mut TcpStream) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
     loop {
         if let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") {
@@ -215,7 +261,7 @@ async fn read(socket: &mut TcpStream) -> Option<Recorded> {
                     .next()?
                     .trim_end_matches(" HTTP/1.1")
                     .to_owned();
-                return Some(Recorded { line, head, body });
+                return Some(RecordedRequest { line, head, body });
             }
         }
         if socket.read_buf(&mut bytes).await.ok()? == 0 {
@@ -245,49 +291,8 @@ impl Script {
     }
 }
 
-/// A person whose browser is redirected at once.
-#[derive(Debug, Default)]
-pub(crate) struct Person {
-    /// The address that the person opened.
-    pub(crate) opened: Mutex<Vec<String>>,
-    pub(crate) device_codes: Mutex<Vec<DeviceCode>>,
-    /// What is added to the query of the redirect instead of a code.
-    pub(crate) answer: Option<String>,
-    /// Whether the person pastes the address instead.
-    pub(crate) is_pasting: bool,
-}
-
-impl UserAgent for Person {
-    fn authorize<'a>(
-        &'a self,
-        url: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>> {
-        Box::pin(async move {
-            self.opened.lock().unwrap().push(url.to_owned());
-            let redirect = parameter(url, "redirect_uri")
-                .replace("%3A", ":")
-                .replace("%2F", "/");
-            let answer = self.answer.as_deref().unwrap_or("code=TOPSECRET-code");
-            let target = format!("{redirect}?{answer}&state={}", parameter(url, "state"));
-            if self.is_pasting {
-                return Ok(target);
-            }
-            let (_, address) = target.split_once("http://").unwrap();
-            let (authority, path) = address.split_once('/').unwrap();
-            let mut socket = TcpStream::connect(authority).await.unwrap();
-            let request = format!("GET /{path} HTTP/1.1\r\nhost: {authority}\r\n\r\n");
-            socket.write_all(request.as_bytes()).await.unwrap();
-            std::future::pending().await
-        })
-    }
-
-    fn show_device_code(&self, code: &DeviceCode) {
-        self.device_codes.lock().unwrap().push(code.clone());
-    }
-}
-
 /// The value of a parameter as it was sent.
-pub(crate) fn parameter(form: &str, name: &str) -> String {
+pub fn parameter(form: &str, name: &str) -> String {
     let (_, query) = form.split_once('?').unwrap_or(("", form));
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let found = pairs.find(|(key, _)| *key == name);
