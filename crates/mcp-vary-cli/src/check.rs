@@ -13,6 +13,7 @@ use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
+use crate::login::source::{LoginMode, with_logins};
 use crate::print::table::table;
 use crate::print::{self, Progress, sanitize_json};
 use crate::serving::{self, Serving};
@@ -198,7 +199,8 @@ async fn check_configuration(
     options: &Options,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let config = with_full_start_wait(file.read()?.into_config(environment()?));
+    let config = file.read()?.into_config(environment()?);
+    let config = with_full_start_wait(with_logins(config, LoginMode::Stored));
     let config = chain::with_ancestors(config)?;
     let listener = serving::listen("127.0.0.1:0", "--listen").await?;
     let serving = Serving::start(config, listener, stop).await?;

@@ -24,6 +24,7 @@ pub mod era;
 pub mod generate;
 pub mod http_client;
 pub mod lenient_path;
+pub mod login_server;
 pub mod message;
 pub mod model_server;
 pub mod notification_client;

@@ -38,6 +38,11 @@ impl SentValues {
         values.push_front(value.clone());
     }
 
+    /// Whether no source has given a value.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     fn texts(&self) -> Vec<String> {
         let values = self.0.lock();
         values.iter().flat_map(texts).collect()

@@ -53,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-access", "base vary view", PURE),
     rule("mcp-vary-auth", "access json vary wire", PURE),
     rule("mcp-vary-wire", "base vary view", PURE),
+    rule("mcp-vary-login", "base", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
     rule("mcp-vary-http", "base wire", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
@@ -79,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway upstream vary view weather wire",
+        "access auth base catalog config conformance experiment gateway login upstream vary view weather wire",
         NOTHING,
     ),
     // It checks anybody's servers, so it must not share a mistake with ours.

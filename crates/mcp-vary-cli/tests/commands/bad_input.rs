@@ -258,9 +258,9 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
     let url = answering(
         "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://h.example/.well-known/r\"",
     );
-    let login = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
-                 `npx -y mcp-remote URL` as its `command` log in; see \"Remote servers\" in the documentation\n";
-    run(&["inspect", &url]).refuses(&[&format!("at {url}; it wants a login; {login}")]);
+    let login = "log in with `vary login` and write no `Authorization` into `headers` of its entry, or write a token of \
+                 this server there; see \"Remote servers\" in the documentation\n";
+    run(&["inspect", &url]).refuses(&[&format!("log in with `vary login {url}`\n")]);
     let header = ["--header", "Authorization: Bearer x"];
     run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(
         "at {url}; it refused the headers that were sent, `authorization`; {login}"

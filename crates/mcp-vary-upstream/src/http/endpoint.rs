@@ -216,13 +216,15 @@ impl Endpoint {
     }
 
     pub(super) fn status_error(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
+        let authorizer = self.authorizer.as_ref();
+        let has_added = authorizer.is_some_and(|it| !it.sent.is_empty());
         let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
             endpoint: self.address.shown(),
             status,
             excerpt: self.diagnostics.excerpt(body),
             advice: match status {
-                StatusCode::UNAUTHORIZED => self.credentials.advice(),
+                StatusCode::UNAUTHORIZED => self.credentials.advice(has_added),
                 _ => self.address.proxy_advice(status),
             },
         };
