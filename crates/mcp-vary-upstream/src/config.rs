@@ -25,8 +25,7 @@ pub struct UpstreamConfig {
     pub target: Target,
     /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
     pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
-    /// The headers whose values change while the gateway runs. A connection asks their sources for each HTTP request;
-    /// the connections of another client can have other sources.
+    /// The headers whose sources are asked for each HTTP request. Connections of another client can have other sources.
     pub credentials: Vec<Credential>,
     /// Why no connection is opened; `None` for an ordinary server.
     pub refusal: Option<ConnectError>,

@@ -4,7 +4,6 @@
 //! that `step` may be dropped and called again.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use tokio::time::Instant;
 use super::body::{Collect, describe, drain};
 use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
+use super::received::Received;
 use super::sending::{SendError, Sending};
 use super::session::Session;
 use super::shared::Shared;
@@ -465,31 +465,6 @@ impl Attempt {
         {
             runtime.spawn(drain(stream.into_body()));
         }
-    }
-}
-
-/// Received messages in order. Usually that is the answer alone, which needs no allocation.
-#[derive(Debug, Default)]
-struct Received {
-    first: Option<Message>,
-    more: VecDeque<Message>,
-}
-
-impl Received {
-    fn push(&mut self, message: Message) {
-        if self.first.is_none() && self.more.is_empty() {
-            self.first = Some(message);
-        } else {
-            self.more.push_back(message);
-        }
-    }
-
-    fn take(&mut self) -> Option<Message> {
-        self.first.take().or_else(|| self.more.pop_front())
-    }
-
-    fn last(&self) -> Option<&Message> {
-        self.more.back().or(self.first.as_ref())
     }
 }
 

@@ -16,6 +16,7 @@ mod headers;
 mod inbound;
 mod pool;
 pub(crate) mod proxy;
+mod received;
 mod sending;
 mod session;
 mod shared;

@@ -29,7 +29,7 @@ impl CredentialSource for Tokens {
             // As a source does that fetches its value.
             tokio::task::yield_now().await;
             match self.is_empty {
-                true => Err(error.with_details("the file `/home/ann/tokens` is empty")),
+                true => Err(error.with_details("the file `tokens.json` is empty")),
                 false => Ok(Some(value.parse().unwrap())),
             }
         })
@@ -221,7 +221,7 @@ async fn without_a_value_nothing_is_sent_and_the_error_says_what_to_do() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "server `remote` has no usable credentials: log in with `vary login remote`: the file `/home/ann/tokens` is empty"
+        "server `remote` has no usable credentials: log in with `vary login remote`: the file `tokens.json` is empty"
     );
     assert_eq!(
         error.client_message(),
