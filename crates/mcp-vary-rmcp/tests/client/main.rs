@@ -6,6 +6,8 @@
 )]
 
 mod choosing;
+#[path = "../common/mod.rs"]
+mod common;
 mod declaring;
 mod falling_back;
 mod listening;
@@ -13,6 +15,4 @@ mod openai;
 mod remembering;
 mod scripted;
 mod selecting;
-#[path = "../shared/mod.rs"]
-mod shared;
 mod together;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::shared::{
+use crate::common::{
     CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
     ReadResult, lifecycle, serve_over_http,
 };

@@ -6,6 +6,8 @@ mod access;
 mod async_ranking;
 mod audit;
 mod choosing;
+#[path = "../common/mod.rs"]
+mod common;
 mod cursors;
 mod declarations;
 mod desk;
@@ -17,8 +19,6 @@ mod negotiation;
 mod notifications;
 mod rates;
 mod request_state;
-#[path = "../shared/mod.rs"]
-mod shared;
 mod shop;
 mod support;
 mod variants;

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use crate::shared::{
+pub(crate) use crate::common::{
     CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
     ReadResult, serve_over_http,
 };
@@ -274,7 +274,7 @@ fn listener(capabilities: Value) -> (Listener, mpsc::UnboundedReceiver<Told>) {
 }
 
 fn lifecycle(era: Era) -> ClientLifecycleMode {
-    crate::shared::lifecycle(era == Era::Modern)
+    crate::common::lifecycle(era == Era::Modern)
 }
 
 pub(crate) struct HttpServer {

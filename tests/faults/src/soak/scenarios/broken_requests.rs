@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::client_run::ClientRun;
 use super::super::deployment::WRITE_TIMEOUT;
 use super::super::http::{Http, Legacy, initialize, post};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 
 scenarios! {
     "half a head, then nothing" => |run| half(run, 40);

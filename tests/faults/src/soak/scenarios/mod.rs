@@ -3,7 +3,7 @@
 /// The table of a file: the name of each scenario, `one in N` clients where only some run it, and how it runs.
 macro_rules! scenarios {
     ($($name:literal $(one in $one_in:literal)? => |$run:ident| $scenario:expr;)*) => {
-        pub(super) const SCENARIOS: &[super::Scenario] = &[$(super::Scenario {
+        pub(super) const SCENARIOS: &[Scenario] = &[$(Scenario {
             name: $name,
             one_in: [$($one_in,)? 1][0],
             run: |$run| Box::pin($scenario),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, Legacy, modern, request};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 
 scenarios! {
     "session: hang up a `GET` stream" => |run| listens(run);

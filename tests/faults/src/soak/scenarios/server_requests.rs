@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, Legacy, modern};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 
 scenarios! {
     "session: be asked, answer" one in 101 => |run| session(run, Then::Answer);

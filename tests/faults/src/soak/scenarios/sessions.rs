@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, Legacy, initialize, notification, post, request};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 
 scenarios! {
     "session: a list, a call, `DELETE`" => |run| whole(run);

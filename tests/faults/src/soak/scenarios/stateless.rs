@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, modern, request};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 
 scenarios! {
     "stateless: `server/discover`, a call" => |run| whole(run);

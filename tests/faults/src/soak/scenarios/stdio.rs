@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdout};
 
 use super::super::client_run::ClientRun;
 use super::super::http::{initialize, modern_message, notification, request};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 use crate::process;
 
 scenarios! {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::client_run::ClientRun;
 use super::super::deployment::{SERVERS, TASKS};
 use super::super::http::{Http, Legacy, modern, request};
-use super::ScenarioResult;
+use super::{Scenario, ScenarioResult};
 
 scenarios! {
     "session: have a task made, forget it" => |run| session(with_sessions(run), Then::Forget);
