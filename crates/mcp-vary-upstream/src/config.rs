@@ -11,8 +11,8 @@ use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::counters::Counters;
 
+use super::connect_error::ConnectError;
 use super::credential_source::{Credential, CredentialSource};
-use super::error::ConnectError;
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
 

@@ -12,7 +12,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::{Target, UpstreamConfig};
-use crate::error::{ConnectError, UpstreamError};
+use crate::connect_error::ConnectError;
+use crate::error::UpstreamError;
 use crate::handshake::{Discovered, Opening, client_meta, modern_params, read_discover};
 use crate::list_changes::ListSubscription;
 use crate::liveness::Liveness;

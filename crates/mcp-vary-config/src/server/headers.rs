@@ -7,7 +7,6 @@ use mcp_vary_upstream::header_command::HeaderCommandSettings;
 use mcp_vary_upstream::{HeaderSource, HeaderTemplate, TemplatePart};
 use serde_json::{Value, json};
 
-use super::draft::PartialServer;
 use crate::document;
 use crate::key_spec::ValueKind::{Duration as Span, Other};
 use crate::key_spec::{KeySpec, keys};
@@ -51,14 +50,17 @@ impl PartialHeader {
 }
 
 /// Reads the table.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    draft.given.insert("headers");
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    headers: &mut Vec<(HeaderName, PartialHeader)>,
+) {
     for entry in reader.table(field, "{NAME: value}").unwrap_or_default() {
         let member = field.member(entry);
         let Some((name, header)) = read_one(reader, &member, &entry.key) else {
             continue;
         };
-        let mut others = draft.headers.iter().filter(|(other, _)| *other == name);
+        let mut others = headers.iter().filter(|(other, _)| *other == name);
         let exclusive = others.find_map(|(_, other)| other.exclusive().or(header.exclusive()));
         if let Some(exclusive) = exclusive {
             let what = format!("is given twice, and one of them has {exclusive}");
@@ -66,7 +68,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Par
             reader.report(&member, what, fix);
             continue;
         }
-        draft.headers.push((name, header));
+        headers.push((name, header));
     }
 }
 

@@ -48,7 +48,10 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     /// sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as
     /// `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs
     /// `auth` or `stdio-principal`. A table with `command` is a value that a program prints, such as a token
-    "headers" => Other(headers::shape, headers::read),
+    "headers" => Other(headers::shape, |reader, field, draft| {
+        draft.given.insert("headers");
+        headers::read(reader, field, &mut draft.headers);
+    }),
     /// `stdio` with `command`, `http` with `url`; may be left out. `sse` with `url` is for a server that has only the
     /// transport of 2024-11-05 (HTTP with SSE): Vary finds that out, but then does not try streamable HTTP first
     "type" => choice!(KINDS, |draft| &mut draft.kind),

@@ -22,7 +22,8 @@ use super::sending::{Authorizer, SendError, Sending};
 use super::session::Session;
 use super::tls::{self, TlsFiles};
 use crate::config::{Limits, UpstreamConfig, origin};
-use crate::error::{ConnectError, UpstreamError, means_other_era};
+use crate::connect_error::ConnectError;
+use crate::error::{UpstreamError, means_other_era};
 use crate::liveness::Liveness;
 use crate::secrets::{Secrets, SentValues, without_user};
 

@@ -12,12 +12,13 @@ use mcp_vary_wire::server_message;
 use tokio::sync::Mutex;
 
 use super::attempt::{Attempt, Call};
-use super::event_stream::EventStream;
+use super::event_stream_reader::open_event_stream;
 use super::headers::modern_headers;
 use super::session::Session;
 use super::shared::Shared;
 use crate::config::UpstreamConfig;
-use crate::error::{ConnectError, UpstreamError, without_server};
+use crate::connect_error::ConnectError;
+use crate::error::{UpstreamError, without_server};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::message::{Answer, RequestKind};
 use crate::server_log_level::ServerLogLevel;
@@ -271,7 +272,7 @@ impl Handshaker {
 
     /// Starts a session in the transport of 2024-11-05.
     async fn initialize_on_stream(&self, limit: Duration) -> Result<Handshake, ConnectError> {
-        let session = EventStream::open(&self.shared, limit).await?;
+        let session = open_event_stream(&self.shared, limit).await?;
         let blank = |_| session.clone();
         let headers = HeaderMap::new();
         let initializing = self.initialize_in(blank, Revision::LATEST_LEGACY, &headers);

@@ -14,7 +14,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::stragglers;
 use crate::chain;
-use crate::error::ConnectError;
+use crate::connect_error::ConnectError;
 
 /// A child process that leads a process group; on Windows, a job object.
 ///
