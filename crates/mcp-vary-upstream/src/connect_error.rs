@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::variant::VariantId;
+use mcp_vary_wire::revision::Revision;
+
 use crate::error::UpstreamError;
 
 /// Why a connection to a server could not be established; `Display` is the full text, for the operator.

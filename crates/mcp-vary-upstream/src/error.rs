@@ -9,9 +9,7 @@ use mcp_vary::error_code::{
     UNSUPPORTED_VERSION,
 };
 use mcp_vary::json::Members;
-use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Revision;
 
 use crate::credential_source::CredentialError;
 use crate::server_requests::MAX_UNREAD_REPLIES;
