@@ -13,14 +13,20 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::json;
 
-use crate::client::AssertionContext;
-
 /// A private key for assertions: P-256 (`ES256`) or RSA of 2048 bits and more (`RS256`).
 #[derive(Clone)]
 pub struct SigningKey {
     pair: Arc<KeyPair>,
     /// The `kid` of the header.
     id: Option<String>,
+}
+
+/// What an assertion of a client is about.
+pub(crate) struct AssertionContext<'a> {
+    pub(crate) issuer: &'a str,
+    pub(crate) now: u64,
+    /// The unique id of an assertion.
+    pub(crate) id: String,
 }
 
 enum KeyPair {

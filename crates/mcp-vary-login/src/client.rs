@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
-use crate::assertion::SigningKey;
+use crate::assertion::{AssertionContext, SigningKey};
 use crate::discovery::ServerMetadata;
 use crate::form::encoded;
 use crate::secret::Secret;
@@ -35,14 +35,6 @@ pub(crate) enum ClientAuthentication {
 pub(crate) struct Authenticated {
     pub(crate) header: Option<HeaderValue>,
     pub(crate) parameters: Vec<(&'static str, String)>,
-}
-
-/// What an assertion of a client is about.
-pub(crate) struct AssertionContext<'a> {
-    pub(crate) issuer: &'a str,
-    pub(crate) now: u64,
-    /// The unique id of an assertion.
-    pub(crate) id: String,
 }
 
 impl Client {

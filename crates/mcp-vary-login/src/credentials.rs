@@ -2,14 +2,10 @@
 
 use http::{HeaderValue, StatusCode};
 
-use crate::address::Address;
-use crate::challenge::Challenge;
-use crate::discovery::{
-    DiscoveryError, ProtectedResource, ServerMetadata, protected_resource, server_metadata,
-};
 use crate::error::CredentialError;
-use crate::http_client::HttpClient;
 use crate::login::LoginCredentials;
+use crate::refusal::Refusal;
+pub use crate::refusal::Retry;
 use crate::service::ServiceCredentials;
 
 /// Gives the authorization of one server to those who send requests to it, and takes the server's refusals.
@@ -20,16 +16,6 @@ pub enum Credentials {
     Login(LoginCredentials),
     /// Those of a service.
     Service(ServiceCredentials),
-}
-
-/// Whether a refused request should be sent again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Retry {
-    /// There is another authorization now.
-    Worthwhile,
-    /// Another authorization would be refused, too.
-    Pointless,
 }
 
 impl Credentials {
@@ -66,64 +52,4 @@ impl Credentials {
             (Self::Service(service), Some(refusal)) => service.refused(refusal).await,
         }
     }
-}
-
-/// A refusal that another authorization may avoid.
-#[derive(Clone, Debug)]
-pub(crate) struct Refusal {
-    pub(crate) sent: Option<HeaderValue>,
-    pub(crate) challenge: Challenge,
-    pub(crate) kind: RefusalKind,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum RefusalKind {
-    /// 401.
-    Unauthorized,
-    /// 403 with `insufficient_scope`.
-    InsufficientScope,
-}
-
-impl Refusal {
-    fn new(
-        sent: Option<&HeaderValue>,
-        status: StatusCode,
-        challenges: &[HeaderValue],
-    ) -> Option<Self> {
-        let challenge = Challenge::parse(challenges);
-        let kind = match status {
-            StatusCode::UNAUTHORIZED => RefusalKind::Unauthorized,
-            StatusCode::FORBIDDEN if challenge.is_insufficient_scope() => {
-                RefusalKind::InsufficientScope
-            }
-            _ => return None,
-        };
-        Some(Self {
-            sent: sent.cloned(),
-            challenge,
-            kind,
-        })
-    }
-}
-
-/// The authorization server of a server.
-#[derive(Debug)]
-pub(crate) struct Discovered {
-    pub(crate) resource: ProtectedResource,
-    pub(crate) metadata: ServerMetadata,
-}
-
-/// Finds the authorization server of `server`: the `configured` issuer, else the `last` one, else the first that the
-/// server names.
-pub(crate) async fn discover(
-    http: &HttpClient,
-    server: &Address,
-    challenge: &Challenge,
-    configured: Option<&str>,
-    last: Option<&str>,
-) -> Result<Discovered, DiscoveryError> {
-    let resource = protected_resource(http, server, challenge).await?;
-    let issuer = resource.select_issuer(configured, last)?;
-    let metadata = server_metadata(http, issuer).await?;
-    Ok(Discovered { resource, metadata })
 }

@@ -8,12 +8,10 @@ use serde::Deserialize;
 use crate::authorization::AuthorizationRequest;
 use crate::error::CredentialError;
 use crate::http_client::HttpError;
+use crate::registration::DEVICE_GRANT;
 use crate::secret::Secret;
 use crate::token::{OAuthError, TokenEndpoint, TokenError, Tokens};
 use crate::user_agent::DeviceCode;
-
-/// The type of the grant.
-pub(crate) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// The members of RFC 8628, section 3.2.
 #[derive(Deserialize)]
@@ -69,7 +67,7 @@ impl AuthorizationRequest<'_> {
 
     async fn poll(&self, authorization: &DeviceAuthorization) -> Result<Tokens, CredentialError> {
         let parameters = [
-            ("grant_type", GRANT),
+            ("grant_type", DEVICE_GRANT),
             ("device_code", authorization.device_code.expose()),
             ("resource", self.resource),
         ];

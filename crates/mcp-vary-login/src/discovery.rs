@@ -223,6 +223,28 @@ fn shown(url: &str) -> String {
 /// The most characters of an address in a message.
 const MAX_SHOWN: usize = 300;
 
+/// The authorization server of a server.
+#[derive(Debug)]
+pub(crate) struct Discovered {
+    pub(crate) resource: ProtectedResource,
+    pub(crate) metadata: ServerMetadata,
+}
+
+/// Finds the authorization server of `server`: the `configured` issuer, else the `last` one, else the first that the
+/// server names.
+pub(crate) async fn discover(
+    http: &HttpClient,
+    server: &Address,
+    challenge: &Challenge,
+    configured: Option<&str>,
+    last: Option<&str>,
+) -> Result<Discovered, DiscoveryError> {
+    let resource = protected_resource(http, server, challenge).await?;
+    let issuer = resource.select_issuer(configured, last)?;
+    let metadata = server_metadata(http, issuer).await?;
+    Ok(Discovered { resource, metadata })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,6 +29,7 @@ pub mod http_client;
 mod keyring;
 pub mod login;
 pub mod redirect;
+mod refusal;
 pub mod registration;
 pub mod scope;
 pub mod seal;

@@ -11,9 +11,9 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::address::{Address, AddressPolicy};
 use crate::challenge::Challenge;
-use crate::credentials::{Refusal, RefusalKind, Retry};
 use crate::error::CredentialError;
 use crate::http_client::HttpClient;
+use crate::refusal::{Refusal, RefusalKind, Retry};
 use crate::registration::ConfiguredClient;
 use crate::scope::Scopes;
 use crate::secret::Secret;

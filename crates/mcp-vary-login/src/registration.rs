@@ -94,7 +94,7 @@ pub(crate) async fn register(
         .find(|method| metadata.supports_method(method));
     let grant = match redirect_uri {
         Some(_) => "authorization_code",
-        None => crate::device::GRANT,
+        None => DEVICE_GRANT,
     };
     let mut request = json!({
         "client_name": "Vary",
@@ -133,6 +133,9 @@ impl Registered {
         }
     }
 }
+
+/// The type of the grant.
+pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 #[cfg(test)]
 mod tests {

@@ -100,7 +100,12 @@ pub(super) const RULES: &[Rule] = &[
     rule("replay-server", "", NOTHING),
     rule("vary-bench", "rmcp vary", NOTHING).with_sdk(),
     // For its features only, see xtask/Cargo.toml.
-    rule("xtask", "config faults gateway search vary view", NOTHING).with_sdk(),
+    rule(
+        "xtask",
+        "config faults gateway login search vary view",
+        NOTHING,
+    )
+    .with_sdk(),
 ];
 
 const fn rule(package: &'static str, uses: &'static str, banned: &'static [&'static str]) -> Rule {
