@@ -6,7 +6,8 @@ use http::StatusCode;
 use mcp_vary_base::environment::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::client::{AssertionContext, Client};
+use crate::assertion::AssertionContext;
+use crate::client::Client;
 use crate::form::form;
 use crate::http_client::{Answer, HttpClient, HttpError};
 use crate::scope::Scopes;

@@ -4,7 +4,7 @@ use super::{Interaction, Shared, State};
 use crate::address::Address;
 use crate::authorization::{AuthorizationRequest, OFFLINE_ACCESS};
 use crate::challenge::Challenge;
-use crate::credentials::{Discovered, discover};
+use crate::discovery::{Discovered, discover};
 use crate::error::CredentialError;
 use crate::redirect::RedirectListener;
 use crate::registration::register;
