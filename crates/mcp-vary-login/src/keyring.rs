@@ -59,39 +59,85 @@ impl fmt::Debug for Keyring {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
-    /// In a session with a keyring: `dbus-run-session` and `gnome-keyring-daemon --unlock`.
-    #[test]
-    #[ignore = "needs a session with an unlocked keyring"]
-    fn a_key_is_stored_once_and_found_by_the_next_process() {
-        let random = |byte: u8| {
-            Environment::new(
-                || 0,
-                if byte == 1 {
-                    |it| it.fill(1)
-                } else {
-                    |it| it.fill(2)
-                },
-            )
+    /// What tells a test that it is in its session.
+    const SESSION: &str = "VARY_TEST_SESSION";
+
+    /// Opens an empty keyring, and runs a test in its session.
+    const WITH_KEYRING: &str = r#"printf '\n' | gnome-keyring-daemon --unlock --components=secrets >/dev/null && exec "$@""#;
+
+    /// Runs the test `name` again, in a session of its own in which `script` has started what it needs. `false` there.
+    #[track_caller]
+    fn runs_in_session(name: &str, script: &str) -> bool {
+        if std::env::var_os(SESSION).is_some() {
+            return false;
+        }
+        install("dbus-run-session", "dbus-daemon");
+        install("gnome-keyring-daemon", "gnome-keyring");
+        let home = std::env::temp_dir().join(format!("vary-keyring-{}", std::process::id()));
+        std::fs::create_dir_all(&home).unwrap();
+        let mut session = Command::new("dbus-run-session");
+        session.args(["--", "sh", "-c", script, "sh"]);
+        session.arg(std::env::current_exe().unwrap());
+        session.args(["--exact", &format!("keyring::tests::{name}"), "--nocapture"]);
+        session
+            .env(SESSION, "1")
+            .env_remove("DBUS_SESSION_BUS_ADDRESS");
+        session.env("HOME", &home).env("XDG_RUNTIME_DIR", &home);
+        session.env_remove("XDG_DATA_HOME");
+        let run = session.output().unwrap();
+        let _ = std::fs::remove_dir_all(home);
+        let output = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
+        assert!(
+            run.status.success() && output.contains("1 passed"),
+            "{output}"
+        );
+        true
+    }
+
+    /// Installs `package` of Debian unless its `program` is there.
+    #[track_caller]
+    fn install(program: &str, package: &str) {
+        let is_present = || {
+            let mut look = Command::new("sh");
+            look.args(["-c", &format!("command -v {program}")]);
+            look.output().is_ok_and(|it| it.status.success())
         };
-        let name = "a";
-        let first = Keyring::default();
-        let sealed = first
-            .find_or_create(random(1))
-            .unwrap()
-            .seal("text", name, random(1));
+        if !is_present() {
+            let line = format!("apt-get update && apt-get install -y {package}");
+            let _ = Command::new("sh").args(["-c", &line]).output();
+            assert!(is_present(), "`{program}` is missing; type as root: {line}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_stored_once_and_found_by_the_next_process() {
+        if runs_in_session(
+            "a_key_is_stored_once_and_found_by_the_next_process",
+            WITH_KEYRING,
+        ) {
+            return;
+        }
+        let ones = Environment::new(|| 0, |bytes| bytes.fill(1));
+        let twos = Environment::new(|| 0, |bytes| bytes.fill(2));
+        let first = Keyring::default().find_or_create(ones).unwrap();
+        let sealed = first.seal("text", "a", ones).unwrap();
         let second = Keyring::default();
-        let key = second.find_or_create(random(2)).unwrap();
-        assert_eq!(key.open(&sealed.unwrap(), name).as_deref(), Some("text"));
+        let key = second.find_or_create(twos).unwrap();
+        assert_eq!(key.open(&sealed, "a").as_deref(), Some("text"));
         assert_eq!(format!("{second:?}"), "Keyring { .. }");
     }
 
     #[test]
-    #[ignore = "needs a session without a keyring"]
     fn without_a_keyring_there_is_no_key() {
+        if runs_in_session("without_a_keyring_there_is_no_key", r#"exec "$@""#) {
+            return;
+        }
         let environment = Environment::new(|| 0, |bytes| bytes.fill(1));
         assert!(Keyring::default().find_or_create(environment).is_none());
     }

@@ -48,8 +48,12 @@ impl LoginMode {
 }
 
 /// Adds the stored logins to the servers that have a URL and no credentials in the configuration. Without a directory for
-/// logins there are none.
+/// logins there are none. A gateway with `auth` serves several people, and none of them gets the login of the person who
+/// started it.
 pub(crate) fn with_logins(mut config: Config, mode: LoginMode) -> Config {
+    if mode == LoginMode::Stored && config.authentication.is_some() {
+        return config;
+    }
     let Ok(store) = super::store() else {
         return config;
     };

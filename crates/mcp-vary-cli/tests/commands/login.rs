@@ -135,6 +135,28 @@ fn a_server_of_a_file_is_logged_in_to_by_its_name() {
         .refuses(&["`other` of", "has no `url`"]);
 }
 
+/// Several people use a gateway with `auth`, and the login is that of one.
+#[test]
+fn a_file_with_auth_does_not_use_the_login_of_who_starts_it() {
+    let user = User::new("auth");
+    let logged_in = user.log_in(&[&user.url()]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let servers = format!("servers: {{notes: {{url: '{}'}}}}\n", user.url());
+    let alone = file("login-alone.yaml", &servers);
+    let called = user.run(&["call", "whoami", alone.to_str().unwrap()]);
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    let digest = "0".repeat(64);
+    let auth = format!("auth: {{keys: [{{name: ann, sha256: '{digest}'}}]}}\n");
+    let shared = file("login-shared.yaml", &(servers + &auth));
+    let refused = user.run(&["call", "whoami", shared.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("401 Unauthorized"),
+        "{}",
+        refused.stderr
+    );
+}
+
 #[test]
 fn a_call_opens_the_browser_in_the_middle() {
     let user = User::new("browser");
