@@ -3,7 +3,7 @@
 //! > If the client wishes to resume after a disconnection, it SHOULD issue an HTTP GET to the MCP endpoint,
 //! > and include the `Last-Event-ID` header. (MCP 2025-11-25, basic/transports, "Resumability and Redelivery")
 //!
-//! The [`buffer`] of a stream holds its last events. [`ReplayStreams`] are all streams of a gateway, with a common
+//! The buffer of a stream holds its last events. [`ReplayStreams`] are all streams of a gateway, with a common
 //! bound. The messages of a call are pumped into its buffer, whether they are read or not.
 
 mod buffer;

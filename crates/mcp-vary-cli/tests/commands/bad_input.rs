@@ -268,11 +268,11 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
 }
 
 #[test]
-fn a_server_that_may_have_the_old_transport_is_named_with_a_bridge() {
+fn a_server_without_either_transport_over_http_says_so() {
     let url = answering("405 Method Not Allowed");
     run(&["inspect", &url]).refuses(&[
-        "check the path of its address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, \
-         let `npx -y mcp-remote URL` as its `command` translate",
+        "answered `initialize` with HTTP 405 Method Not Allowed, and has no stream of the transport of 2024-11-05 (SSE) \
+         either; check the path of its address",
     ]);
 }
 

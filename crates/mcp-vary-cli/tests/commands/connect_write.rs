@@ -172,7 +172,7 @@ fn a_connection_that_fails_says_what_to_do() {
 #[test]
 fn servers_that_do_not_work_are_named_with_their_reason() {
     let home = Home::new("broken-servers");
-    let crash = "crash: {command: sh, args: [-c, 'echo no licence >&2; exit 3']}";
+    let crash = "crash: {command: /bin/sh, args: [-c, 'echo no licence >&2; exit 3']}";
     home.write("project/all.yaml", &format!("servers: {{{crash}}}"));
     let all = home.connect(&["cursor", "all.yaml", "--write"]);
     assert_eq!(all.code, Some(1), "{}", all.stderr);

@@ -615,7 +615,7 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
 }
 
 async fn until_it_lists(client: &mut NotificationClient, name: &str) {
-    until(async || !lists(client).await.iter().any(|listed| listed != name)).await;
+    until(async || lists(client).await.iter().any(|listed| listed == name)).await;
 }
 
 /// No other message on the connection makes a request wait: official servers ask for roots at the same time.

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 /// # Properties
 ///
 /// At most one connection reads. A new one takes over, and the one before ends. Sent events are stored, too, since it
-/// is unknown which of them arrived; beyond [`MAX_UNSENT`] bytes the oldest are evicted. The newest is never evicted, so
+/// is unknown which of them arrived; beyond `MAX_UNSENT` bytes the oldest are evicted. The newest is never evicted, so
 /// that a response is not lost.
 pub struct ReplayBuffer {
     pub(super) number: u64,

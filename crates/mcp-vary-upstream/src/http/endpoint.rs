@@ -328,8 +328,13 @@ impl Endpoint {
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; check the path of its address"
                     ),
                     None => format!(
-                        "`{url}` answered `initialize` with HTTP {status} ({excerpt}), and has no stream of the transport of \
-                         2024-11-05 (SSE) either; check the path of its address"
+                        "`{url}` answered `initialize` with HTTP {status}{}, and has no stream of the transport of \
+                         2024-11-05 (SSE) either; check the path of its address",
+                        if excerpt.is_empty() {
+                            String::new()
+                        } else {
+                            format!(" ({excerpt})")
+                        }
                     ),
                 };
                 ConnectError::Handshake {
