@@ -225,7 +225,9 @@ impl Endpoint {
             status,
             excerpt: self.diagnostics.excerpt(body),
             advice: match status {
-                StatusCode::UNAUTHORIZED => self.credentials.advice(has_added),
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                    self.credentials.advice(has_added)
+                }
                 _ => self.address.proxy_advice(status),
             },
         };
