@@ -125,8 +125,9 @@ mod tests {
         }
         let ones = Environment::new(|| 0, |bytes| bytes.fill(1));
         let twos = Environment::new(|| 0, |bytes| bytes.fill(2));
-        let first = Keyring::default().find_or_create(ones).unwrap();
-        let sealed = first.seal("text", "a", ones).unwrap();
+        let first = Keyring::default();
+        let key = first.find_or_create(ones).unwrap();
+        let sealed = key.seal("text", "a", ones).unwrap();
         let second = Keyring::default();
         let key = second.find_or_create(twos).unwrap();
         assert_eq!(key.open(&sealed, "a").as_deref(), Some("text"));

@@ -570,7 +570,10 @@ fn the_file_of_a_client_is_read_as_it_is() {
     let notes = read("mcp.json", misspelled).notes;
     let expected =
         "1:39: `mcpServers.a.arg` is not a known key, and is ignored; did you mean `args`?";
-    assert_eq!(notes.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    assert_eq!(
+        notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [expected]
+    );
     // One entry that cannot be used leaves out that server only.
     let twice = r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#;
     let file = read("mcp.json", twice);

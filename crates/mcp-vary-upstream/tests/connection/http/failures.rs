@@ -20,7 +20,10 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
     .await;
     fails(
         |seen| seen.refuse(403, -32000, "no"),
-        &["403 Forbidden", "it wants credentials: write them into `headers`"],
+        &[
+            "403 Forbidden",
+            "it wants credentials: write them into `headers`",
+        ],
     )
     .await;
     fails(
