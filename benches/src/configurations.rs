@@ -15,8 +15,8 @@ impl ServerTarget {
     /// As the arguments of a program that takes either a URL or, last, a command.
     pub(crate) fn to_args(&self, url: &str) -> Vec<String> {
         match self {
-            Self::Url(told) => vec![url.to_owned(), told.clone()],
-            Self::Command(words) => [vec!["--".to_owned()], words.clone()].concat(),
+            Self::Url(sent) => vec![url.to_owned(), sent.clone()],
+            Self::Command(arguments) => [vec!["--".to_owned()], arguments.clone()].concat(),
         }
     }
 }
@@ -76,27 +76,29 @@ pub(crate) fn variant_id(index: usize) -> String {
 
 /// The entries of `servers`.
 pub(crate) fn entries(ways: &[ServerTarget]) -> Map<String, Value> {
-    let entry = |way: &ServerTarget| match way {
+    let entry = |target: &ServerTarget| match target {
         ServerTarget::Url(url) => json!({"type": "http", "url": url}),
-        ServerTarget::Command(words) => json!({"command": words[0], "args": words[1..]}),
+        ServerTarget::Command(arguments) => {
+            json!({"command": arguments[0], "args": arguments[1..]})
+        }
     };
     let ways = ways.iter().enumerate();
-    ways.map(|(at, way)| (server_name(at), entry(way)))
+    ways.map(|(at, target)| (server_name(at), entry(target)))
         .collect()
 }
 
 pub(crate) fn mcp_proxy_config(address: SocketAddr, ways: &[ServerTarget]) -> String {
     let (host, port) = (address.ip(), address.port());
-    let backends = ways.iter().enumerate().map(|(index, way)| {
-        let way = match way {
+    let backends = ways.iter().enumerate().map(|(index, target)| {
+        let target = match target {
             ServerTarget::Url(url) => format!("transport = \"http\"\nurl = {url:?}\n"),
-            ServerTarget::Command(words) => format!(
+            ServerTarget::Command(arguments) => format!(
                 "transport = \"stdio\"\ncommand = {:?}\nargs = {:?}\n",
-                words[0],
-                &words[1..]
+                arguments[0],
+                &arguments[1..]
             ),
         };
-        format!("[[backends]]\nname = {:?}\n{way}", server_name(index))
+        format!("[[backends]]\nname = {:?}\n{target}", server_name(index))
     });
     let backends: String = backends.collect();
     format!(

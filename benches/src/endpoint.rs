@@ -14,10 +14,10 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Reads the first `http://127.0.0.1:PORT/PATH` in `line`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
-        let (_, rest) = line.split_once("http://127.0.0.1:")?;
-        let end = rest.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ','));
-        let rest = &rest[..end.unwrap_or(rest.len())];
-        let (port, path) = rest.split_once('/')?;
+        let (_, remaining) = line.split_once("http://127.0.0.1:")?;
+        let end = remaining.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ','));
+        let remaining = &remaining[..end.unwrap_or(remaining.len())];
+        let (port, path) = remaining.split_once('/')?;
         Some(Self {
             address: SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)),
             path: format!("/{path}"),

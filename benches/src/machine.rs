@@ -11,7 +11,7 @@ pub(crate) struct Cores {
     /// The core of the process under test.
     pub(crate) subject: usize,
     /// The core of the load and of the upstream servers.
-    pub(crate) rest: usize,
+    pub(crate) load: usize,
 }
 
 impl Cores {
@@ -20,13 +20,13 @@ impl Cores {
         let allowed = sched_getaffinity(None)?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
         let subject = cores.next().unwrap_or(0);
-        let rest = cores.next().unwrap_or(subject);
-        Ok(Self { subject, rest })
+        let load = cores.next().unwrap_or(subject);
+        Ok(Self { subject, load })
     }
 
     /// Whether the process under test has a core of its own.
     pub(crate) fn are_two(self) -> bool {
-        self.subject != self.rest
+        self.subject != self.load
     }
 }
 
@@ -62,7 +62,7 @@ impl Usage {
         let resident = status
             .lines()
             .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.trim().strip_suffix("kB"))
+            .and_then(|remaining| remaining.trim().strip_suffix("kB"))
             .and_then(|number| number.trim().parse::<u64>().ok())
             .unwrap_or(0);
         Ok(Self {

@@ -54,8 +54,8 @@ pub(crate) fn measure(programs: &Programs, rounds: usize) -> io::Result<Vec<Mome
         moments[1].add_reload(&running, &file, &variants, "servers: 5 as before;")?;
         let name = server_name(2);
         variants["servers"][&name]["ready-timeout"] = json!("9s");
-        let said = format!("servers: 1 connected anew ({name}), 4 as before;");
-        moments[2].add_reload(&running, &file, &variants, &said)?;
+        let reported = format!("servers: 1 connected anew ({name}), 4 as before;");
+        moments[2].add_reload(&running, &file, &variants, &reported)?;
     }
     Ok(moments.into())
 }
@@ -67,7 +67,7 @@ impl Moment {
         running: &Running,
         file: &Path,
         config: &Value,
-        said: &str,
+        reported: &str,
     ) -> io::Result<()> {
         let draft = draft(file);
         fs::write(&draft, config.to_string())?;
@@ -78,8 +78,8 @@ impl Moment {
         running.hang_up()?;
         let line = running.wait_for_line(" reloaded: ", LONGEST)?;
         let took = began.elapsed();
-        if !line.contains(said) {
-            return Err(io::Error::other(format!("not `{said}`: {line}")));
+        if !line.contains(reported) {
+            return Err(io::Error::other(format!("not `{reported}`: {line}")));
         }
         self.add(took, Usage::of(running.process())?.cpu - before);
         Ok(())

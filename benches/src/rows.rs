@@ -375,16 +375,16 @@ impl Row {
         }
     }
 
-    fn in_form(era: Era, told: &ResultForm, kilobytes: usize) -> Self {
+    fn in_form(era: Era, sent: &ResultForm, kilobytes: usize) -> Self {
         let mut row = Self::call(era, Transport::Http, kind_of(era, Transport::Http));
-        row.name = format!("{}, {kilobytes} KB, {} client", told.name, named(era));
+        row.name = format!("{}, {kilobytes} KB, {} client", sent.name, named(era));
         row.arguments.data = kilobytes << 10;
         // Sixteen concurrent answers of a megabyte would measure the machine.
         row.connections = if kilobytes < 1000 { 16 } else { 2 };
-        row.behind.rules = told.rules;
+        row.behind.rules = sent.rules;
         row.subjects = vec![Subject::Unshaped, Subject::Vary];
-        row.bar = told.bar.filter(|_| kilobytes == 1);
-        row.form = Some(*told);
+        row.bar = sent.bar.filter(|_| kilobytes == 1);
+        row.form = Some(*sent);
         row
     }
 

@@ -150,16 +150,16 @@ async fn other_rows(options: &Options, programs: &Programs, report: &mut Report)
         let moments = reload::measure(programs, pace.rounds)?;
         println!("{}", report.add_moments(moments));
     }
-    let told = fanout::measure(programs, options.times(), |name| options.wants(name)).await?;
-    if !told.is_empty() {
-        println!("{}", report.add_fans(told));
+    let sent = fanout::measure(programs, options.times(), |name| options.wants(name)).await?;
+    if !sent.is_empty() {
+        println!("{}", report.add_fans(sent));
     }
     Ok(())
 }
 
 fn programs(options: &Options) -> io::Result<Programs> {
     let cores = Cores::find()?;
-    pin(cores.rest)?;
+    pin(cores.load)?;
     fs::create_dir_all(&options.scratch)?;
     Ok(Programs {
         bench: std::env::current_exe()?,
@@ -185,9 +185,10 @@ impl Options {
 
     /// The number of changes of a list.
     fn times(&self) -> usize {
-        match self.check || self.quick {
-            true => 1,
-            false => self.rounds.max(1),
+        if self.check || self.quick {
+            1
+        } else {
+            self.rounds.max(1)
         }
     }
 
@@ -222,7 +223,7 @@ struct LoadedSubject {
 async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<Cell>> {
     let upstream = programs.upstream(row.behind)?;
     let before_limit = programs.upstream(row.behind_limit())?;
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut cells = Vec::new();
     for subject in subjects(programs, row) {
         let behind = if subject.is_limit() && !subject.is_vary() {
@@ -231,7 +232,7 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
             &upstream
         };
         match begin(programs, row, subject, behind, pace).await {
-            Ok(begun) => asked.push(begun),
+            Ok(begun) => requested.push(begun),
             // If a peer cannot do it, that is a result. For our programs, it is an error.
             Err(error) if subject.is_peer() => cells.push(Cell::failed(subject, &error)),
             Err(error) => {
@@ -244,13 +245,13 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
     }
     let rounds = pace.rounds_of(row);
     for round in 0..rounds {
-        let count = asked.len();
-        for turn in 0..count {
+        let count = requested.len();
+        for step in 0..count {
             // Each subject is first in turn.
-            one_round(&mut asked[(round + turn) % count], row, pace, round).await;
+            one_round(&mut requested[(round + step) % count], row, pace, round).await;
         }
     }
-    cells.extend(asked.into_iter().map(|asked| asked.cell));
+    cells.extend(requested.into_iter().map(|requested| requested.cell));
     cells.sort_by_key(|cell| cell.subject);
     Ok(cells)
 }
@@ -309,19 +310,19 @@ async fn size_of_list(programs: &Programs, row: &Row, pace: Pace) -> io::Result<
     Ok(usize::try_from(sample.bytes / count).unwrap_or_default())
 }
 
-async fn one_round(asked: &mut LoadedSubject, row: &Row, pace: Pace, round: usize) {
-    match measured(asked, row, pace).await {
-        Ok(measured) => asked.cell.rounds.push(measured),
-        Err(error) => asked.cell.failure = Some(format!("round {}: {error}", round + 1)),
+async fn one_round(requested: &mut LoadedSubject, row: &Row, pace: Pace, round: usize) {
+    match measured(requested, row, pace).await {
+        Ok(measured) => requested.cell.rounds.push(measured),
+        Err(error) => requested.cell.failure = Some(format!("round {}: {error}", round + 1)),
     }
 }
 
-async fn measured(asked: &LoadedSubject, row: &Row, pace: Pace) -> io::Result<Measured> {
-    let load = &asked.load;
+async fn measured(requested: &LoadedSubject, row: &Row, pace: Pace) -> io::Result<Measured> {
+    let load = &requested.load;
     let mut connections = load.connect(row.connections).await?;
     let warm = if row.arguments.delay > 0 { 1 } else { WARM };
     let warmed = load.run(&mut connections, Until::Count(warm)).await;
-    let process = asked.running.process();
+    let process = requested.running.process();
     let (before, started) = (Usage::of(process)?, Instant::now());
     let until = match pace.span {
         Span::Time(time) => Until::Time(started + time),
@@ -342,7 +343,7 @@ impl Row {
         match self.method {
             Method::Call if self.arguments.data > 0 => Goal::Data {
                 rows: self.arguments.data / tools::ROW,
-                form: self.form.map_or(Form::Both, |told| told.form),
+                form: self.form.map_or(Form::Both, |sent| sent.form),
             },
             Method::Call => Goal::Echo {
                 size: self.arguments.size,
@@ -362,9 +363,9 @@ impl Row {
             }
             (_, goal) => goal,
         };
-        let declare = self.form.map(|told| match subject {
+        let declare = self.form.map(|sent| match subject {
             Subject::Unshaped => &[],
-            _ => told.tags,
+            _ => sent.tags,
         });
         let tool = match subject {
             // It prefixes tools with the name of their server, even with a single server.

@@ -20,8 +20,8 @@ pub(crate) async fn open(place: &Endpoint, count: usize) -> io::Result<()> {
     for _ in 0..16 {
         connections.push(Connection::open(place.address).await?);
     }
-    for turn in 0..count {
-        let index = turn % connections.len();
+    for round in 0..count {
+        let index = round % connections.len();
         connections[index].initialize(place).await?;
     }
     Ok(())

@@ -161,8 +161,15 @@ impl Programs {
             upstream::Transport::Stdio => 0,
             upstream::Transport::Http => behind.servers,
         };
-        let words = self.upstream_args(behind);
-        let start = |_| self.start(&self.bench, &words, self.cores.rest, AddressSource::Output);
+        let arguments = self.upstream_args(behind);
+        let start = |_| {
+            self.start(
+                &self.bench,
+                &arguments,
+                self.cores.load,
+                AddressSource::Output,
+            )
+        };
         let running = (0..count).map(start).collect::<io::Result<_>>()?;
         Ok(Upstream { behind, running })
     }
@@ -177,24 +184,24 @@ impl Programs {
             upstream::Kind::Legacy => "legacy",
             upstream::Kind::Modern => "modern",
         };
-        let words = format!(
+        let arguments = format!(
             "upstream --transport {transport} --kind {kind} --tools {} --core {}",
-            behind.tools, self.cores.rest
+            behind.tools, self.cores.load
         );
-        words.split(' ').map(str::to_owned).collect()
+        arguments.split(' ').map(str::to_owned).collect()
     }
 
     /// Starts the server with the fixed answer.
     pub(crate) fn fixed(&self, size: usize) -> io::Result<Running> {
-        let words = ["fixed", "--size", &size.to_string()].map(str::to_owned);
-        self.start_own(&words)
+        let arguments = ["fixed", "--size", &size.to_string()].map(str::to_owned);
+        self.start_own(&arguments)
     }
 
     /// Starts a part of this program as a measured one.
-    fn start_own(&self, words: &[String]) -> io::Result<Running> {
+    fn start_own(&self, arguments: &[String]) -> io::Result<Running> {
         self.start(
             &self.bench,
-            words,
+            arguments,
             self.cores.subject,
             AddressSource::Output,
         )
@@ -202,8 +209,8 @@ impl Programs {
 
     /// Starts the plain fan-out.
     pub(crate) fn fan(&self) -> io::Result<Running> {
-        let words = ["fan".to_owned()];
-        self.start_own(&words)
+        let arguments = ["fan".to_owned()];
+        self.start_own(&arguments)
     }
 
     /// Starts a proxy in front of `upstream`.
@@ -238,13 +245,13 @@ impl Programs {
     }
 
     fn library(&self, wrapping: &str) -> io::Result<Running> {
-        let words = ["library", "--wrapping", wrapping].map(str::to_owned);
-        self.start_own(&words)
+        let arguments = ["library", "--wrapping", wrapping].map(str::to_owned);
+        self.start_own(&arguments)
     }
 
-    fn bench_proxy(&self, part: &str, way: &ServerTarget) -> io::Result<Running> {
-        let words = [vec![part.to_owned()], way.to_args("--to")].concat();
-        self.start_own(&words)
+    fn bench_proxy(&self, part: &str, target: &ServerTarget) -> io::Result<Running> {
+        let arguments = [vec![part.to_owned()], target.to_args("--to")].concat();
+        self.start_own(&arguments)
     }
 
     fn targets(&self, upstream: &Upstream) -> Vec<ServerTarget> {
@@ -253,9 +260,9 @@ impl Programs {
             let urls = places.map(|place| format!("http://{}{}", place.address, place.path));
             return urls.map(ServerTarget::Url).collect();
         }
-        let own = self.bench.display().to_string();
-        let words = [vec![own], self.upstream_args(upstream.behind)].concat();
-        let command = || ServerTarget::Command(words.clone());
+        let native = self.bench.display().to_string();
+        let arguments = [vec![native], self.upstream_args(upstream.behind)].concat();
+        let command = || ServerTarget::Command(arguments.clone());
         std::iter::repeat_with(command)
             .take(upstream.behind.servers)
             .collect()
@@ -264,7 +271,9 @@ impl Programs {
     fn vary(&self, ways: &[ServerTarget]) -> io::Result<Running> {
         let to = match ways {
             [ServerTarget::Url(url)] => vec![url.clone()],
-            [ServerTarget::Command(words)] => [vec!["--".to_owned()], words.clone()].concat(),
+            [ServerTarget::Command(arguments)] => {
+                [vec!["--".to_owned()], arguments.clone()].concat()
+            }
             ways => {
                 let file = self.scratch.join("servers.json");
                 fs::write(&file, mcp_servers(ways))?;
@@ -295,8 +304,13 @@ impl Programs {
 
     fn served_at(&self, address: SocketAddr, to: Vec<String>) -> io::Result<Running> {
         let serve = ["serve", "--listen", &address.to_string()].map(str::to_owned);
-        let words = [serve.to_vec(), to].concat();
-        self.start(&self.vary, &words, self.cores.subject, AddressSource::Error)
+        let arguments = [serve.to_vec(), to].concat();
+        self.start(
+            &self.vary,
+            &arguments,
+            self.cores.subject,
+            AddressSource::Error,
+        )
     }
 
     /// The configuration file of a gateway with configured variants.
@@ -312,7 +326,7 @@ impl Programs {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let file = self.scratch.join("mcp-proxy.toml");
         fs::write(&file, mcp_proxy_config(address, ways))?;
-        let words = ["--config".to_owned(), file.display().to_string()];
+        let arguments = ["--config".to_owned(), file.display().to_string()];
         let place = Endpoint {
             address,
             path: "/".to_owned(),
@@ -320,7 +334,7 @@ impl Programs {
         };
         self.start(
             program,
-            &words,
+            &arguments,
             self.cores.subject,
             AddressSource::Nothing(place),
         )
@@ -329,7 +343,7 @@ impl Programs {
     fn start(
         &self,
         program: &Path,
-        words: &[String],
+        arguments: &[String],
         core: usize,
         says: AddressSource,
     ) -> io::Result<Running> {
@@ -338,7 +352,7 @@ impl Programs {
         command
             .args(["--pdeathsig", "TERM", "--"])
             .arg(program)
-            .args(words);
+            .args(arguments);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -346,7 +360,7 @@ impl Programs {
         // A process inherits the core of the thread that starts it.
         pin(core)?;
         let child = command.spawn();
-        pin(self.cores.rest)?;
+        pin(self.cores.load)?;
         let mut child = child.map_err(|error| {
             io::Error::new(
                 error.kind(),
@@ -399,20 +413,20 @@ fn find_endpoint(
     other: Option<&Receiver<String>>,
 ) -> io::Result<Endpoint> {
     let deadline = Instant::now() + START;
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     if let Some(lines) = lines {
         while let Ok(line) = lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
         {
             if let Some(place) = Endpoint::parse(&line) {
                 return Ok(place);
             }
-            said.push(line);
+            reported.push(line);
         }
     }
-    said.extend(other.into_iter().flat_map(Receiver::try_iter));
+    reported.extend(other.into_iter().flat_map(Receiver::try_iter));
     Err(io::Error::other(format!(
         "it does not serve: {}",
-        said.join(" · ")
+        reported.join(" · ")
     )))
 }
 
@@ -451,7 +465,7 @@ impl Running {
             let line = self
                 .error_lines
                 .as_ref()
-                .map(|said| said.recv_timeout(left));
+                .map(|reported| reported.recv_timeout(left));
             match line {
                 Some(Ok(line)) if line.contains(part) => return Ok(line),
                 Some(Ok(_)) => {}
@@ -473,8 +487,8 @@ impl Drop for Running {
         if let (Some(process), true) = (process, self.is_there()) {
             let _ = kill_process(process, Signal::TERM);
         }
-        let asked = Instant::now();
-        while asked.elapsed() < GRACE && self.is_there() {
+        let requested = Instant::now();
+        while requested.elapsed() < GRACE && self.is_there() {
             thread::sleep(Duration::from_millis(5));
         }
         let _ = self.child.kill();

@@ -142,9 +142,9 @@ impl Connection {
         } else if status == 200 {
             self.chunks(head).await?;
         }
-        let (head, rest) = self.buffer.split_at(head);
+        let (head, remaining) = self.buffer.split_at(head);
         let body = match length {
-            Some(_) => rest,
+            Some(_) => remaining,
             None => &self.joined,
         };
         Ok(Response { status, head, body })
@@ -179,19 +179,19 @@ impl Connection {
         self.joined.clear();
         let head = self.head().await?;
         let mut at = head;
-        let asked = loop {
+        let requested = loop {
             at = self.chunk(at).await?.ok_or_else(|| {
-                let said = String::from_utf8_lossy(&self.buffer).into_owned();
-                io::Error::other(format!("nothing is asked: {said}"))
+                let reported = String::from_utf8_lossy(&self.buffer).into_owned();
+                io::Error::other(format!("nothing is asked: {reported}"))
             })?;
-            if let Some(asked) = asked(&self.joined) {
-                break asked;
+            if let Some(requested) = requested(&self.joined) {
+                break requested;
             }
         };
-        let said = format!(
-            r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"action":"accept","content":{{"name":"Ada"}}}}}}"#
+        let reported = format!(
+            r#"{{"jsonrpc":"2.0","id":{requested},"result":{{"action":"accept","content":{{"name":"Ada"}}}}}}"#
         );
-        let answer = post(place, self.session(), &said);
+        let answer = post(place, self.session(), &reported);
         let status = other.exchange(&answer).await?.status;
         if status != 202 {
             return Err(io::Error::other(format!(
@@ -246,24 +246,24 @@ impl Response<'_> {
 /// The value of the header `name`, which is in lowercase.
 fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
     head.split(|byte| *byte == b'\n').find_map(|line| {
-        let (told, value) = line.split_at_checked(name.len())?;
+        let (sent, value) = line.split_at_checked(name.len())?;
         let value = value.strip_prefix(b":")?;
         let value = std::str::from_utf8(value).ok()?;
-        told.eq_ignore_ascii_case(name.as_bytes())
+        sent.eq_ignore_ascii_case(name.as_bytes())
             .then_some(value.trim())
     })
 }
 
 /// The id of the server request as JSON text, if the request has been received completely.
-fn asked(events: &[u8]) -> Option<String> {
+fn requested(events: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(events).ok()?;
     let data = text
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n'));
     let data = data.filter_map(|line| line.strip_prefix("data: "));
     let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    let asked = messages.find(|message| message["method"] == "elicitation/create")?;
-    Some(asked["id"].to_string())
+    let requested = messages.find(|message| message["method"] == "elicitation/create")?;
+    Some(requested["id"].to_string())
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -64,9 +64,9 @@ impl Expected {
         number: u64,
         response: &Response<'_>,
     ) -> Result<(), String> {
-        let told = || excerpt(response.body);
+        let sent = || excerpt(response.body);
         if response.status != 200 {
-            return Err(format!("HTTP status {}: {}", response.status, told()));
+            return Err(format!("HTTP status {}: {}", response.status, sent()));
         }
         let digits = number.to_string();
         if let Some(learned) = &self.learned[template]
@@ -76,7 +76,7 @@ impl Expected {
         }
         let messages = messages(response.body);
         let understood = messages.and_then(|messages| self.goal.understand(number, &messages));
-        understood.map_err(|why| format!("{why}: {}", told()))?;
+        understood.map_err(|why| format!("{why}: {}", sent()))?;
         self.learned[template] = Some(Learned::cut(response.body, digits.as_bytes()));
         Ok(())
     }
@@ -85,17 +85,17 @@ impl Expected {
 impl Learned {
     fn cut(body: &[u8], digits: &[u8]) -> Self {
         let mut pieces = vec![Vec::new()];
-        let mut rest = body;
-        while let Some((first, after)) = rest.split_first() {
-            if let Some(after) = rest.strip_prefix(digits) {
+        let mut remaining = body;
+        while let Some((first, after)) = remaining.split_first() {
+            if let Some(after) = remaining.strip_prefix(digits) {
                 pieces.push(Vec::new());
-                rest = after;
+                remaining = after;
                 continue;
             }
             if let Some(piece) = pieces.last_mut() {
                 piece.push(*first);
             }
-            rest = after;
+            remaining = after;
         }
         Self(pieces)
     }
@@ -103,15 +103,15 @@ impl Learned {
     fn is(&self, mut body: &[u8], digits: &[u8]) -> bool {
         for (index, piece) in self.0.iter().enumerate() {
             if index > 0 {
-                let Some(rest) = body.strip_prefix(digits) else {
+                let Some(remaining) = body.strip_prefix(digits) else {
                     return false;
                 };
-                body = rest;
+                body = remaining;
             }
-            let Some(rest) = body.strip_prefix(piece.as_slice()) else {
+            let Some(remaining) = body.strip_prefix(piece.as_slice()) else {
                 return false;
             };
-            body = rest;
+            body = remaining;
         }
         body.is_empty()
     }
@@ -142,17 +142,17 @@ impl Goal {
 }
 
 fn says_again(number: u64, size: usize, result: &Value) -> Result<(), String> {
-    let said = result["content"][0]["text"].as_str().unwrap_or_default();
+    let reported = result["content"][0]["text"].as_str().unwrap_or_default();
     let wanted = format!("{number} {TEXT}");
-    expect(said.starts_with(&wanted), || "another text".to_owned())?;
-    let (length, wanted) = (said.len(), wanted.len() + size);
+    expect(reported.starts_with(&wanted), || "another text".to_owned())?;
+    let (length, wanted) = (reported.len(), wanted.len() + size);
     expect(length == wanted, || {
         format!("a text of {length} bytes, not {wanted}")
     })
 }
 
 fn check_progress(number: u64, steps: usize, messages: &[Value]) -> Result<(), String> {
-    let told = messages
+    let sent = messages
         .iter()
         .filter(|message| message["method"] == "notifications/progress")
         .zip(1..)
@@ -161,8 +161,8 @@ fn check_progress(number: u64, steps: usize, messages: &[Value]) -> Result<(), S
             params["progressToken"] == number
                 && params["progress"].as_f64() == Some(f64::from(*step))
         });
-    let told = told.count();
-    expect(told == steps, || format!("{told} steps, not {steps}"))
+    let sent = sent.count();
+    expect(sent == steps, || format!("{sent} steps, not {steps}"))
 }
 
 impl Form {

@@ -121,14 +121,14 @@ impl Load {
         let mut sample = Sample::default();
         let mut request = Vec::new();
         let mut other = None;
-        for turn in 0.. {
+        for round in 0.. {
             let started = Instant::now();
             match until {
                 Until::Time(end) if started >= end => break,
-                Until::Count(count) if turn == count => break,
+                Until::Count(count) if round == count => break,
                 _ => {}
             }
-            let template = (first + turn) % self.script.len();
+            let template = (first + round) % self.script.len();
             let number = self.next.replace(self.next.get() + 1);
             let session = connection.session();
             self.script.write(template, number, session, &mut request);
@@ -162,8 +162,8 @@ impl Load {
             return connection.exchange(request).await;
         }
         if !self.script.needs_session() {
-            let asked = connection.exchange(request).await?;
-            let retry = script::retry(request, asked.body).map_err(io::Error::other)?;
+            let requested = connection.exchange(request).await?;
+            let retry = script::retry(request, requested.body).map_err(io::Error::other)?;
             return connection.exchange(&retry).await;
         }
         let other = match other {

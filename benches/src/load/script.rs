@@ -71,8 +71,8 @@ pub(crate) struct Script {
 struct Template {
     /// The head up to the place of the session header, and the rest with the body.
     start: Vec<u8>,
-    rest: Vec<u8>,
-    /// The places of the number in `rest`.
+    remaining: Vec<u8>,
+    /// The places of the number in `remaining`.
     slots: Vec<usize>,
 }
 
@@ -129,7 +129,7 @@ impl Script {
         out.extend_from_slice(&template.start);
         out.extend_from_slice(session.as_bytes());
         let from = out.len();
-        out.extend_from_slice(&template.rest);
+        out.extend_from_slice(&template.remaining);
         let mut digits = [0; SLOT.len()];
         let mut left = number;
         for digit in digits.iter_mut().rev() {
@@ -145,29 +145,29 @@ impl Script {
 
 /// The same call with the input responses and the request state, for an answer that requires input.
 pub(crate) fn retry(request: &[u8], answer: &[u8]) -> Result<Vec<u8>, String> {
-    let told = || String::from_utf8_lossy(answer).into_owned();
-    let asked: Value =
-        serde_json::from_slice(answer).map_err(|why| format!("{why}: {}", told()))?;
-    let state = asked["result"]["requestState"].as_str();
-    let requests = asked["result"]["inputRequests"].as_object();
+    let sent = || String::from_utf8_lossy(answer).into_owned();
+    let requested: Value =
+        serde_json::from_slice(answer).map_err(|why| format!("{why}: {}", sent()))?;
+    let state = requested["result"]["requestState"].as_str();
+    let requests = requested["result"]["inputRequests"].as_object();
     let (Some(state), Some(requests)) = (state, requests) else {
-        return Err(format!("no input is required: {}", told()));
+        return Err(format!("no input is required: {}", sent()));
     };
-    let said = |key: &String| {
+    let reported = |key: &String| {
         (
             key.clone(),
             json!({"action": "accept", "content": {"name": "Ada"}}),
         )
     };
-    let said: serde_json::Map<_, _> = requests.keys().map(said).collect();
+    let reported: serde_json::Map<_, _> = requests.keys().map(reported).collect();
     let more = format!(
         r#""params":{{"inputResponses":{},"requestState":"{state}","#,
-        Value::Object(said)
+        Value::Object(reported)
     );
     let request = std::str::from_utf8(request).map_err(|why| why.to_string())?;
     let split = request.split_once("Content-Length: ");
-    let (head, rest) = split.ok_or("a request without a length")?;
-    let (_, body) = rest
+    let (head, remaining) = split.ok_or("a request without a length")?;
+    let (_, body) = remaining
         .split_once("\r\n\r\n")
         .ok_or("a request without a body")?;
     let body = body.replacen(r#""params":{"#, &more, 1);
@@ -186,11 +186,11 @@ impl Template {
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
              application/json, text/event-stream\r\n{headers}{more}"
         );
-        let rest = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        let slots = rest.match_indices(SLOT).map(|(at, _)| at).collect();
+        let remaining = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let slots = remaining.match_indices(SLOT).map(|(at, _)| at).collect();
         Self {
             start: start.into_bytes(),
-            rest: rest.into_bytes(),
+            remaining: remaining.into_bytes(),
             slots,
         }
     }
@@ -238,7 +238,7 @@ fn body(method: Method, tool: &str, arguments: Arguments, meta: Option<Value>) -
 
 /// The arguments; the text is the number and a few words, as a short argument has.
 fn tool_arguments(arguments: Arguments) -> Value {
-    let mut told = json!({"text": format!("{SLOT} {TEXT}")});
+    let mut sent = json!({"text": format!("{SLOT} {TEXT}")});
     for (key, value) in [
         ("size", arguments.size as u64),
         ("data", arguments.data as u64),
@@ -246,17 +246,17 @@ fn tool_arguments(arguments: Arguments) -> Value {
         ("steps", arguments.steps as u64),
     ] {
         if value > 0 {
-            told[key] = value.into();
+            sent[key] = value.into();
         }
     }
     if arguments.ask {
-        told["ask"] = true.into();
+        sent["ask"] = true.into();
     }
     if arguments.padding > 0 {
         let rows = (0..arguments.padding / tools::ROW).map(tools::row);
-        told["rows"] = rows.collect();
+        sent["rows"] = rows.collect();
     }
-    told
+    sent
 }
 
 /// The text of a call after its number.

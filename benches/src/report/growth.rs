@@ -22,15 +22,15 @@ pub(super) fn missed(rows: &[(Row, Vec<Cell>)]) -> Vec<String> {
         row.name.starts_with(USUAL) && row.behind.variants > 0 || row.name == USUAL
     });
     let both_ways = linear(rows, |row| row.name.ends_with("both ways"));
-    let told = FORMS.iter().map(|(told, _)| {
+    let sent = FORMS.iter().map(|(sent, _)| {
         linear(rows, |row| {
-            row.era == Era::Legacy && row.form.is_some_and(|it| it.name == told.name)
+            row.era == Era::Legacy && row.form.is_some_and(|it| it.name == sent.name)
         })
     });
-    let told: Vec<_> = told.collect();
+    let sent: Vec<_> = sent.collect();
     [tools, sessions, variants, both_ways]
         .into_iter()
-        .chain(told)
+        .chain(sent)
         .flatten()
         .collect()
 }

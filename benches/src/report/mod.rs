@@ -174,9 +174,9 @@ impl Report {
 
     /// The text before the first row.
     pub(crate) fn head(&self) -> String {
-        let Cores { subject, rest } = self.cores;
+        let Cores { subject, load } = self.cores;
         let place = if self.cores.are_two() {
-            format!("measured on core {subject}; load and server behind on core {rest}")
+            format!("measured on core {subject}; load and server behind on core {load}")
         } else {
             format!(
                 "everything on core {subject}, the only one: requests/s and latencies are of all \
@@ -215,12 +215,12 @@ impl Report {
     pub(crate) fn add_changes(&mut self, changes: Vec<Change>) -> String {
         let mut text = format!("{}\n", CHANGES);
         for change in &changes {
-            let said = if self.timed {
+            let reported = if self.timed {
                 change.summary()
             } else {
                 "right".to_owned()
             };
-            let _ = writeln!(text, "  {:<18}{said}", change.name());
+            let _ = writeln!(text, "  {:<18}{reported}", change.name());
         }
         self.changes = changes;
         text
@@ -229,12 +229,12 @@ impl Report {
     pub(crate) fn add_moments(&mut self, moments: Vec<Moment>) -> String {
         let mut text = String::new();
         for moment in &moments {
-            let said = if self.timed {
+            let reported = if self.timed {
                 moment.summary()
             } else {
                 "right".to_owned()
             };
-            let _ = writeln!(text, "{}\n  {:<18}{said}", moment.name, Subject::Vary);
+            let _ = writeln!(text, "{}\n  {:<18}{reported}", moment.name, Subject::Vary);
         }
         self.moments.extend(moments);
         text
@@ -248,11 +248,12 @@ impl Report {
                 let _ = writeln!(text, "{}", fan.name);
                 limit = None;
             }
-            let said = match self.timed {
-                true => fan.summary(limit),
-                false => "right".to_owned(),
+            let reported = if self.timed {
+                fan.summary(limit)
+            } else {
+                "right".to_owned()
             };
-            let _ = writeln!(text, "  {:<18}{said}", fan.subject);
+            let _ = writeln!(text, "  {:<18}{reported}", fan.subject);
             limit = Some(fan);
         }
         self.fans = fans;
@@ -304,7 +305,7 @@ impl Report {
         });
         let value = json!({
             "changes": changes.collect::<Vec<_>>(),
-            "cores": {"measured": self.cores.subject, "rest": self.cores.rest},
+            "cores": {"measured": self.cores.subject, "rest": self.cores.load},
             "rows": rows.collect::<Vec<_>>(),
             "memory": memory.collect::<Vec<_>>(),
             "moments": moments.collect::<Vec<_>>(),

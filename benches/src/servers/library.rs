@@ -111,7 +111,7 @@ async fn accept_wrapped(echo: Echo, wrapping: Wrapping) -> io::Result<()> {
 
 /// The gateway's built-in variants, and one more.
 fn variants(echo: Echo) -> io::Result<VaryServer> {
-    let face = VariantHandler::new(echo);
+    let face_value = VariantHandler::new(echo);
     let reading = (0..10).filter(|index| tools::only_reads(*index));
     let reading = View::new().with_tools(reading.map(tools::name));
     let one = View::new().with_tools([tools::ECHO]);
@@ -120,13 +120,13 @@ fn variants(echo: Echo) -> io::Result<VaryServer> {
         Ok::<_, io::Error>(ServerVariant::new(id, about))
     };
     let vary = VaryServer::builder()
-        .with_variant(variant("standard", "Everything")?, face.clone())
-        .with_variant(variant("compact", "Everything, too")?, face.clone())
+        .with_variant(variant("standard", "Everything")?, face_value.clone())
+        .with_variant(variant("compact", "Everything, too")?, face_value.clone())
         .with_variant(
             variant("read-only", "What only reads")?,
-            face.clone().with_view(reading),
+            face_value.clone().with_view(reading),
         )
-        .with_variant(variant("one", "One tool")?, face.with_view(one));
+        .with_variant(variant("one", "One tool")?, face_value.with_view(one));
     vary.build().map_err(io::Error::other)
 }
 

@@ -105,9 +105,9 @@ async fn connect(
         let transport = StreamableHttpClientTransport::from_config(config);
         return Ok(().serve_with_lifecycle(transport, lifecycle).await?);
     }
-    let mut words = options.command.iter();
-    let mut command = tokio::process::Command::new(words.next().ok_or("no command is named")?);
-    command.args(words);
+    let mut arguments = options.command.iter();
+    let mut command = tokio::process::Command::new(arguments.next().ok_or("no command is named")?);
+    command.args(arguments);
     let transport = TokioChildProcess::new(command)?;
     Ok(().serve_with_lifecycle(transport, lifecycle).await?)
 }

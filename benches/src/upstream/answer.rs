@@ -152,8 +152,8 @@ impl Answers {
         match self.changes.load(Ordering::Relaxed) {
             0 => Cow::Borrowed(&self.tools),
             times => {
-                let told = format!("Says again, after {times} changes, what");
-                Cow::Owned(self.tools.replacen("Says again what", &told, 1))
+                let sent = format!("Says again, after {times} changes, what");
+                Cow::Owned(self.tools.replacen("Says again what", &sent, 1))
             }
         }
     }
@@ -186,8 +186,8 @@ impl Answers {
         match (arguments.steps, token) {
             (0, _) | (_, None) => Answer::One(answer, Duration::from_millis(arguments.delay)),
             (steps, Some(token)) => {
-                let told = (1..=steps).map(|step| progress(token, step, steps));
-                Answer::Several(told.chain([answer]).collect())
+                let sent = (1..=steps).map(|step| progress(token, step, steps));
+                Answer::Several(sent.chain([answer]).collect())
             }
         }
     }

@@ -77,15 +77,15 @@ impl Server {
     /// The session that a message opens, if any. Refuses messages that need a session and have none.
     fn session(
         &self,
-        told: Option<&HeaderValue>,
+        sent: Option<&HeaderValue>,
         message: &[u8],
     ) -> Result<Option<HeaderValue>, StatusCode> {
         if self.answers.kind != Kind::Sessions {
             return Ok(None);
         }
         let mut sessions = self.sessions.borrow_mut();
-        if let Some(told) = told {
-            let known = told.to_str().is_ok_and(|told| sessions.contains(told));
+        if let Some(sent) = sent {
+            let known = sent.to_str().is_ok_and(|sent| sessions.contains(sent));
             return if known {
                 Ok(None)
             } else {

@@ -262,9 +262,10 @@ impl Claim {
                 _ => texts.push(element.into()),
             }
         }
-        match is_plain {
-            true => Ok(Self::List(texts.into())),
-            false => Self::parse_json(json, texts),
+        if is_plain {
+            Ok(Self::List(texts.into()))
+        } else {
+            Self::parse_json(json, texts)
         }
     }
 

@@ -111,9 +111,10 @@ impl AccessPolicy {
                     denying: denying_at_call.into(),
                     allowing: allowing.iter().map(|(index, _)| *index).collect(),
                 };
-                match is_conditional {
-                    true => Decision::Conditional(check),
-                    false => Decision::NeedsScopes(check),
+                if is_conditional {
+                    Decision::Conditional(check)
+                } else {
+                    Decision::NeedsScopes(check)
                 }
             }
         }

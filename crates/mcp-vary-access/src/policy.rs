@@ -101,9 +101,10 @@ impl AccessPolicy {
             rules,
             classes: Lock::default(),
         };
-        match policy.claim_names().len() > MAX_CLAIMS {
-            true => Err(PolicyError::TooManyClaims),
-            false => Ok(policy),
+        if policy.claim_names().len() > MAX_CLAIMS {
+            Err(PolicyError::TooManyClaims)
+        } else {
+            Ok(policy)
         }
     }
 

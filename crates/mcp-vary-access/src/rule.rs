@@ -211,9 +211,10 @@ impl AccessRule {
         let is_shown = |name: &str| {
             (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
         };
-        match self.name.as_deref().is_none_or(is_shown) {
-            true => Ok(()),
-            false => Err(RuleError::Name),
+        if self.name.as_deref().is_none_or(is_shown) {
+            Ok(())
+        } else {
+            Err(RuleError::Name)
         }
     }
 
@@ -227,9 +228,10 @@ impl AccessRule {
                     .bytes()
                     .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
         };
-        match self.scopes.iter().all(|scope| is_scope(scope)) {
-            true => Ok(()),
-            false => Err(RuleError::Scope),
+        if self.scopes.iter().all(|scope| is_scope(scope)) {
+            Ok(())
+        } else {
+            Err(RuleError::Scope)
         }
     }
 
@@ -321,9 +323,10 @@ fn check_patterns(key: &'static str, patterns: &[ItemPattern]) -> Result<(), Rul
     if patterns.len() > MAX_ITEM_PATTERNS {
         return Err(RuleError::TooManyPatterns(key));
     }
-    match patterns.iter().any(ItemPattern::is_empty) {
-        true => Err(RuleError::EmptyPattern(key)),
-        false => Ok(()),
+    if patterns.iter().any(ItemPattern::is_empty) {
+        Err(RuleError::EmptyPattern(key))
+    } else {
+        Ok(())
     }
 }
 

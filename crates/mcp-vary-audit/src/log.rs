@@ -136,9 +136,10 @@ impl AuditLog {
             }
             OnFull::Drop | OnFull::Refuse => false,
         };
-        match has_slot {
-            true => Ok(self.permit(true)),
-            false => Err(self.refuse()),
+        if has_slot {
+            Ok(self.permit(true))
+        } else {
+            Err(self.refuse())
         }
     }
 

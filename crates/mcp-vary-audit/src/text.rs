@@ -94,16 +94,16 @@ pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit / 6 {
         return Cow::Borrowed(text);
     }
-    let mut taken = 0;
+    let mut used = 0;
     let mut end = 0;
     for (at, c) in text.char_indices() {
-        taken += escaped_len(c);
-        if taken > limit {
+        used += escaped_len(c);
+        if used > limit {
             let missing = text.len() - end;
             let start = text.get(..end).unwrap_or_default();
             return Cow::Owned(format!("{start}…[+{missing}]"));
         }
-        if taken + MAX_NOTE <= limit {
+        if used + MAX_NOTE <= limit {
             end = at + c.len_utf8();
         }
     }

@@ -146,9 +146,10 @@ impl Challenges {
         if !scopes.is_empty() && texts.status != StatusCode::BAD_REQUEST {
             parameters.push(format!(r#"scope="{}""#, scope::join(scopes)));
         }
-        match parameters.is_empty() {
-            true => "Bearer".to_owned(),
-            false => format!("Bearer {}", parameters.join(", ")),
+        if parameters.is_empty() {
+            "Bearer".to_owned()
+        } else {
+            format!("Bearer {}", parameters.join(", "))
         }
     }
 }

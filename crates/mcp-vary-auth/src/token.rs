@@ -197,9 +197,10 @@ impl TokenVerifier {
 /// Why no key fits `token`.
 fn missing_key(token: &UnverifiedToken<'_>, keys: &KeySet) -> TokenError {
     let id = token.key_id.as_deref();
-    match id.is_some_and(|id| keys.ids().any(|known| known == id)) {
-        true => TokenError::Algorithm,
-        false => TokenError::UnknownKey,
+    if id.is_some_and(|id| keys.ids().any(|known| known == id)) {
+        TokenError::Algorithm
+    } else {
+        TokenError::UnknownKey
     }
 }
 

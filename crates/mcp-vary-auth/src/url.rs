@@ -49,12 +49,12 @@ impl<'a> Url<'a> {
         }
         let is_safe = |byte: u8| byte.is_ascii_graphic() && !br#""<>\^`{|}"#.contains(&byte);
         let uri: Uri = text.parse().map_err(|_| UrlError::NotAUrl)?;
-        let (scheme, rest) = text.split_once("://").ok_or(UrlError::NotAUrl)?;
+        let (scheme, remaining) = text.split_once("://").ok_or(UrlError::NotAUrl)?;
         if !text.bytes().all(is_safe) {
             return Err(UrlError::NotAUrl);
         }
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at_checked(end).ok_or(UrlError::NotAUrl)?;
+        let end = remaining.find(['/', '?']).unwrap_or(remaining.len());
+        let (authority, path) = remaining.split_at_checked(end).ok_or(UrlError::NotAUrl)?;
         if authority.contains('@') {
             return Err(UrlError::UserInfo);
         }

@@ -79,8 +79,8 @@ impl MemoryBudget {
         self.used
             .fetch_update(set, get, more)
             .map_err(|_| Exhausted)?;
-        let taken = self.parent.as_ref().map_or(Ok(()), |it| it.reserve(bytes));
-        taken.inspect_err(|_| {
+        let occupied = self.parent.as_ref().map_or(Ok(()), |it| it.reserve(bytes));
+        occupied.inspect_err(|_| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         })
     }

@@ -73,11 +73,10 @@ impl Lists {
         let mut views = Vec::with_capacity(layout.variants.configs().len());
         for (at, variant) in layout.variants.views() {
             let before = before.and_then(|lists| at.get(&lists.views));
-            let merged = match variant.is_upstream() {
-                true => {
-                    list_of(&upstream_variants, variant.variant.id.as_str()).unwrap_or(&nothing)
-                }
-                false => &all,
+            let merged = if variant.is_upstream() {
+                list_of(&upstream_variants, variant.variant.id.as_str()).unwrap_or(&nothing)
+            } else {
+                &all
             };
             let view = View::new(variant, merged, layout, before, &views);
             views.push(view);

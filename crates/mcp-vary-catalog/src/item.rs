@@ -95,12 +95,13 @@ impl Item {
         item: &listing::ListedItem,
         id: Arc<str>,
     ) -> Self {
-        let json = match id == item.id {
-            true => Arc::clone(&item.json),
-            false => match edit::set(&item.json, kind.id_key(), &mcp_vary::json::string(&id)) {
+        let json = if id == item.id {
+            Arc::clone(&item.json)
+        } else {
+            match edit::set(&item.json, kind.id_key(), &mcp_vary::json::string(&id)) {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
                 Cow::Owned(json) => json.into(),
-            },
+            }
         };
         Self {
             tool: (kind == ListKind::Tools).then(|| UpstreamTool::read(&id, &json)),

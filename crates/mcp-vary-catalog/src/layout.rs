@@ -33,9 +33,10 @@ impl Layout {
             Naming::Always => true,
             Naming::Never | Naming::OnCollision => false,
         };
-        match is_prefixed {
-            true => name_prefix(server),
-            false => String::new(),
+        if is_prefixed {
+            name_prefix(server)
+        } else {
+            String::new()
         }
     }
 

@@ -391,13 +391,12 @@ impl<'a> NamePrefixes<'a> {
         if is_bare && !is_of_another(&item.id) {
             return Arc::clone(&item.id);
         }
-        let name = match self.is_shadowing(&part.server, &item.id) {
-            false => prefixed(&part.server, &item.id),
+        let name = if self.is_shadowing(&part.server, &item.id) {
             // The name is made distinct even if the other server does not have such an item now.
-            true => {
-                let whole = format!("{}\0{}", part.server, item.id);
-                with_digest_suffix(prefixed(&part.server, &item.id), &whole)
-            }
+            let whole = format!("{}\0{}", part.server, item.id);
+            with_digest_suffix(prefixed(&part.server, &item.id), &whole)
+        } else {
+            prefixed(&part.server, &item.id)
         };
         // A name that a server uses itself takes precedence, unless clients already know it as the name of this item.
         let is_listed = assignee(&name).is_some_and(|server| *server == part.server);

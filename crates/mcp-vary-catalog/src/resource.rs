@@ -72,9 +72,12 @@ impl Catalog {
         }
         let uris = variant_set.uris(view);
         let server_uri = uris.to_upstream(uri)?;
-        let written = || match server_uri == uri || uris.is_assigned(uri) {
-            true => None,
-            false => check_uri(uri).err(),
+        let written = || {
+            if server_uri == uri || uris.is_assigned(uri) {
+                None
+            } else {
+                check_uri(uri).err()
+            }
         };
         let fault = written().or_else(|| self.uri_fault(view, &server_uri));
         Some(ResourceTarget {
@@ -139,9 +142,10 @@ impl Catalog {
 impl<'u> ResourceTarget<'u> {
     fn listed_at(item_ref: &ItemRef, uri: &'u str) -> Self {
         Self {
-            upstream_uri: match *item_ref.upstream_name == *uri {
-                true => Cow::Borrowed(uri),
-                false => Cow::Owned(item_ref.upstream_name.to_string()),
+            upstream_uri: if *item_ref.upstream_name == *uri {
+                Cow::Borrowed(uri)
+            } else {
+                Cow::Owned(item_ref.upstream_name.to_string())
             },
             listed_by: Some(item_ref.server),
             fault: None,

@@ -214,9 +214,10 @@ impl Tool {
         let upstream_headers = upstream_tool
             .map(|upstream_tool| Arc::clone(&upstream_tool.headers))
             .unwrap_or_default();
-        let headers = match *item.json == **json {
-            true => Arc::clone(&upstream_headers),
-            false => headers_of(&item.id, json),
+        let headers = if *item.json == **json {
+            Arc::clone(&upstream_headers)
+        } else {
+            headers_of(&item.id, json)
         };
         Self {
             item_ref: item.item_ref.clone(),
@@ -252,9 +253,10 @@ fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
         return Arc::clone(json);
     }
     let shown = without_non_object_schema(json);
-    let shown = match item.server_traits.supports_core_tasks {
-        true => Cow::Owned(with_task_support(&shown).into_owned()),
-        false => shown,
+    let shown = if item.server_traits.supports_core_tasks {
+        Cow::Owned(with_task_support(&shown).into_owned())
+    } else {
+        shown
     };
     match shown {
         Cow::Borrowed(_) => Arc::clone(json),

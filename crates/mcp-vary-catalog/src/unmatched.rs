@@ -33,7 +33,7 @@ impl Catalog {
         &self,
         variant_set: &VariantSet,
     ) -> Vec<(ViewIndex, ViewDiagnostic)> {
-        let mut slips = Vec::new();
+        let mut mistakes = Vec::new();
         for (key, kinds) in SECTIONS {
             let items = self.all_items(kinds);
             for (at, variant) in variant_set.views() {
@@ -42,10 +42,10 @@ impl Catalog {
                     .flat_map(|items| unmatched(key, kinds, variant, items));
                 let shown = kinds.iter().filter_map(|kind| self.view(*kind, at));
                 let shown = shown.flat_map(|view| view.diagnostics.iter().cloned());
-                slips.extend(missing.chain(shown).map(|diagnostic| (at, diagnostic)));
+                mistakes.extend(missing.chain(shown).map(|diagnostic| (at, diagnostic)));
             }
         }
-        slips
+        mistakes
     }
 
     /// All items of the lists `kinds`, each with the name of its server. `None` if the lists may be incomplete.

@@ -52,9 +52,10 @@ impl VariantSet {
 
     /// How many variants are built in, since the configuration declares none.
     pub fn built_in_count(&self) -> usize {
-        match self.is_built_in {
-            true => self.variants.as_slice().len(),
-            false => 0,
+        if self.is_built_in {
+            self.variants.as_slice().len()
+        } else {
+            0
         }
     }
 
@@ -76,9 +77,10 @@ impl VariantSet {
         let mut all = declared_set.configs.clone();
         for variant in upstream {
             let id = variant.id.as_str();
-            match all.iter().any(|known| known.variant.id == *id) {
-                true => tracing::warn!(id, "variant of a server left out: another has this id"),
-                false => all.push(VariantConfig::of_upstream(variant)),
+            if all.iter().any(|known| known.variant.id == *id) {
+                tracing::warn!(id, "variant of a server left out: another has this id")
+            } else {
+                all.push(VariantConfig::of_upstream(variant))
             }
         }
         match Self::new(all) {

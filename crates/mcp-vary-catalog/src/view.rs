@@ -375,11 +375,11 @@ fn visible_items(
         .filter(|(it, _)| !hidden.contains(&*it.item.id))
         .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
         .collect();
-    let (renamed, kept): (Vec<_>, Vec<_>) = named
+    let (renamed, retained): (Vec<_>, Vec<_>) = named
         .iter()
         .partition(|(_, upstream_name, name)| upstream_name != name);
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
-    for (_, upstream_name, name) in renamed.into_iter().chain(kept) {
+    for (_, upstream_name, name) in renamed.into_iter().chain(retained) {
         owners.entry(name).or_insert(upstream_name);
     }
     let shown = named

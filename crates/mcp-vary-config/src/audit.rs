@@ -40,13 +40,13 @@ enum TargetError {
 }
 
 fn parse_target(text: &str) -> Result<AuditTarget, TargetError> {
-    let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let rest = rest.trim();
+    let (kind, remaining) = text.split_once(' ').unwrap_or((text, ""));
+    let remaining = remaining.trim();
     match kind {
-        "file" if rest.is_empty() => Err(TargetError::Path),
-        "file" => Ok(AuditTarget::File(rest.into())),
-        "stdout" if rest.is_empty() => Ok(AuditTarget::Stdout),
-        "syslog" => parse_address(rest).map(AuditTarget::Syslog),
+        "file" if remaining.is_empty() => Err(TargetError::Path),
+        "file" => Ok(AuditTarget::File(remaining.into())),
+        "stdout" if remaining.is_empty() => Ok(AuditTarget::Stdout),
+        "syslog" => parse_address(remaining).map(AuditTarget::Syslog),
         _ => Err(TargetError::Kind),
     }
 }

@@ -242,7 +242,7 @@ impl SchemaBuilder {
 pub(super) fn as_written(default: &str) -> Value {
     if let Some(items) = default
         .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
+        .and_then(|remaining| remaining.strip_suffix(']'))
     {
         let items = items.split(", ").filter(|item| !item.is_empty());
         return items.map(Value::from).collect();

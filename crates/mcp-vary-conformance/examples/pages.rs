@@ -16,8 +16,10 @@ fn main() -> io::Result<()> {
             format!("<!-- checks of {of} -->"),
             format!("<!-- end of checks of {of} -->"),
         );
-        let (before, rest) = text.split_once(&begin).ok_or(io::ErrorKind::InvalidData)?;
-        let (_, after) = rest.split_once(&end).ok_or(io::ErrorKind::InvalidData)?;
+        let (before, remaining) = text.split_once(&begin).ok_or(io::ErrorKind::InvalidData)?;
+        let (_, after) = remaining
+            .split_once(&end)
+            .ok_or(io::ErrorKind::InvalidData)?;
         text = format!("{before}{begin}\n\n{list}\n{end}{after}");
     }
     fs::write(page, text)?;

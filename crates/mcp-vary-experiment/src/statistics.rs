@@ -92,19 +92,19 @@ impl Difference {
     /// other, for example. The interval of a share is Newcombe's, of the intervals of both arms (Wilson).
     fn without_variance(control: &Ratio, arm: &Ratio, is_share: bool, level: f64) -> Self {
         let value = arm.value - control.value;
-        let (from, to) = match is_share {
-            true => {
-                let (least, most) = control.share_interval(level);
-                let (arm_least, arm_most) = arm.share_interval(level);
-                let below = (arm.value - arm_least).hypot(most - control.value);
-                let above = (arm_most - arm.value).hypot(control.value - least);
-                (value - below, value + above)
-            }
-            false => (value, value),
+        let (from, to) = if is_share {
+            let (least, most) = control.share_interval(level);
+            let (arm_least, arm_most) = arm.share_interval(level);
+            let below = (arm.value - arm_least).hypot(most - control.value);
+            let above = (arm_most - arm.value).hypot(control.value - least);
+            (value - below, value + above)
+        } else {
+            (value, value)
         };
-        let p = match value == 0.0 {
-            true => 1.0,
-            false => probability_of_separation(control.units, arm.units),
+        let p = if value == 0.0 {
+            1.0
+        } else {
+            probability_of_separation(control.units, arm.units)
         };
         Self {
             value,

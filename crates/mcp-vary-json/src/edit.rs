@@ -128,7 +128,7 @@ impl Member<'_> {
     fn is(&self, key: &str) -> bool {
         let spelled_alike = || {
             let quoted = format!("\"{}\"", self.key);
-            serde_json::from_str::<String>(&quoted).is_ok_and(|own| own == key)
+            serde_json::from_str::<String>(&quoted).is_ok_and(|native| native == key)
         };
         self.key == key || self.key.contains('\\') && spelled_alike()
     }

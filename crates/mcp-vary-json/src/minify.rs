@@ -28,14 +28,14 @@ pub fn minified(text: &str) -> Option<String> {
         return None;
     }
     let mut out = String::with_capacity(text.len());
-    let mut rest = &text[start..end];
-    while let Some(open) = rest.find('"') {
-        out.extend(rest[..open].split(is_space));
-        let length = skip(rest, open, 1)? - open;
-        out.push_str(&rest[open..open + length]);
-        rest = &rest[open + length..];
+    let mut remaining = &text[start..end];
+    while let Some(open) = remaining.find('"') {
+        out.extend(remaining[..open].split(is_space));
+        let length = skip(remaining, open, 1)? - open;
+        out.push_str(&remaining[open..open + length]);
+        remaining = &remaining[open + length..];
     }
-    out.extend(rest.split(is_space));
+    out.extend(remaining.split(is_space));
     (out.len() < text.len()).then_some(out)
 }
 

@@ -35,7 +35,7 @@ pub fn is_string_of(value: &str, text: &str) -> bool {
     match is_same {
         None => false,
         Some(Some(is_same)) => is_same,
-        Some(None) => unquoted(value).is_some_and(|own| own == text),
+        Some(None) => unquoted(value).is_some_and(|native| native == text),
     }
 }
 
@@ -116,9 +116,10 @@ fn unescaped(inner: &[u8]) -> Option<String> {
 pub fn may_contain(text: &str, word: &str) -> bool {
     let text = text.as_bytes();
     let has_short_escape = |byte: u8| matches!(byte, b'"' | b'\\' | b'/') || byte < b' ';
-    let escape: &[u8] = match word.bytes().any(has_short_escape) {
-        true => b"\\",
-        false => b"\\u",
+    let escape: &[u8] = if word.bytes().any(has_short_escape) {
+        b"\\"
+    } else {
+        b"\\u"
     };
     memmem::find(text, word.as_bytes()).is_some() || memmem::find(text, escape).is_some()
 }
@@ -317,8 +318,11 @@ pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
         }
         at += WORD;
     }
-    let rest = bytes.get(at..).unwrap_or_default();
-    let plain = rest.iter().take_while(|byte| !is_special(**byte)).count();
+    let remaining = bytes.get(at..).unwrap_or_default();
+    let plain = remaining
+        .iter()
+        .take_while(|byte| !is_special(**byte))
+        .count();
     at + plain
 }
 

@@ -204,7 +204,7 @@ impl Limit {
     }
 
     fn counts(&self, operation: &Operation<'_>) -> bool {
-        let is_server = |server: &str| self.server.as_ref().is_none_or(|own| own == server);
+        let is_server = |server: &str| self.server.as_ref().is_none_or(|native| native == server);
         match *operation {
             Operation::CallTool { server, tool } => {
                 let is_tool = |tools: &GlobMatcher| tools.is_match(tool);

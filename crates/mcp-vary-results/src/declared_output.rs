@@ -99,9 +99,10 @@ impl DeclaredOutput {
             None => Cow::Owned(only_text(blocks).ok_or("the result has no value")?),
         };
         let value = self.projection.apply(&original)?;
-        match self.check.accepts(&value) {
-            true => Ok(value),
-            false => Err("`output-schema` does not accept the value".to_owned()),
+        if self.check.accepts(&value) {
+            Ok(value)
+        } else {
+            Err("`output-schema` does not accept the value".to_owned())
         }
     }
 }

@@ -68,9 +68,10 @@ impl NameRewriter {
             .iter()
             .map(|block| self.rewrite_block(block))
             .collect();
-        match rewritten.iter().any(|block| matches!(block, Cow::Owned(_))) {
-            true => edit::set(result, "content", &format!("[{}]", rewritten.join(","))),
-            false => Cow::Borrowed(result),
+        if rewritten.iter().any(|block| matches!(block, Cow::Owned(_))) {
+            edit::set(result, "content", &format!("[{}]", rewritten.join(",")))
+        } else {
+            Cow::Borrowed(result)
         }
     }
 
@@ -78,7 +79,7 @@ impl NameRewriter {
         let text = edit::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
         let text: String = text.unwrap_or_default();
         match self.rewrite(&text) {
-            Cow::Owned(said) => edit::set(block, "text", &string(&said)),
+            Cow::Owned(reported) => edit::set(block, "text", &string(&reported)),
             Cow::Borrowed(_) => Cow::Borrowed(block),
         }
     }

@@ -53,7 +53,7 @@ fn write_list(
     }
     match items.count() {
         0 => Ok(()),
-        rest => write!(f, "{separator}and {rest} more"),
+        remaining => write!(f, "{separator}and {remaining} more"),
     }
 }
 

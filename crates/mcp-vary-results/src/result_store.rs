@@ -146,9 +146,10 @@ impl ResultStore {
     /// The URI of a result, from its id or from one of its URIs.
     pub fn uri_of(id: &str) -> String {
         let id = id.trim();
-        match Self::is_uri(id) {
-            true => id.to_owned(),
-            false => format!("{PREFIX}{id}"),
+        if Self::is_uri(id) {
+            id.to_owned()
+        } else {
+            format!("{PREFIX}{id}")
         }
     }
 
@@ -264,8 +265,8 @@ impl ResultStore {
 
 /// The id and the query of a URI.
 fn split(uri: &str) -> (&str, &str) {
-    let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
-    rest.split_once('?').unwrap_or((rest, ""))
+    let remaining = uri.strip_prefix(PREFIX).unwrap_or_default();
+    remaining.split_once('?').unwrap_or((remaining, ""))
 }
 
 fn text_content(uri: &str, media_type: &str, text: &str) -> String {

@@ -141,9 +141,9 @@ impl Template {
 
 /// Whether a tag of the template has an operator that may join or repeat texts.
 fn has_operators(source: &str) -> bool {
-    let mut rest = source;
-    while let Some((_, tag)) = rest.split_once('{') {
-        rest = tag;
+    let mut remaining = source;
+    while let Some((_, tag)) = remaining.split_once('{') {
+        remaining = tag;
         if !tag.starts_with(['{', '%']) {
             continue;
         }
@@ -208,8 +208,8 @@ fn describe(error: &Error) -> String {
 
 /// The text as one cell of a table: on one line, with escaped bars.
 fn cell(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    words.join(" ").replace('\\', "\\\\").replace('|', "\\|")
+    let terms: Vec<_> = text.split_whitespace().collect();
+    terms.join(" ").replace('\\', "\\\\").replace('|', "\\|")
 }
 
 /// The value as the gateway itself renders it.

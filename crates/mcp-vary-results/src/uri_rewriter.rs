@@ -29,9 +29,10 @@ pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
     edit::and_then(rewritten, |rewritten| {
         map_elements(rewritten, "content", |block| {
             let rewritten = rewrite_block(uris, block);
-            match is_error {
-                true => edit::and_then(rewritten, |block| rewrite_text_member(uris, block, "text")),
-                false => rewritten,
+            if is_error {
+                edit::and_then(rewritten, |block| rewrite_text_member(uris, block, "text"))
+            } else {
+                rewritten
             }
         })
     })
@@ -150,12 +151,13 @@ fn map_elements<'t>(
     let elements = edit::get(object, key).and_then(|array| elements(array).ok());
     let elements = elements.unwrap_or_default();
     let rewritten: Vec<_> = elements.iter().map(|element| change(element)).collect();
-    match rewritten
+    if rewritten
         .iter()
         .any(|element| matches!(element, Cow::Owned(_)))
     {
-        true => edit::set(object, key, &format!("[{}]", rewritten.join(","))),
-        false => Cow::Borrowed(object),
+        edit::set(object, key, &format!("[{}]", rewritten.join(",")))
+    } else {
+        Cow::Borrowed(object)
     }
 }
 

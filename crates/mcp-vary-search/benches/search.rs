@@ -39,8 +39,8 @@ impl Texts {
     fn new(number: usize) -> Self {
         let mut state = number as u64 * 2 + 1;
         let mut text = |count: usize, separator: &str| {
-            let words: Vec<String> = (0..count).map(|_| word(&mut state)).collect();
-            words.join(separator)
+            let terms: Vec<String> = (0..count).map(|_| word(&mut state)).collect();
+            terms.join(separator)
         };
         Self {
             name: text(3, "_"),
@@ -71,9 +71,10 @@ fn word(state: &mut u64) -> String {
 }
 
 fn main() -> ExitCode {
-    let rounds = match std::env::args().any(|argument| argument == "--check") {
-        true => None,
-        false => Some(20),
+    let rounds = if std::env::args().any(|argument| argument == "--check") {
+        None
+    } else {
+        Some(20)
     };
     let texts: Vec<Texts> = (0..TOOLS).map(Texts::new).collect();
     let tools: Vec<Tool<'_>> = texts.iter().map(Texts::tool).collect();
@@ -90,23 +91,24 @@ fn main() -> ExitCode {
     drop(dropped_later);
     let changed = Texts::new(TOOLS);
     let changed = [changed.tool(), texts[0].tool()];
-    let mut turn = 0;
+    let mut round = 0;
     holds &= row("replace a tool of 5,000", CHANGE, rounds, 200, || {
-        turn += 1;
-        index.replace(0, black_box(&changed[turn % 2])).unwrap();
+        round += 1;
+        index.replace(0, black_box(&changed[round % 2])).unwrap();
     });
     for (name, count) in [("a query of 3 words", 3), ("a query of 20 words", 20)] {
         let mut state = 4;
-        let words: Vec<String> = (0..count).map(|_| word(&mut state)).collect();
-        let query = words.join(" ");
+        let terms: Vec<String> = (0..count).map(|_| word(&mut state)).collect();
+        let query = terms.join(" ");
         holds &= row(name, SEARCH, rounds, 50, || {
             let query = Query::new(black_box(&query)).unwrap();
             black_box(index.search(&query, 10));
         });
     }
-    match holds {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

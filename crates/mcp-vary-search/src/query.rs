@@ -77,7 +77,7 @@ impl Query {
         }
         let all = read(text);
         let of_all = |ignored: fn(&str) -> bool| -> Vec<Clause> {
-            let clauses = all.iter().map(|words| clause(words, ignored));
+            let clauses = all.iter().map(|terms| clause(terms, ignored));
             clauses
                 .filter(|clause| !clause.keywords.is_empty())
                 .collect()
@@ -123,16 +123,16 @@ fn read(text: &str) -> Vec<Vec<String>> {
 }
 
 /// The clause of `words` without those that are `ignored`.
-fn clause(words: &[String], ignored: fn(&str) -> bool) -> Clause {
+fn clause(terms: &[String], ignored: fn(&str) -> bool) -> Clause {
     let mut clause = Clause::default();
-    for word in words.iter().filter(|word| !ignored(word)) {
+    for word in terms.iter().filter(|word| !ignored(word)) {
         clause.keywords.push(Word {
             written: word.clone(),
             term: stemmed(word),
         });
     }
     if !clause.keywords.is_empty() {
-        let neighbours = words.iter().zip(words.iter().skip(1));
+        let neighbours = terms.iter().zip(terms.iter().skip(1));
         let compounds =
             neighbours.filter(|(first, second)| is_joinable(first) && is_joinable(second));
         clause.compounds = compounds

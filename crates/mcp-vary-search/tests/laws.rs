@@ -27,7 +27,7 @@ fn text() -> impl Strategy<Value = String> {
         Just("a1b2"),
         Just(","),
     ];
-    proptest::collection::vec(word, 0..6).prop_map(|words| words.join(" "))
+    proptest::collection::vec(word, 0..6).prop_map(|terms| terms.join(" "))
 }
 
 fn texts() -> impl Strategy<Value = Texts> {

@@ -272,8 +272,8 @@ impl RawHttp {
 
     /// Whether the other side has closed the connection without a further byte.
     pub async fn is_closed(&mut self) -> bool {
-        let mut rest = Vec::new();
-        let read = soon(self.stream.read_to_end(&mut rest)).await;
-        read.is_err() || rest.is_empty()
+        let mut remaining = Vec::new();
+        let read = soon(self.stream.read_to_end(&mut remaining)).await;
+        read.is_err() || remaining.is_empty()
     }
 }

@@ -5,12 +5,12 @@
 pub fn lenient_path(path: &str) -> String {
     let path = path.split(['?', '#', ';']).next().unwrap_or_default();
     let mut bytes = Vec::new();
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
+    let mut remaining = path.as_bytes();
+    while let Some((first, after)) = remaining.split_first() {
         let hex = after.get(..2).filter(|_| *first == b'%');
         let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
         bytes.push(hex.unwrap_or(*first));
-        rest = if hex.is_some() { &after[2..] } else { after };
+        remaining = if hex.is_some() { &after[2..] } else { after };
     }
     let path = String::from_utf8_lossy(&bytes).replace('\\', "/");
     let mut segments = Vec::new();

@@ -156,9 +156,10 @@ impl NotificationClient {
     /// Sends a request, and returns its response.
     pub async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
-        let message = match self.kind.is_modern() {
-            true => modern(json!(self.next), method, params, &self.capabilities),
-            false => request(json!(self.next), method, params),
+        let message = if self.kind.is_modern() {
+            modern(json!(self.next), method, params, &self.capabilities)
+        } else {
+            request(json!(self.next), method, params)
         };
         if self.kind == ClientKind::HttpModern {
             let mut http = RawHttp::connect(self.address).await;

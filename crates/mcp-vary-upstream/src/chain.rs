@@ -74,12 +74,11 @@ impl Ancestors {
 /// Why a gateway refuses, without `error: `.
 fn loop_error(depth: usize, is_circle: bool) -> String {
     let start = LOOP_REFUSAL.trim_start_matches("error: ");
-    let why = match is_circle {
-        true => {
-            "the configuration that it serves starts or connects to a Vary with the same servers"
-                .to_owned()
-        }
-        false => format!("{depth} are behind each other, and at most {MAX_DEPTH} may be"),
+    let why = if is_circle {
+        "the configuration that it serves starts or connects to a Vary with the same servers"
+            .to_owned()
+    } else {
+        format!("{depth} are behind each other, and at most {MAX_DEPTH} may be")
     };
     format!(
         "{start}: {why}; take Vary's own entry out of the file that is served, or serve another file"

@@ -118,12 +118,13 @@ async fn send(
             status => return Err(DocumentError::Status(status)),
         }
         let body = Limited::new(response.into_body(), limit).collect().await;
-        let body = body.map_err(
-            |error| match error.is::<http_body_util::LengthLimitError>() {
-                true => DocumentError::TooLarge(limit),
-                false => failed(&*error),
-            },
-        )?;
+        let body = body.map_err(|error| {
+            if error.is::<http_body_util::LengthLimitError>() {
+                DocumentError::TooLarge(limit)
+            } else {
+                failed(&*error)
+            }
+        })?;
         Ok(body.to_bytes())
     };
     let fetched = tokio::time::timeout(timeout, sending).await;

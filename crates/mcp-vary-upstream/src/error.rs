@@ -198,7 +198,7 @@ pub enum UpstreamError {
 pub fn without_server<'t>(text: &'t str, server: &str) -> &'t str {
     let named = text.strip_prefix("server `");
     let named = named.and_then(|text| text.strip_prefix(server)?.strip_prefix('`'));
-    named.map_or(text, |rest| rest.trim_start_matches([':', ' ']))
+    named.map_or(text, |remaining| remaining.trim_start_matches([':', ' ']))
 }
 
 /// Whether an HTTP status suggests that a server of another era has replaced the one of the handshake.

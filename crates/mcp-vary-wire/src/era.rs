@@ -122,8 +122,8 @@ pub fn to_client_result_parts(
     caching: Caching,
 ) -> (&'static str, Cow<'_, str>) {
     if era == Era::Modern && caching == Caching::None {
-        let (start, rest) = split_result_type(result);
-        return (start, Cow::Borrowed(rest));
+        let (start, remaining) = split_result_type(result);
+        return (start, Cow::Borrowed(remaining));
     }
     ("", to_client_result(result, era, caching))
 }
@@ -143,7 +143,7 @@ pub fn cacheable(result: &str, caching: Caching) -> String {
 fn with_result_type(result: &str) -> Cow<'_, str> {
     match split_result_type(result) {
         ("", result) => Cow::Borrowed(result),
-        (start, rest) => Cow::Owned(format!("{start}{rest}")),
+        (start, remaining) => Cow::Owned(format!("{start}{remaining}")),
     }
 }
 
@@ -154,8 +154,10 @@ fn split_result_type(result: &str) -> (&'static str, &str) {
         return ("", result);
     }
     match result.strip_prefix('{') {
-        Some(rest) if rest.trim_start().starts_with('}') => (r#"{"resultType":"complete""#, rest),
-        Some(rest) => (r#"{"resultType":"complete","#, rest),
+        Some(remaining) if remaining.trim_start().starts_with('}') => {
+            (r#"{"resultType":"complete""#, remaining)
+        }
+        Some(remaining) => (r#"{"resultType":"complete","#, remaining),
         None => ("", result),
     }
 }
@@ -178,17 +180,18 @@ pub fn without_modern_members(result: &str) -> Cow<'_, str> {
     let known = MODERN_META
         .iter()
         .filter(|key| edit::get(meta, key).is_some());
-    let mut rest = Cow::Borrowed(meta);
+    let mut remaining = Cow::Borrowed(meta);
     for key in known {
-        rest = Cow::Owned(edit::remove(&rest, key).into_owned());
+        remaining = Cow::Owned(edit::remove(&remaining, key).into_owned());
     }
-    let Cow::Owned(rest) = rest else {
+    let Cow::Owned(remaining) = remaining else {
         return out;
     };
-    let is_empty = edit::members(&rest).next().is_none();
-    Cow::Owned(match is_empty {
-        true => edit::remove(&out, "_meta").into_owned(),
-        false => edit::set(&out, "_meta", &rest).into_owned(),
+    let is_empty = edit::members(&remaining).next().is_none();
+    Cow::Owned(if is_empty {
+        edit::remove(&out, "_meta").into_owned()
+    } else {
+        edit::set(&out, "_meta", &remaining).into_owned()
     })
 }
 

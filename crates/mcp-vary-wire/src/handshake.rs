@@ -50,12 +50,12 @@ impl Handshake {
 
     /// Whether `other` declares the same revision, server, capabilities and instructions.
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
-        let parts = |hello: &Self| {
+        let parts = |handshake: &Self| {
             (
-                hello.revision,
-                hello.server_info.clone(),
-                hello.capabilities.clone(),
-                hello.instructions.clone(),
+                handshake.revision,
+                handshake.server_info.clone(),
+                handshake.capabilities.clone(),
+                handshake.instructions.clone(),
             )
         };
         parts(self) == parts(other)

@@ -293,7 +293,7 @@ fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, RpcError> {
     let text = plain(value)?;
     match text
         .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="))
+        .and_then(|remaining| remaining.strip_suffix("?="))
     {
         None => Ok(Cow::Borrowed(text)),
         Some(encoded) => STANDARD

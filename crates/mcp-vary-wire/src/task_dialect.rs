@@ -47,13 +47,13 @@ impl TaskDialect {
     }
 
     /// Whether a server creates tasks in this dialect.
-    pub fn is_supported_by(self, hello: &Handshake) -> bool {
+    pub fn is_supported_by(self, handshake: &Handshake) -> bool {
         match self {
             Self::Core => {
                 let path = ["tasks", "requests", "tools", "call"];
-                hello.era() == Era::Legacy && is_object_at(&hello.capabilities, &path)
+                handshake.era() == Era::Legacy && is_object_at(&handshake.capabilities, &path)
             }
-            Self::Extension => has_extension(&hello.capabilities),
+            Self::Extension => has_extension(&handshake.capabilities),
         }
     }
 }
@@ -63,8 +63,8 @@ impl TaskDialect {
 ///
 /// A legacy server reads capabilities once per connection, and would create tasks for clients that did not request
 /// any.
-pub fn translates_to_core(hello: &Handshake) -> bool {
-    hello.era() == Era::Modern && TaskDialect::Extension.is_supported_by(hello)
+pub fn translates_to_core(handshake: &Handshake) -> bool {
+    handshake.era() == Era::Modern && TaskDialect::Extension.is_supported_by(handshake)
 }
 
 /// Whether the capabilities of either side declare the extension.

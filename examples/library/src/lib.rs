@@ -171,11 +171,12 @@ where
     T: IntoTransport<RoleClient, E, A>,
     E: Error + Send + Sync + 'static,
 {
-    let lifecycle = match legacy {
-        true => ClientLifecycleMode::Initialize,
-        false => ClientLifecycleMode::Discover {
+    let lifecycle = if legacy {
+        ClientLifecycleMode::Initialize
+    } else {
+        ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
+        }
     };
     let running = declaring.serve_with_lifecycle(transport, lifecycle).await?;
     Ok(Connection {

@@ -69,9 +69,9 @@ pub async fn work(client: &Client) -> Result<Vec<String>, ExampleError> {
         let view = client.choose(&context);
         let tools = view.tools().await?.len();
         let result = view.call_tool(CallToolRequestParams::new(tool)).await?;
-        let said = forward(&result, Experience::Conversation).text();
+        let reported = forward(&result, Experience::Conversation).text();
         diary.push(format!(
-            "{}; called {tool}, one of {tools}: {said}",
+            "{}; called {tool}, one of {tools}: {reported}",
             view.choice()
         ));
     }

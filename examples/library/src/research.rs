@@ -93,18 +93,18 @@ impl Assistant {
             .collect();
         let mut left = budget;
         let fits = found.iter().take_while(|source| {
-            let rest = left.checked_sub(tokens(source));
-            left = rest.unwrap_or(0);
-            rest.is_some()
+            let remaining = left.checked_sub(tokens(source));
+            left = remaining.unwrap_or(0);
+            remaining.is_some()
         });
-        let mut said: Vec<String> = fits.map(|source| format!("- {source}")).collect();
-        let unsaid = found.len() - said.len();
+        let mut reported: Vec<String> = fits.map(|source| format!("- {source}")).collect();
+        let unsaid = found.len() - reported.len();
         if unsaid > 0 {
-            said.push(format!(
+            reported.push(format!(
                 "(left out: {unsaid}; `deep-research` has room for more)"
             ));
         }
-        said.join("\n")
+        reported.join("\n")
     }
 }
 

@@ -50,12 +50,12 @@ impl Weather {
         // The data is the same for every client; only the form differs.
         let now = Now::at(location);
         let page = now.page(verbosity);
-        let said = match verbosity {
+        let reported = match verbosity {
             Verbosity::Compact => answer(&now)?,
             _ => answer(&now.with_source())?,
         };
-        let said = said.with_markdown(page).with_verbosity(verbosity);
-        Ok(features.answer(&said))
+        let reported = reported.with_markdown(page).with_verbosity(verbosity);
+        Ok(features.answer(&reported))
     }
 }
 

@@ -63,7 +63,7 @@ pub fn configuration(data: &[u8]) {
     let variable = |name: &str| (name != "NONE").then(|| SECRET.to_owned());
     for name in ["x.yaml", "x.json", "x.toml"] {
         let read = Source::new(name, text).read(&variable);
-        let said = match read {
+        let reported = match read {
             Ok(file) => file.notes,
             Err(mistakes) => {
                 assert!(!mistakes.all.is_empty());
@@ -72,7 +72,7 @@ pub fn configuration(data: &[u8]) {
                 mistakes.all
             }
         };
-        for mistake in &said {
+        for mistake in &reported {
             is_in(text, mistake);
             let shown = mistake.to_string();
             assert!(

@@ -157,9 +157,9 @@ pub fn settings(data: &[u8]) {
     check_features(&features.value);
     check_hints(&declared::<VariantHints>(&capabilities).value);
     if let Ok(stripped) = strip_capabilities(text, EXTENSIONS) {
-        let rest: Value = serde_json::from_str(&stripped).expect("what is left is JSON");
+        let remaining: Value = serde_json::from_str(&stripped).expect("what is left is JSON");
         for id in [CONTENT_NEGOTIATION, SERVER_VARIANTS] {
-            let (found, ignored) = find(&rest, id);
+            let (found, ignored) = find(&remaining, id);
             assert!(
                 found.is_none() && ignored.is_empty(),
                 "{id} is left in {stripped}"

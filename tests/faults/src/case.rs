@@ -157,14 +157,20 @@ impl Case {
     }
 
     /// Notes a line of the table.
-    pub(crate) fn note(&mut self, moment: &'static str, client: Era, said: &str, after: Duration) {
-        let said = said.replace(&self.server.url(), "http://ADDRESS/mcp");
+    pub(crate) fn note(
+        &mut self,
+        moment: &'static str,
+        client: Era,
+        reported: &str,
+        after: Duration,
+    ) {
+        let reported = reported.replace(&self.server.url(), "http://ADDRESS/mcp");
         self.rows.push(Row {
             moment,
             transport: self.server.transport.as_str(),
             server: self.server.script.era,
             client: Some(client),
-            said,
+            said: reported,
             after,
         });
     }
@@ -173,7 +179,7 @@ impl Case {
     pub(crate) fn note_gateway(
         &mut self,
         moment: &'static str,
-        said: impl Into<String>,
+        reported: impl Into<String>,
         after: Duration,
     ) {
         self.rows.push(Row {
@@ -181,7 +187,7 @@ impl Case {
             transport: self.server.transport.as_str(),
             server: self.server.script.era,
             client: None,
-            said: said.into(),
+            said: reported.into(),
             after,
         });
     }
@@ -218,14 +224,14 @@ impl Case {
             works_again(modern, tool, name)
         );
         for (client, (meanwhile, worked)) in clients.iter().zip([first?, second?]) {
-            for (said, last) in meanwhile {
+            for (reported, last) in meanwhile {
                 self.note(
                     "calls until it works",
                     client.era,
-                    &said.to_string(),
+                    &reported.to_string(),
                     last - since,
                 );
-                is_told(&said, DOWN)?;
+                is_told(&reported, DOWN)?;
             }
             self.note("calls work again", client.era, "the result", worked - since);
         }
@@ -318,8 +324,8 @@ pub(crate) fn are_told(seen: &[Seen; 2], reasons: &[&str]) -> Result<(), String>
 /// # Errors
 ///
 /// What it is instead.
-pub(crate) fn is_told(said: &Said, reasons: &[&str]) -> Result<(), String> {
-    match said {
+pub(crate) fn is_told(reported: &Said, reasons: &[&str]) -> Result<(), String> {
+    match reported {
         Said::Error {
             code: -32603,
             message,
@@ -381,7 +387,7 @@ async fn works_again(
                 now.said
             ));
         }
-        match seen.iter_mut().find(|(said, _)| *said == now.said) {
+        match seen.iter_mut().find(|(reported, _)| *reported == now.said) {
             Some((_, last)) => *last = now.ended,
             None => seen.push((now.said, now.ended)),
         }

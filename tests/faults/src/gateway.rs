@@ -73,11 +73,13 @@ impl Gateway {
     pub(crate) async fn url(&mut self) -> Result<String, String> {
         let talk = self.talk.clone();
         until(|| {
-            let said = talk.text();
-            let rest = said.split_once("serving at ").map(|(_, rest)| rest);
-            match rest.and_then(|rest| rest.split_once('\n')) {
+            let reported = talk.text();
+            let remaining = reported
+                .split_once("serving at ")
+                .map(|(_, remaining)| remaining);
+            match remaining.and_then(|remaining| remaining.split_once('\n')) {
                 Some((url, _)) => Ok(url.to_owned()),
-                None => Err(format!("vary does not serve; it says: {said}")),
+                None => Err(format!("vary does not serve; it says: {reported}")),
             }
         })
         .await

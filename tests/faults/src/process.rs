@@ -104,8 +104,8 @@ pub(crate) fn until_calm(process: u32) -> Result<(), String> {
 
 /// The 14th and 15th field of `/proc/PID/stat`: the ticks that were spent in the process and for it in the kernel.
 fn used(stat: &str) -> Option<(u64, u64)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11);
+    let (_, remaining) = stat.rsplit_once(')')?;
+    let mut fields = remaining.split_whitespace().skip(11);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
@@ -119,8 +119,8 @@ fn in_status(process: u32, field: &str) -> Result<usize, String> {
 
 /// The fourth field of `/proc/PID/stat`; the second, the name, may hold anything but ends with `)`.
 fn parent(stat: &str) -> Option<u32> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    let (_, remaining) = stat.rsplit_once(')')?;
+    remaining.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Asks again and again until `what` is there.

@@ -87,7 +87,7 @@ fn lines(rows: &[Row]) -> Vec<String> {
     }
     alike
         .iter()
-        .map(|((_, moment, said), alike)| line(moment, said, alike))
+        .map(|((_, moment, reported), alike)| line(moment, reported, alike))
         .collect()
 }
 
@@ -106,13 +106,13 @@ fn places(rows: &[Row]) -> BTreeMap<&'static str, usize> {
     places
 }
 
-fn line(moment: &str, said: &str, alike: &Alike) -> String {
-    let said = said.replace('|', "\\|").replace('\n', " ");
+fn line(moment: &str, reported: &str, alike: &Alike) -> String {
+    let reported = reported.replace('|', "\\|").replace('\n', " ");
     format!(
         "| {moment} | {} | {} | {} | {} |\n",
         servers(&alike.servers),
         clients(&alike.clients),
-        cut(&said),
+        cut(&reported),
         times(&alike.times),
     )
 }
@@ -158,8 +158,8 @@ fn time(time: Duration) -> String {
 }
 
 /// `said` with every span of time in it as `…`: it is another in each run.
-fn timeless(said: &str) -> String {
-    let words = said.split(' ').map(|word| {
+fn timeless(reported: &str) -> String {
+    let terms = reported.split(' ').map(|word| {
         let number = word.trim_end_matches([',', ';', '.', ')']);
         let unit =
             number.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -169,7 +169,7 @@ fn timeless(said: &str) -> String {
             word.to_owned()
         }
     });
-    words.collect::<Vec<_>>().join(" ")
+    terms.collect::<Vec<_>>().join(" ")
 }
 
 /// `text` in lines as pages have them.
@@ -194,10 +194,10 @@ fn wrapped(text: &str) -> String {
 const WIDTH: usize = 130;
 
 /// The first of many letters.
-fn cut(said: &str) -> String {
-    match said.char_indices().nth(CUT) {
-        Some((end, _)) => format!("{}…", &said[..end]),
-        None => said.to_owned(),
+fn cut(reported: &str) -> String {
+    match reported.char_indices().nth(CUT) {
+        Some((end, _)) => format!("{}…", &reported[..end]),
+        None => reported.to_owned(),
     }
 }
 

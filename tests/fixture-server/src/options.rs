@@ -33,19 +33,19 @@ pub struct Options {
 impl Options {
     /// What the server calls a resource by itself.
     pub(crate) fn plain<'a>(&self, uri: &'a str) -> Cow<'a, str> {
-        let rest = self.scheme.as_deref().and_then(|scheme| {
-            let rest = uri.strip_prefix(scheme)?;
-            rest.starts_with("://").then_some(rest)
+        let remaining = self.scheme.as_deref().and_then(|scheme| {
+            let remaining = uri.strip_prefix(scheme)?;
+            remaining.starts_with("://").then_some(remaining)
         });
-        rest.map_or(Cow::Borrowed(uri), |rest| {
-            Cow::Owned(format!("{PLAIN}{rest}"))
+        remaining.map_or(Cow::Borrowed(uri), |remaining| {
+            Cow::Owned(format!("{PLAIN}{remaining}"))
         })
     }
 
     /// The other way around.
     pub(crate) fn told(&self, uri: &mut String) {
-        if let (Some(scheme), Some(rest)) = (&self.scheme, uri.strip_prefix(PLAIN)) {
-            *uri = format!("{scheme}{rest}");
+        if let (Some(scheme), Some(remaining)) = (&self.scheme, uri.strip_prefix(PLAIN)) {
+            *uri = format!("{scheme}{remaining}");
         }
     }
 }

@@ -114,15 +114,22 @@ async fn are_asked(gateway: &Arc<Gateway>) {
         over_http(gateway, "Edsger").await,
     ];
     for _ in 0..3 {
-        let asked = clients.iter().map(|client| async {
+        let requested = clients.iter().map(|client| async {
             let name = &client.service().0;
-            let said = calls(client, "test_sampling", "prompt").await;
-            assert_eq!(said, format!("LLM response: I am {name}"));
-            let said = calls(client, "test_elicitation", "message").await;
-            assert!(said.contains("action=accept"), "{said}");
-            assert!(said.contains(&format!("\"username\":\"{name}\"")), "{said}");
+            let reported = calls(client, "test_sampling", "prompt").await;
+            assert_eq!(reported, format!("LLM response: I am {name}"));
+            let reported = calls(client, "test_elicitation", "message").await;
+            assert!(reported.contains("action=accept"), "{reported}");
+            assert!(
+                reported.contains(&format!("\"username\":\"{name}\"")),
+                "{reported}"
+            );
         });
-        let [one, two, three] = asked.collect::<Vec<_>>().try_into().ok().expect("three");
+        let [one, two, three] = requested
+            .collect::<Vec<_>>()
+            .try_into()
+            .ok()
+            .expect("three");
         tokio::join!(one, two, three);
     }
     for client in clients {

@@ -97,10 +97,10 @@ impl Replay {
                 return Err(self.unsupported(version));
             }
             (None, Era::Modern) => {
-                let asked = params
+                let requested = params
                     .get("protocolVersion")
                     .and_then(|version| text(version));
-                return Err(self.unsupported(&asked.unwrap_or_default()));
+                return Err(self.unsupported(&requested.unwrap_or_default()));
             }
             _ => {}
         }
@@ -140,17 +140,17 @@ impl Replay {
             Era::Both => [&[MODERN], &LEGACY[..]].concat(),
         };
         let data = json!({"supported": supported, "requested": requested});
-        let words = "Unsupported protocol version".to_owned();
-        Refusal(UNSUPPORTED_PROTOCOL_VERSION, words, Some(data))
+        let terms = "Unsupported protocol version".to_owned();
+        Refusal(UNSUPPORTED_PROTOCOL_VERSION, terms, Some(data))
     }
 
     fn initialized(&self, params: &Members) -> Value {
-        let asked = params
+        let requested = params
             .get("protocolVersion")
             .and_then(|version| text(version));
         let known = LEGACY
             .into_iter()
-            .find(|known| asked.as_deref() == Some(known));
+            .find(|known| requested.as_deref() == Some(known));
         let mut result = json!({
             "protocolVersion": known.unwrap_or(LEGACY[0]),
             "capabilities": self.capabilities(),
@@ -218,8 +218,8 @@ impl Replay {
     fn got(&self, params: &Members) -> Result<Value, Refusal> {
         let name = named(params, "name")?;
         if self.recording.item("prompts", &name).is_none() {
-            let words = format!("Unknown prompt: {name}");
-            return Err(Refusal::new(INVALID_PARAMS, words));
+            let terms = format!("Unknown prompt: {name}");
+            return Err(Refusal::new(INVALID_PARAMS, terms));
         }
         let arrived = arrived(&name, params);
         let mut result = match self.recording.result("prompts", &name) {

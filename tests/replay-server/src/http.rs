@@ -32,9 +32,9 @@ fn converse(replay: &Replay, socket: TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut connection = BufReader::new(socket);
     while let Some((start, body)) = request(&mut connection)? {
-        let words: Vec<&str> = start.split(' ').collect();
-        let path = words.get(1).and_then(|target| target.split('?').next());
-        let (status, answer) = match (words.first(), path) {
+        let terms: Vec<&str> = start.split(' ').collect();
+        let path = terms.get(1).and_then(|target| target.split('?').next());
+        let (status, answer) = match (terms.first(), path) {
             (_, path) if path != Some("/mcp") => ("404 Not Found", None),
             (Some(&"POST"), _) => match replay.answer(&body) {
                 Some(answer) => ("200 OK", Some(answer)),

@@ -48,10 +48,10 @@ struct CommandLine {
 impl CommandLine {
     fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut line = Self::default();
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
+        let mut remaining = arguments.iter();
+        while let Some(argument) = remaining.next() {
             let mut value = || {
-                let value = rest.next().cloned();
+                let value = remaining.next().cloned();
                 value.ok_or_else(|| format!("`{argument}` needs a value; see --help"))
             };
             match argument.as_str() {

@@ -224,8 +224,8 @@ impl Recording {
             return Some(format!("has no list `{must}`"));
         }
         let promised = item.get("outputSchema").is_some() && result["isError"] != true;
-        let kept = result.get("structuredContent").is_some();
-        (promised && !kept).then(|| {
+        let retained = result.get("structuredContent").is_some();
+        (promised && !retained).then(|| {
             "has no `structuredContent`, which its tool's `outputSchema` asks for".to_owned()
         })
     }

@@ -220,15 +220,15 @@ fn refuses(arguments: &[&str]) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
+    let mut reported = String::new();
     child
         .stderr
         .take()
         .unwrap()
-        .read_to_string(&mut said)
+        .read_to_string(&mut reported)
         .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(2), "{said}");
-    said
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{reported}");
+    reported
 }
 
 #[test]

@@ -73,9 +73,10 @@ impl Structure {
     pub(super) fn of(expression: &IdedExpr) -> Result<Self, ExpressionError> {
         let mut reader = Reader::default();
         reader.read(expression, 1)?;
-        match cannot_be_boolean(&expression.expr) {
-            true => Err(ExpressionError::NotBoolean),
-            false => Ok(reader.found),
+        if cannot_be_boolean(&expression.expr) {
+            Err(ExpressionError::NotBoolean)
+        } else {
+            Ok(reader.found)
         }
     }
 }

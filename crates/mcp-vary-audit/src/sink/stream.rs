@@ -89,8 +89,8 @@ impl<W: Write> LineStream<W> {
     /// Writes and flushes; returns how many bytes were written.
     fn write_bytes(&mut self, bytes: &[u8]) -> (usize, Option<io::Error>) {
         let mut count = 0;
-        while let Some(rest) = bytes.get(count..).filter(|rest| !rest.is_empty()) {
-            match self.stream.write(rest) {
+        while let Some(remaining) = bytes.get(count..).filter(|remaining| !remaining.is_empty()) {
+            match self.stream.write(remaining) {
                 Ok(0) => return (count, Some(io::ErrorKind::WriteZero.into())),
                 Ok(written) => count += written,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

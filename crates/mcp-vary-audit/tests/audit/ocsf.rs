@@ -103,8 +103,8 @@ fn mapped(record: &Value) -> Value {
         },
         "resources": [{"type": text("/target/kind"), "name": text("/target/name")}],
     });
-    let rest = members_without_choice(record);
-    event.as_object_mut().unwrap().extend(rest);
+    let remaining = members_without_choice(record);
+    event.as_object_mut().unwrap().extend(remaining);
     remove_unknown(&mut event);
     event
 }

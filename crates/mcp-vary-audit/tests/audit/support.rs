@@ -184,9 +184,10 @@ impl Sink for MemorySink {
     }
 
     fn reopen(&mut self) -> std::io::Result<()> {
-        match self.0.lock().unwrap().fails_to_reopen {
-            true => Err(std::io::ErrorKind::PermissionDenied.into()),
-            false => Ok(()),
+        if self.0.lock().unwrap().fails_to_reopen {
+            Err(std::io::ErrorKind::PermissionDenied.into())
+        } else {
+            Ok(())
         }
     }
 }

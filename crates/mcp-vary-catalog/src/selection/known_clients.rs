@@ -39,8 +39,8 @@ impl KnownClient {
             Dialect::OpenaiStrict => "dialect: openai-strict",
             _ => "dialect: gemini",
         });
-        let said: Vec<_> = result.into_iter().chain(dialect).collect();
-        said.join(", ")
+        let reported: Vec<_> = result.into_iter().chain(dialect).collect();
+        reported.join(", ")
     }
 
     /// The rule that applies to the client.

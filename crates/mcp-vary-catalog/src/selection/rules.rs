@@ -54,7 +54,7 @@ impl Presentation {
         style.result = match (style.result, self.single_field) {
             (ResultFields::Both, Some(SingleField::Content)) => ResultFields::Content,
             (ResultFields::Both, Some(SingleField::Structured)) => ResultFields::Structured,
-            (own, _) => own,
+            (native, _) => native,
         };
         style
     }
@@ -131,14 +131,15 @@ impl ClientRules {
                 }
             }
         }
-        let manners = found.into_iter();
-        let manners = manners.map(|(result, dialect)| Presentation::new(result, dialect.flatten()));
-        let mut manners: Vec<_> = manners
+        let presentations = found.into_iter();
+        let presentations =
+            presentations.map(|(result, dialect)| Presentation::new(result, dialect.flatten()));
+        let mut presentations: Vec<_> = presentations
             .filter(|it| *it != Presentation::default())
             .collect();
-        manners.sort_unstable();
-        manners.dedup();
-        manners
+        presentations.sort_unstable();
+        presentations.dedup();
+        presentations
     }
 
     /// The outcome of the rules for a client. `info` is its `clientInfo` as JSON text.

@@ -73,7 +73,7 @@ fn line() -> io::Result<String> {
 /// Starts the browser. The address is one argument and passes no shell.
 fn open(url: &str) -> io::Result<()> {
     let named = variable("BROWSER").filter(|named| !named.trim().is_empty());
-    let words: Vec<String> = match &named {
+    let terms: Vec<String> = match &named {
         // A list of programs, by the convention of Unix; the first one is used.
         Some(named) => {
             let first = named.split(':').next().unwrap_or_default();
@@ -82,11 +82,11 @@ fn open(url: &str) -> io::Result<()> {
         }
         None => SYSTEM.iter().map(ToString::to_string).collect(),
     };
-    let is_placed = words.iter().any(|word| word.contains("%s"));
-    let mut words = words.into_iter().map(|word| word.replace("%s", url));
-    let program = words.next().unwrap_or_default();
+    let is_placed = terms.iter().any(|word| word.contains("%s"));
+    let mut terms = terms.into_iter().map(|word| word.replace("%s", url));
+    let program = terms.next().unwrap_or_default();
     let mut command = Command::new(program);
-    command.args(words);
+    command.args(terms);
     if !is_placed {
         command.arg(url);
     }

@@ -78,9 +78,10 @@ fn read_one(
     key: &str,
 ) -> Option<(HeaderName, PartialHeader)> {
     let is_command = matches!(field.node.value, document::Value::Table(_));
-    let parts = match is_command {
-        true => Vec::new(),
-        false => reader.word_parts(field)?,
+    let parts = if is_command {
+        Vec::new()
+    } else {
+        reader.word_parts(field)?
     };
     let Ok(name) = HeaderName::try_from(key) else {
         let fix = "write it like `Authorization`";

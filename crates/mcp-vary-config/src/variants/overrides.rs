@@ -77,8 +77,8 @@ impl Overrides {
 
 impl Change {
     fn add_arguments_to(&self, arguments: &mut BTreeMap<String, ArgumentOverride>) {
-        for (name, said) in &self.arguments {
-            said.add_to(arguments.entry(name.clone()).or_default());
+        for (name, reported) in &self.arguments {
+            reported.add_to(arguments.entry(name.clone()).or_default());
         }
     }
 }
@@ -106,9 +106,9 @@ impl Argument {
     }
 }
 
-fn replace<T: Clone>(what: &mut Option<T>, said: &Option<T>) {
-    if said.is_some() {
-        what.clone_from(said);
+fn replace<T: Clone>(what: &mut Option<T>, reported: &Option<T>) {
+    if reported.is_some() {
+        what.clone_from(reported);
     }
 }
 

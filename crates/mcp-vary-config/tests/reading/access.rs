@@ -11,9 +11,9 @@ const SERVERS: &str = "servers: {git: {command: x, trust-annotations: on}, web: 
     stdio-principal: {name: ann}\n";
 
 #[track_caller]
-fn settings(rest: &str) -> AccessSettings {
-    let file = read("vary.yaml", &format!("{SERVERS}{rest}"));
-    assert_eq!(notes(&file), Vec::<String>::new(), "{rest}");
+fn settings(remaining: &str) -> AccessSettings {
+    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
+    assert_eq!(notes(&file), Vec::<String>::new(), "{remaining}");
     let config = file.into_config(Environment::new(|| 0, |_| {}));
     config.access.unwrap()
 }
@@ -24,8 +24,8 @@ fn notes(file: &File) -> Vec<String> {
 
 /// Checks what is wrong with rules, which begin in line 3.
 #[track_caller]
-fn refuses_access(rest: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{rest}"), expected);
+fn refuses_access(remaining: &str, expected: &[&str]) {
+    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 /// Checks what is wrong with one rule, which begins at 3:10.
@@ -36,9 +36,9 @@ fn refuses_rule(rule: &str, expected: &[&str]) {
 
 /// Checks what is noted of rules.
 #[track_caller]
-fn notes_of(rest: &str, expected: &[&str]) {
-    let file = read("vary.yaml", &format!("{SERVERS}{rest}"));
-    assert_eq!(notes(&file), expected, "{rest}");
+fn notes_of(remaining: &str, expected: &[&str]) {
+    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
+    assert_eq!(notes(&file), expected, "{remaining}");
 }
 
 fn person(claims: &str) -> Principal {

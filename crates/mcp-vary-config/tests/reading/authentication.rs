@@ -17,19 +17,19 @@ fn key(byte: u8) -> (String, String) {
 }
 
 #[track_caller]
-fn config(rest: &str) -> Config {
-    let file = read("vary.yaml", &format!("{SERVERS}{rest}"));
+fn config(remaining: &str) -> Config {
+    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
     file.into_config(Environment::new(|| 0, |_| {}))
 }
 
 #[track_caller]
-fn authentication(rest: &str) -> Authentication {
-    config(rest).authentication.unwrap()
+fn authentication(remaining: &str) -> Authentication {
+    config(remaining).authentication.unwrap()
 }
 
 #[track_caller]
-fn refuses_auth(rest: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{rest}"), expected);
+fn refuses_auth(remaining: &str, expected: &[&str]) {
+    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 #[test]

@@ -10,8 +10,8 @@ const SERVERS: &str = "servers: {git: {command: x}}\n\
 
 /// The experiments of a file, and what is noted of it.
 #[track_caller]
-fn experiments(rest: &str) -> (Vec<ExperimentConfig>, Vec<String>) {
-    let file = read("vary.yaml", &format!("{SERVERS}{rest}"));
+fn experiments(remaining: &str) -> (Vec<ExperimentConfig>, Vec<String>) {
+    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
     let notes = file.notes.iter().map(ToString::to_string).collect();
     let config = file.into_config(Environment::new(|| 0, |_| {}));
     (config.experiments, notes)
@@ -19,8 +19,8 @@ fn experiments(rest: &str) -> (Vec<ExperimentConfig>, Vec<String>) {
 
 /// Checks what is wrong with experiments, which begin in line 3.
 #[track_caller]
-fn refuses_experiments(rest: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{rest}"), expected);
+fn refuses_experiments(remaining: &str, expected: &[&str]) {
+    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 /// Checks what is wrong with one experiment, which begins at 3:15.

@@ -10,14 +10,14 @@ const SERVERS: &str = "servers: {a: {command: x}}\n";
 const KEYS: &str = "auth: {keys: [{name: a, sha256: 0000000000000000000000000000000000000000000000000000000000000000}]}\n";
 
 #[track_caller]
-fn config(rest: &str) -> Config {
-    let file = read("vary.yaml", &format!("{SERVERS}{rest}"));
+fn config(remaining: &str) -> Config {
+    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
     file.into_config(Environment::new(|| 0, |_| {}))
 }
 
 #[track_caller]
-fn refuses_listener(rest: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{rest}"), expected);
+fn refuses_listener(remaining: &str, expected: &[&str]) {
+    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 #[test]

@@ -45,8 +45,8 @@ fn read(name: &str, text: &str) -> File {
 #[track_caller]
 fn refuses(name: &str, text: &str, expected: &[&str]) {
     let mistakes = Source::new(name, text).read(&environment).unwrap_err();
-    let said: Vec<String> = mistakes.all.iter().map(ToString::to_string).collect();
-    assert_eq!(said, expected, "{text}");
+    let reported: Vec<String> = mistakes.all.iter().map(ToString::to_string).collect();
+    assert_eq!(reported, expected, "{text}");
     assert!(!format!("{mistakes:?}").contains(SECRET));
 }
 

@@ -107,10 +107,10 @@ fn every_mistake_of_a_ranking_is_said_at_once() {
 
 /// The model of a file, and what is noted of it.
 #[track_caller]
-fn model(rest: &str) -> (ModelRankingConfig, Vec<String>) {
+fn model(remaining: &str) -> (ModelRankingConfig, Vec<String>) {
     let file = read(
         "vary.yaml",
-        &format!("servers: {{a: {{command: x}}}}\n{rest}"),
+        &format!("servers: {{a: {{command: x}}}}\n{remaining}"),
     );
     let notes = file.notes.iter().map(ToString::to_string).collect();
     let config = file.into_config(Environment::new(|| 0, |_| {}));

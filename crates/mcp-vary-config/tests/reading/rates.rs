@@ -9,8 +9,8 @@ const AUTH: &str = "auth: {anonymous: on}\n";
 
 /// The names of the limits that a gateway with this file has.
 #[track_caller]
-fn names_limits(rest: &str, expected: &str) {
-    let file = read("vary.yaml", &format!("{SERVERS}{rest}"));
+fn names_limits(remaining: &str, expected: &str) {
+    let file = read("vary.yaml", &format!("{SERVERS}{remaining}"));
     let config = file.into_config(Environment::new(|| 0, |_| {}));
     assert_eq!(
         format!("{:?}", config.rates),
@@ -21,8 +21,8 @@ fn names_limits(rest: &str, expected: &str) {
 
 /// Checks what is wrong with limits, which begin in line 2.
 #[track_caller]
-fn refuses_rates(rest: &str, expected: &[&str]) {
-    refuses("vary.yaml", &format!("{SERVERS}{rest}"), expected);
+fn refuses_rates(remaining: &str, expected: &[&str]) {
+    refuses("vary.yaml", &format!("{SERVERS}{remaining}"), expected);
 }
 
 /// Checks what is wrong with one limit, which begins at 2:9.

@@ -50,9 +50,12 @@ fn every_example_of_the_reference_can_be_read() {
 fn pages(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    let pages = paths.flat_map(|path| match path.is_dir() {
-        true => pages(&path),
-        false => vec![path],
+    let pages = paths.flat_map(|path| {
+        if path.is_dir() {
+            pages(&path)
+        } else {
+            vec![path]
+        }
     });
     let mut pages: Vec<PathBuf> = pages
         .filter(|path| path.extension().is_some_and(|end| end == "md"))
@@ -88,8 +91,8 @@ fn every_configuration_in_the_book_can_be_read() {
 
 /// The rows of the table under a heading: key and default.
 fn rows(after: &str) -> Vec<(&'static str, Option<&'static str>)> {
-    let (_, rest) = PAGE.split_once(&format!("\n{after}")).unwrap();
-    let table = rest.split("|---|---|---|\n").nth(1).unwrap();
+    let (_, remaining) = PAGE.split_once(&format!("\n{after}")).unwrap();
+    let table = remaining.split("|---|---|---|\n").nth(1).unwrap();
     let lines = table.lines().take_while(|line| line.starts_with('|'));
     lines
         .map(|line| {

@@ -23,15 +23,15 @@ fn what_a_variant_does_not_say_is_as_where_it_starts_from() {
 
 /// What is shown of the variant that is declared at `index`.
 fn variant_of(text: &str, index: usize) -> String {
-    let said = variants_of(text);
-    let one = said.split("VariantConfig {").nth(index + 1).unwrap();
+    let reported = variants_of(text);
+    let one = reported.split("VariantConfig {").nth(index + 1).unwrap();
     one.to_owned()
 }
 
 #[track_caller]
-fn says(said: &str, expected: &[&str]) {
+fn says(reported: &str, expected: &[&str]) {
     for part in expected {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
 }
 

@@ -35,9 +35,9 @@ impl Wire {
                 let address = url.strip_prefix("http://").unwrap();
                 Server::Http(address.strip_suffix("/mcp").unwrap().to_owned())
             }
-            words => {
-                let mut command = Command::new(&words[0]);
-                command.args(&words[1..]);
+            terms => {
+                let mut command = Command::new(&terms[0]);
+                command.args(&terms[1..]);
                 command.stdin(Stdio::piped()).stdout(Stdio::piped());
                 let mut child = command.spawn().unwrap();
                 let output = BufReader::new(child.stdout.take().unwrap());

@@ -30,14 +30,13 @@ async fn an_expression_decides_on_each_call() {
         ("dev", json!({}), false),
     ] {
         for answer in ask(&harness, who, "tools/call", call(arguments.clone())).await {
-            match is_allowed {
-                true => assert!(answer["result"].is_object(), "{who} {arguments} {answer}"),
-                false => {
-                    let found = &answer["error"]["code"];
-                    assert_eq!(*found, -32602, "{who} {arguments} {answer}");
-                    let why = "the access rules do not allow this call with these arguments";
-                    answer.has("/error/message", why);
-                }
+            if is_allowed {
+                assert!(answer["result"].is_object(), "{who} {arguments} {answer}")
+            } else {
+                let found = &answer["error"]["code"];
+                assert_eq!(*found, -32602, "{who} {arguments} {answer}");
+                let why = "the access rules do not allow this call with these arguments";
+                answer.has("/error/message", why);
             }
         }
     }

@@ -165,9 +165,10 @@ impl Client {
         }
         self.last += 1;
         let id = json!(self.last);
-        let message = match self.is_modern {
-            true => modern(id, method, params, &json!({})),
-            false => request(id, method, params),
+        let message = if self.is_modern {
+            modern(id, method, params, &json!({}))
+        } else {
+            request(id, method, params)
         };
         self.received
             .push(format!("{method} {}", message["params"]));
@@ -402,10 +403,11 @@ async fn difference(case: &Case) -> Result<Option<String>, String> {
         change_all(&servers, case, &mut clients).await?;
     }
     let [one, other] = clients;
-    let (mut with_rules, mut without) = match case.steps.is_empty() {
-        true => (statuses(&restricted).await, statuses(&unrestricted).await),
+    let (mut with_rules, mut without) = if case.steps.is_empty() {
+        (statuses(&restricted).await, statuses(&unrestricted).await)
+    } else {
         // Each server shows, by its mark.
-        false => (Vec::new(), Vec::new()),
+        (Vec::new(), Vec::new())
     };
     for (one, other) in one.into_iter().zip(other) {
         with_rules.extend(one.received);

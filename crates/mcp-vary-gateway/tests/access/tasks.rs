@@ -174,12 +174,13 @@ impl<'a> Client<'a> {
         if self.session.is_some() {
             call["task"] = json!({"ttl": 60_000});
         }
-        let made = self.ask("sre", "tools/call", call).await;
-        let result = &made["result"];
+        let created = self.ask("sre", "tools/call", call).await;
+        let result = &created["result"];
         let id = result["task"]["taskId"]
             .as_str()
             .or(result["taskId"].as_str());
-        id.unwrap_or_else(|| panic!("no task: {made}")).to_owned()
+        id.unwrap_or_else(|| panic!("no task: {created}"))
+            .to_owned()
     }
 
     /// The methods about tasks that the client has.

@@ -115,9 +115,10 @@ async fn a_cancelled_request_is_recorded_as_such() {
     for is_modern in [false, true] {
         let recorded = Recorded::start().await;
         let mut pipe = recorded.harness.open_pipe();
-        let call = match is_modern {
-            true => modern(json!(1), "tools/call", tool("wait"), &json!({})),
-            false => request(json!(1), "tools/call", tool("wait")),
+        let call = if is_modern {
+            modern(json!(1), "tools/call", tool("wait"), &json!({}))
+        } else {
+            request(json!(1), "tools/call", tool("wait"))
         };
         if !is_modern {
             pipe = pipe.initialize("2025-11-25", &json!({})).await;

@@ -160,15 +160,14 @@ async fn a_rule_that_decides_is_recorded_and_not_told() {
             let recorded = Recorded::with(settings(), with_rules).await;
             let bearer = format!("Bearer {}", key("ann"));
             let mut http = RawHttp::connect(recorded.harness.address()).await;
-            let post = match is_modern {
-                true => HttpRequest::modern(&modern(json!(1), method, params.clone(), &json!({}))),
-                false => {
-                    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
-                    let opened = http.ask(&open.with("Authorization", &*bearer)).await;
-                    let id = opened.header("mcp-session-id").unwrap().to_owned();
-                    let message = request(json!(1), method, params.clone());
-                    HttpRequest::of(&id, message.to_string())
-                }
+            let post = if is_modern {
+                HttpRequest::modern(&modern(json!(1), method, params.clone(), &json!({})))
+            } else {
+                let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+                let opened = http.ask(&open.with("Authorization", &*bearer)).await;
+                let id = opened.header("mcp-session-id").unwrap().to_owned();
+                let message = request(json!(1), method, params.clone());
+                HttpRequest::of(&id, message.to_string())
             };
             let answer = http.ask(&post.with("Authorization", &*bearer)).await;
             let text = answer.text();

@@ -244,16 +244,20 @@ async fn a_client_without_a_variant_is_recorded_with_its_rules() {
 /// SV-22: by the address and by the header, in both eras.
 #[tokio::test]
 async fn a_refused_address_or_header_is_recorded() {
-    let post = |is_modern: bool| match is_modern {
-        true => HttpRequest::modern(&modern(json!(1), "tools/list", json!({}), &json!({}))),
-        false => HttpRequest::new(initialize("2025-11-25", &json!({})).to_string()),
+    let post = |is_modern: bool| {
+        if is_modern {
+            HttpRequest::modern(&modern(json!(1), "tools/list", json!({}), &json!({})))
+        } else {
+            HttpRequest::new(initialize("2025-11-25", &json!({})).to_string())
+        }
     };
     for is_modern in [false, true] {
         for by_address in [false, true] {
             let recorded = Recorded::start().await;
-            let post = match by_address {
-                true => post(is_modern).line("POST /mcp/v/gone HTTP/1.1"),
-                false => post(is_modern).with("MCP-Server-Variant", "gone"),
+            let post = if by_address {
+                post(is_modern).line("POST /mcp/v/gone HTTP/1.1")
+            } else {
+                post(is_modern).with("MCP-Server-Variant", "gone")
             };
             let mut http = recorded.harness.connect().await;
             let answer = http.ask(&post).await.json();

@@ -27,8 +27,8 @@ impl Server {
             }
             _ if seen.body.get("method").is_none() && seen.id() == 7 => {
                 let (stream, call) = self.0.lock().unwrap().pop()?;
-                let said = json!({"content": [], "reply": seen.body["result"]});
-                let _ = stream.send(event(&call.message(&said)).into());
+                let reported = json!({"content": [], "reply": seen.body["result"]});
+                let _ = stream.send(event(&call.message(&reported)).into());
                 Some(Reply::new(202, "text/plain", ""))
             }
             _ => None,

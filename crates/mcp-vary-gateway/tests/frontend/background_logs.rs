@@ -170,15 +170,15 @@ impl Client {
     async fn until_a_list_changed(&mut self) -> Vec<Value> {
         let mut before = Vec::new();
         loop {
-            let told = match self {
+            let sent = match self {
                 Self::Session(_, stream) => soon(stream.event()).await.expect("it goes on"),
                 Self::Pipe(pipe) => pipe.receive().await,
                 Self::Requests(..) => return before,
             };
-            if told["method"] == "notifications/tools/list_changed" {
+            if sent["method"] == "notifications/tools/list_changed" {
                 return before;
             }
-            before.push(told);
+            before.push(sent);
         }
     }
 }
@@ -186,11 +186,11 @@ impl Client {
 /// The messages of a response before the last, which is an answer.
 fn messages(text: &str) -> Vec<Value> {
     let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    let mut all: Vec<Value> = match text.starts_with('{') {
-        true => vec![serde_json::from_str(text).unwrap()],
-        false => data
-            .filter_map(|data| serde_json::from_str(data).ok())
-            .collect(),
+    let mut all: Vec<Value> = if text.starts_with('{') {
+        vec![serde_json::from_str(text).unwrap()]
+    } else {
+        data.filter_map(|data| serde_json::from_str(data).ok())
+            .collect()
     };
     let answer = all.pop().unwrap();
     assert!(answer["result"].is_object(), "{answer}");

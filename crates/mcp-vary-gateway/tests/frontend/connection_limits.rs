@@ -38,13 +38,13 @@ async fn a_client_gets_in(harness: &Harness, after: &str) {
 
 /// Takes more connections than there are, with `open`; whatever becomes of them is kept.
 async fn all_of<T>(open: impl AsyncFn(usize) -> T) -> Vec<T> {
-    let mut taken = Vec::new();
+    let mut used = Vec::new();
     for at in 0..CONNECTIONS + 10 {
         let opened = tokio::time::timeout(Duration::from_millis(500), open(at)).await;
         let Ok(opened) = opened else { break };
-        taken.push(opened);
+        used.push(opened);
     }
-    taken
+    used
 }
 
 /// More sessions than an honest client would open, each with as many streams as it may.

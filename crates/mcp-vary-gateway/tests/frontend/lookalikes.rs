@@ -137,9 +137,9 @@ impl<'a> Raw<'a> {
     }
 
     /// What is answered to it, as JSON.
-    async fn ask(&self, harness: &Harness, way: ClientKind) -> Value {
-        let body = self.body(way.is_modern());
-        match way {
+    async fn ask(&self, harness: &Harness, client_kind: ClientKind) -> Value {
+        let body = self.body(client_kind.is_modern());
+        match client_kind {
             ClientKind::HttpLegacy => {
                 let mut client = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
                 let post = HttpRequest::of(&client.session, body);
@@ -173,14 +173,14 @@ impl<'a> Raw<'a> {
 }
 
 /// Is refused on every way, with each of `words` in the message, and nothing of it reaches the server.
-async fn is_refused(harness: &Harness, raw: &Raw<'_>, code: i64, words: &[&str]) {
-    for way in ClientKind::ALL {
+async fn is_refused(harness: &Harness, raw: &Raw<'_>, code: i64, terms: &[&str]) {
+    for client_kind in ClientKind::ALL {
         let before = harness.peer.received().len();
-        let answer = raw.ask(harness, way).await;
-        let shown = format!("{way:?} {} {}: {answer}", raw.method, raw.params);
+        let answer = raw.ask(harness, client_kind).await;
+        let shown = format!("{client_kind:?} {} {}: {answer}", raw.method, raw.params);
         assert_eq!(answer["error"]["code"], code, "{shown}");
         let message = answer["error"]["message"].as_str().unwrap();
-        for word in words {
+        for word in terms {
             assert!(message.contains(word), "{word}: {shown}");
         }
         let seen = harness.peer.received().split_off(before);

@@ -76,9 +76,10 @@ fn nesting(seen: &ReceivedRequest) -> Option<Reply> {
         r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
         seen.id()
     );
-    Some(match is_streamed {
-        true => Reply::events(format!("data: {body}\n\n")),
-        false => Reply::new(200, "application/json", body),
+    Some(if is_streamed {
+        Reply::events(format!("data: {body}\n\n"))
+    } else {
+        Reply::new(200, "application/json", body)
     })
 }
 

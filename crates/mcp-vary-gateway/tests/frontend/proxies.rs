@@ -57,9 +57,10 @@ async fn carry(
         return client.write_all(refusal).await;
     };
     let mut server = TcpStream::connect(server).await?;
-    match text.starts_with("CONNECT ") {
-        true => client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await?,
-        false => server.write_all(text.as_bytes()).await?,
+    if text.starts_with("CONNECT ") {
+        client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await?
+    } else {
+        server.write_all(text.as_bytes()).await?
     }
     copy_bidirectional(&mut client, &mut server).await?;
     Ok(())

@@ -145,9 +145,10 @@ async fn a_stream_begins_as_clients_of_its_revision_can_read() {
         let first = Event::next(&mut client.http).await.unwrap();
         assert_eq!(first.retry.is_some(), primed, "{revision}: {first:?}");
         assert_eq!(first.data.is_null(), primed, "{revision}: {first:?}");
-        let second = match primed {
-            true => Event::next(&mut client.http).await.unwrap(),
-            false => first,
+        let second = if primed {
+            Event::next(&mut client.http).await.unwrap()
+        } else {
+            first
         };
         assert_eq!((&second.data, &second.retry), (&json!(1), &None));
         calls.answer(&harness, 0);

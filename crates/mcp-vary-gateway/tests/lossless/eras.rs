@@ -16,22 +16,32 @@ fn answers(
 }
 
 /// What a client of one era gets from a server of the other, in both places where a server can be.
-async fn crosses(client: Era, method: &'static str, params: &str, said: &'static str, got: &str) {
+async fn crosses(
+    client: Era,
+    method: &'static str,
+    params: &str,
+    reported: &'static str,
+    got: &str,
+) {
     let server = match client {
         Era::Legacy => Era::Modern,
         Era::Modern => Era::Legacy,
     };
     for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
-        let script = answers(method, move |_| match said.contains(r#""code""#) {
-            true => error(said),
-            false => result(said),
+        let script = answers(method, move |_| {
+            if reported.contains(r#""code""#) {
+                error(reported)
+            } else {
+                result(reported)
+            }
         });
         let harness = Harness::build(behind, server, script).await;
         let mut client = harness.client(front, client).await;
         let received = client.ask(method, params).await;
-        let text = match said.contains(r#""code""#) {
-            true => received.error(),
-            false => received.result(),
+        let text = if reported.contains(r#""code""#) {
+            received.error()
+        } else {
+            received.result()
         };
         assert_eq!(text, got, "{method}");
     }
@@ -157,8 +167,8 @@ const LOGS: [&str; 3] = [
 ];
 
 fn logs(_: &Seen) -> Option<Said> {
-    let said = result(r#"{"content":[]}"#)?;
-    Some(LOGS.into_iter().fold(said, Said::after))
+    let reported = result(r#"{"content":[]}"#)?;
+    Some(LOGS.into_iter().fold(reported, Said::after))
 }
 
 /// A legacy client sets a level once; a modern server hears it with each request.
@@ -204,14 +214,19 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 fn progress(seen: &Seen) -> Option<Said> {
     let token = seen.meta("progressToken")?;
-    let said = result(r#"{"content":[]}"#)?;
+    let reported = result(r#"{"content":[]}"#)?;
     let tell = |at: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
         )
     };
     let stranger = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"not yours","progress":1}}"#;
-    Some(said.after(tell("0.10")).after(stranger).after(tell("1e0")))
+    Some(
+        reported
+            .after(tell("0.10"))
+            .after(stranger)
+            .after(tell("1e0")),
+    )
 }
 
 /// Progress comes in order, before the answer, with the token that the client chose.

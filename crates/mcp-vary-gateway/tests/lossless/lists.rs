@@ -103,8 +103,8 @@ fn changing(
         },
         "tools/call" => {
             at.fetch_add(1, Ordering::SeqCst);
-            let said = result(r#"{"content":[]}"#)?;
-            Some(said.after(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#))
+            let reported = result(r#"{"content":[]}"#)?;
+            Some(reported.after(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#))
         }
         _ => None,
     }

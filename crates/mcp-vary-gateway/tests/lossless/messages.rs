@@ -107,9 +107,9 @@ impl Case {
 }
 
 fn complete(result: &str) -> String {
-    let rest = result.strip_prefix('{').unwrap();
-    let comma = if rest == "}" { "" } else { "," };
-    format!(r#"{{"resultType":"complete"{comma}{rest}"#)
+    let remaining = result.strip_prefix('{').unwrap();
+    let comma = if remaining == "}" { "" } else { "," };
+    format!(r#"{{"resultType":"complete"{comma}{remaining}"#)
 }
 
 /// The object with the value of `key` in place of the one that is there, or at its end.
@@ -141,8 +141,9 @@ fn table(cases: &[Case], era: Era) -> impl Fn(&Seen) -> Option<Said> + Send + Sy
 }
 
 async fn arrive(fronts: &[Front], behind: Behind, era: Era) {
-    let (lists, rest): (Vec<Case>, Vec<Case>) = Case::of(era).into_iter().partition(Case::is_list);
-    for round in rounds(lists).iter().chain([&rest]) {
+    let (lists, remaining): (Vec<Case>, Vec<Case>) =
+        Case::of(era).into_iter().partition(Case::is_list);
+    for round in rounds(lists).iter().chain([&remaining]) {
         let harness = Harness::build(behind, era, table(round, era)).await;
         for front in fronts {
             let route = format!("{front:?} to {behind:?}, {era:?}");

@@ -139,7 +139,7 @@ impl Server {
 
 fn politely(era: Era, seen: &Seen) -> Said {
     const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"resources":{},"prompts":{},"completions":{},"logging":{}}"#;
-    let said = match (seen.method.as_str(), era) {
+    let reported = match (seen.method.as_str(), era) {
         ("server/discover", Era::Modern) => result(format!(
             r#"{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{CAPABILITIES}}}"#
         )),
@@ -155,7 +155,7 @@ fn politely(era: Era, seen: &Seen) -> Said {
         ("logging/setLevel", Era::Legacy) => result("{}"),
         _ => error(r#"{"code":-32601,"message":"Method not found"}"#),
     };
-    said.unwrap()
+    reported.unwrap()
 }
 
 /// The messages that answer one from the gateway.
@@ -427,8 +427,9 @@ impl Heard {
     #[track_caller]
     fn cut(&self, key: &str) -> &str {
         let head = format!(r#"{{"jsonrpc":"2.0","id":{},"{key}":"#, self.id);
-        let rest = self.answer.strip_prefix(&head);
-        rest.and_then(|rest| rest.strip_suffix('}'))
+        let remaining = self.answer.strip_prefix(&head);
+        remaining
+            .and_then(|remaining| remaining.strip_suffix('}'))
             .unwrap_or_else(|| panic!("no {key}: {}", self.answer))
     }
 }
@@ -500,13 +501,13 @@ fn with_protocol_meta(params: &str, capabilities: &str) -> String {
         let comma = if meta.len() == 2 { "" } else { "," };
         return format!("{}{protocol}{comma}{}", &params[..at], &params[at..]);
     }
-    let rest = params.trim_start().strip_prefix('{').unwrap();
-    let comma = if rest.trim_start().starts_with('}') {
+    let remaining = params.trim_start().strip_prefix('{').unwrap();
+    let comma = if remaining.trim_start().starts_with('}') {
         ""
     } else {
         ","
     };
-    format!(r#"{{"_meta":{{{protocol}}}{comma}{rest}"#)
+    format!(r#"{{"_meta":{{{protocol}}}{comma}{remaining}"#)
 }
 
 fn modern_headers(

@@ -21,9 +21,10 @@ const LISTS: [&str; 4] = [
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let point = json!({"type": "Point", "coordinates": [7.5, 45.5]}).to_string();
     let content = |uri: &str| {
-        let media_type = match uri.starts_with("note:") {
-            true => "text/plain",
-            false => "application/json",
+        let media_type = if uri.starts_with("note:") {
+            "text/plain"
+        } else {
+            "application/json"
         };
         json!({"uri": uri, "mimeType": media_type, "text": point})
     };
@@ -61,13 +62,16 @@ async fn harness(adapt: impl FnOnce(&mut Config)) -> Harness {
 
 /// What each kind of client may do with an answer.
 async fn may_cache(harness: &Harness, method: &str, params: Value, expected: (u64, &str)) {
-    for way in MODERN {
+    for client_kind in MODERN {
         for capabilities in [json!({}), features(&["human", "format=markdown"])] {
-            let answer = ask_as(harness, way, &capabilities, method, params.clone()).await;
+            let answer = ask_as(harness, client_kind, &capabilities, method, params.clone()).await;
             let result = &answer["result"];
-            let told = (result["ttlMs"].as_u64(), result["cacheScope"].as_str());
+            let sent = (result["ttlMs"].as_u64(), result["cacheScope"].as_str());
             let expected = (Some(expected.0), Some(expected.1));
-            assert_eq!(told, expected, "{way:?} {method} {params} {capabilities}");
+            assert_eq!(
+                sent, expected,
+                "{client_kind:?} {method} {params} {capabilities}"
+            );
         }
     }
 }

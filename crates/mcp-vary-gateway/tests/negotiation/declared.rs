@@ -7,11 +7,12 @@ use crate::support::*;
 const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
 
 /// `ODD` as a client of this way gets it, byte for byte.
-fn odd(way: ClientKind) -> String {
-    let rest = &ODD[1..];
-    match way.is_modern() {
-        true => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete",{rest}}}"#),
-        false => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{ODD}}}"#),
+fn odd(kind: ClientKind) -> String {
+    let remaining = &ODD[1..];
+    if kind.is_modern() {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete",{remaining}}}"#)
+    } else {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{ODD}}}"#)
     }
 }
 

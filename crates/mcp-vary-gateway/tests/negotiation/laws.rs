@@ -66,9 +66,10 @@ impl Told {
     async fn start(server: Era, rules: &str, batch: &Batch) -> Self {
         let says = Arc::new(Mutex::new(String::new()));
         let tools = tools(batch);
-        let said = Arc::clone(&says);
-        let peer =
-            ScriptedServer::start(move |seen| answer(server, &tools, &said.lock().unwrap(), seen));
+        let reported = Arc::clone(&says);
+        let peer = ScriptedServer::start(move |seen| {
+            answer(server, &tools, &reported.lock().unwrap(), seen)
+        });
         let read = read_results(rules).unwrap();
         let variant = |(id, fields)| {
             let id: &str = id;
@@ -100,9 +101,10 @@ impl Told {
     /// The `result` that the client is sent, byte for byte; of an error its message.
     async fn ask(&mut self, ask: &Ask, method: &str, params: Value) -> Result<String, String> {
         let params = under(ask.fields, params);
-        let declared = match ask.tags.is_empty() {
-            true => json!({}),
-            false => features(&ask.tags),
+        let declared = if ask.tags.is_empty() {
+            json!({})
+        } else {
+            features(&ask.tags)
         };
         let response = if ask.is_modern {
             let post = HttpRequest::modern(&modern(json!(1), method, params, &declared));
@@ -222,9 +224,10 @@ fn answer(era: Era, tools: &str, says: &str, seen: &ReceivedRequest) -> Option<R
 
 /// `result` with what the client's revision requires.
 fn required(ask: &Ask, result: &str) -> String {
-    match ask.is_modern && !result.starts_with(r#"{"resultType":"#) {
-        true => format!(r#"{{"resultType":"complete",{}"#, &result[1..]),
-        false => result.to_owned(),
+    if ask.is_modern && !result.starts_with(r#"{"resultType":"#) {
+        format!(r#"{{"resultType":"complete",{}"#, &result[1..])
+    } else {
+        result.to_owned()
     }
 }
 
@@ -256,10 +259,10 @@ fn holds<S>(
             });
             let ran = runner.run(&batch(tags()), |batch| {
                 runtime.block_on(async {
-                    let mut told = Told::start(era, rules, &batch).await;
+                    let mut sent = Told::start(era, rules, &batch).await;
                     for (at, (served, asks)) in batch.iter().enumerate() {
                         for ask in asks {
-                            check(&mut told, ask, at, served).await;
+                            check(&mut sent, ask, at, served).await;
                         }
                     }
                 });

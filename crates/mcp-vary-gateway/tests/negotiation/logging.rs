@@ -124,11 +124,11 @@ fn hostile() -> Value {
 }
 
 async fn all_ways(harness: &Harness, declared: &Value) {
-    for way in ClientKind::ALL {
+    for client_kind in ClientKind::ALL {
         for method in ["tools/call", "resources/read", "prompts/get", "tools/list"] {
             let mut params = params(method);
             params["arguments"] = json!({"key": SECRET});
-            way.ask(harness, declared, method, params).await;
+            client_kind.ask(harness, declared, method, params).await;
         }
     }
     let call = modern(json!(1), "tools/call", params("tools/call"), declared);

@@ -42,8 +42,8 @@ fn few() -> Value {
     features(&["verbosity=compact"])
 }
 
-async fn names(way: ClientKind, harness: &Harness) -> Vec<String> {
-    let list = way.ask(harness, &few(), "tools/list", json!({})).await;
+async fn names(kind: ClientKind, harness: &Harness) -> Vec<String> {
+    let list = kind.ask(harness, &few(), "tools/list", json!({})).await;
     let tools = list["result"]["tools"].as_array().unwrap().iter();
     tools
         .map(|tool| tool["name"].as_str().unwrap().to_owned())

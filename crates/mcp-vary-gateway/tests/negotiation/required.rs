@@ -14,10 +14,10 @@ fn requiring(ids: &'static [&str]) -> impl FnOnce(Config) -> Config {
 /// The error of an HTTP answer without result: its status, code, message and data.
 async fn refusal(http: &mut RawHttp, post: &HttpRequest) -> (u16, Value) {
     let answer = http.ask(post).await;
-    let told = answer.json();
-    assert_eq!(told.get("result"), None, "{told}");
+    let sent = answer.json();
+    assert_eq!(sent.get("result"), None, "{sent}");
     assert_eq!(answer.header("mcp-session-id"), None);
-    (answer.status, told["error"].clone())
+    (answer.status, sent["error"].clone())
 }
 
 fn error_for(id: &str, code: i32) -> Value {

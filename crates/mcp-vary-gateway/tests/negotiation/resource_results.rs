@@ -60,12 +60,12 @@ async fn harness() -> Harness {
 
 async fn ask(
     harness: &Harness,
-    way: ClientKind,
+    kind: ClientKind,
     tags: &[&str],
     method: &str,
     params: Value,
 ) -> Value {
-    let answer = way.ask(harness, &features(tags), method, params).await;
+    let answer = kind.ask(harness, &features(tags), method, params).await;
     answer["result"].clone()
 }
 

@@ -62,17 +62,17 @@ enum Client {
 }
 
 impl Client {
-    async fn open(harness: &Harness, way: ClientKind, declared: &Value) -> Self {
-        match way {
+    async fn open(harness: &Harness, client_kind: ClientKind, declared: &Value) -> Self {
+        match client_kind {
             ClientKind::HttpLegacy => {
                 Self::HttpLegacy(LegacyClient::open(harness, "2025-11-25", declared).await)
             }
             ClientKind::HttpModern => Self::HttpModern(harness.connect().await),
             ClientKind::StdioLegacy => Self::Stdio(
-                way,
+                client_kind,
                 legacy_pipe(&harness.gateway, "2025-11-25", declared).await,
             ),
-            ClientKind::StdioModern => Self::Stdio(way, open_pipe(&harness.gateway)),
+            ClientKind::StdioModern => Self::Stdio(client_kind, open_pipe(&harness.gateway)),
         }
     }
 
@@ -94,21 +94,21 @@ impl Client {
 }
 
 /// Asserts that each key is read inline up to 500 rows, and all rows, page by page, where the link leads.
-async fn reads(harness: &Harness, way: ClientKind, name: &str, tags: &[&str]) {
-    let at = format!("{name} {way:?} {tags:?}");
+async fn reads(harness: &Harness, client_kind: ClientKind, name: &str, tags: &[&str]) {
+    let at = format!("{name} {client_kind:?} {tags:?}");
     let declared = features(tags);
-    let mut client = Client::open(harness, way, &declared).await;
-    let told = client.ask(&declared, "tools/call", tool(name)).await;
+    let mut client = Client::open(harness, client_kind, &declared).await;
+    let sent = client.ask(&declared, "tools/call", tool(name)).await;
     let (value, list, key) = set(name);
     let rows = value[&list].as_array().unwrap();
 
-    let blocks = told["content"].as_array().unwrap();
+    let blocks = sent["content"].as_array().unwrap();
     let mut inline: Vec<_> = blocks
         .iter()
         .filter_map(|block| block["text"].as_str())
         .collect();
     // What stands beside a text is for programs.
-    let structured = told["structuredContent"].to_string();
+    let structured = sent["structuredContent"].to_string();
     if tags.contains(&"agent") {
         inline.push(&structured);
     }
@@ -118,12 +118,12 @@ async fn reads(harness: &Harness, way: ClientKind, name: &str, tags: &[&str]) {
         "{at}: {read_of_it} bytes"
     );
     let is_edge = |c: char| !c.is_alphanumeric() && c != '-';
-    let words: BTreeSet<&str> = inline.iter().flat_map(|text| text.split(is_edge)).collect();
+    let terms: BTreeSet<&str> = inline.iter().flat_map(|text| text.split(is_edge)).collect();
     for row in rows.iter().take(500) {
         let key = row[&key]
             .as_str()
             .map_or_else(|| row[&key].to_string(), str::to_owned);
-        assert!(words.contains(key.as_str()), "{at}: {key}");
+        assert!(terms.contains(key.as_str()), "{at}: {key}");
     }
 
     let link = blocks.iter().find(|block| block["type"] == "resource_link");

@@ -200,15 +200,15 @@ fn in_the_operators_words() -> Vec<Case> {
 }
 
 async fn holds(harness: &Harness, case: &Case) {
-    for way in ClientKind::ALL {
+    for kind in ClientKind::ALL {
         let declared = features(case.tags);
-        let answer = ask_as(harness, way, &declared, case.method, params(case.method)).await;
+        let answer = ask_as(harness, kind, &declared, case.method, params(case.method)).await;
         for (pointer, expected) in case.finds.as_object().unwrap() {
             let found = answer["result"].pointer(pointer);
             let expected = Some(expected).filter(|expected| !expected.is_null());
             assert_eq!(
                 found, expected,
-                "{}: {pointer} {way:?}: {answer}",
+                "{}: {pointer} {kind:?}: {answer}",
                 case.name
             );
         }
@@ -237,11 +237,12 @@ async fn each_example_holds_in_the_operators_words() {
 }
 
 /// What a client of `way` gets when it gets what the server said.
-fn unshaped(way: ClientKind) -> String {
+fn unshaped(kind: ClientKind) -> String {
     let served = served();
-    match way.is_modern() {
-        true => format!(r#"{{"resultType":"complete",{}"#, &served[1..]),
-        false => served,
+    if kind.is_modern() {
+        format!(r#"{{"resultType":"complete",{}"#, &served[1..])
+    } else {
+        served
     }
 }
 
@@ -370,22 +371,21 @@ fn scenarios() -> [Scenario; 3] {
 }
 
 /// What a client is answered first: to `initialize`, or to `server/discover`.
-async fn begun(way: ClientKind, harness: &Harness, scenario: &Scenario) -> Value {
+async fn begun(kind: ClientKind, harness: &Harness, scenario: &Scenario) -> Value {
     let info = json!({"name": scenario.client, "version": "1.0.0"});
-    let begin = match way.is_modern() {
-        true => {
-            let params = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
-            modern(json!(1), "server/discover", params, &scenario.capabilities)
-        }
-        false => request(
+    let begin = if kind.is_modern() {
+        let params = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
+        modern(json!(1), "server/discover", params, &scenario.capabilities)
+    } else {
+        request(
             json!(1),
             "initialize",
             json!({
                 "protocolVersion": "2025-11-25", "capabilities": scenario.capabilities, "clientInfo": info,
             }),
-        ),
+        )
     };
-    match way {
+    match kind {
         ClientKind::HttpLegacy => harness
             .connect()
             .await

@@ -162,10 +162,10 @@ async fn a_part_that_is_none_is_refused() {
 }
 
 /// The capabilities that a gateway declares to a client of `declared`.
-async fn offered(harness: &Harness, way: ClientKind, declared: &Value) -> Value {
-    let result = match way {
+async fn offered(harness: &Harness, kind: ClientKind, declared: &Value) -> Value {
+    let result = match kind {
         ClientKind::HttpModern | ClientKind::StdioModern => {
-            let answer = ask_as(harness, way, declared, "server/discover", json!({})).await;
+            let answer = ask_as(harness, kind, declared, "server/discover", json!({})).await;
             answer["result"].clone()
         }
         ClientKind::HttpLegacy => {
@@ -183,13 +183,13 @@ async fn offered(harness: &Harness, way: ClientKind, declared: &Value) -> Value 
 }
 
 /// The results of both lists of resources, or the codes of their errors.
-async fn resource_lists(harness: &Harness, way: ClientKind, declared: &Value) -> [Value; 2] {
+async fn resource_lists(harness: &Harness, kind: ClientKind, declared: &Value) -> [Value; 2] {
     let mut lists = [json!("resources"), json!("resourceTemplates")];
     for (list, method) in lists
         .iter_mut()
         .zip(["resources/list", "resources/templates/list"])
     {
-        let answer = way.ask(harness, declared, method, json!({})).await;
+        let answer = kind.ask(harness, declared, method, json!({})).await;
         let key = list.as_str().unwrap();
         *list = match &answer["error"] {
             Value::Null => answer["result"][key].clone(),

@@ -38,8 +38,8 @@ async fn harness() -> Harness {
     Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await
 }
 
-async fn called(harness: &Harness, way: ClientKind, tags: &[&str], name: &str) -> Value {
-    let answer = ask_as(harness, way, &features(tags), "tools/call", tool(name)).await;
+async fn called(harness: &Harness, kind: ClientKind, tags: &[&str], name: &str) -> Value {
+    let answer = ask_as(harness, kind, &features(tags), "tools/call", tool(name)).await;
     answer["result"].clone()
 }
 
@@ -155,19 +155,21 @@ async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
         let mut client = LegacyClient::open(&harness, revision, &strict).await;
         let answer = client.answer("tools/call", tool("list_invoices")).await;
         let said = texts(&answer["result"]);
-        match has_structure {
-            true => assert!(said.is_empty(), "{revision}: {said:?}"),
-            false => assert!(
+        if has_structure {
+            assert!(said.is_empty(), "{revision}: {said:?}")
+        } else {
+            assert!(
                 said[0].starts_with(r#"{"year":2026,"#),
                 "{revision}: {said:?}"
-            ),
+            )
         }
         let mut person = LegacyClient::open(&harness, revision, &features(&["human"])).await;
         let answer = person.answer("tools/call", tool("typed")).await;
         let said = texts(&answer["result"]);
-        let expected: &[&str] = match has_structure {
-            true => &["Sunny."],
-            false => &["Sunny.", "- **c**: 8"],
+        let expected: &[&str] = if has_structure {
+            &["Sunny."]
+        } else {
+            &["Sunny.", "- **c**: 8"]
         };
         assert_eq!(said, expected, "{revision}");
     }

@@ -59,8 +59,8 @@ impl Diary {
     fn count(&self, server: &str, what: &str) -> usize {
         let lines = self.lines();
         let is_it = |line: &&String| {
-            let mut words = line.splitn(3, ' ');
-            words.next() == Some(server) && words.nth(1) == Some(what)
+            let mut terms = line.splitn(3, ' ');
+            terms.next() == Some(server) && terms.nth(1) == Some(what)
         };
         lines.iter().filter(is_it).count()
     }
@@ -109,7 +109,7 @@ fn is_running(process: u32) -> bool {
     let state = stat
         .rsplit(')')
         .next()
-        .and_then(|rest| rest.trim().chars().next());
+        .and_then(|remaining| remaining.trim().chars().next());
     state.is_some_and(|state| state != 'Z')
 }
 
@@ -284,16 +284,17 @@ async fn a_call_that_a_server_works_on_ends_where_it_began() {
 
 /// One call of a client of its own.
 async fn call_once(
-    way: ClientKind,
+    kind: ClientKind,
     gateway: &Arc<Gateway>,
     address: std::net::SocketAddr,
     params: Value,
 ) -> Value {
-    let message = match way.is_modern() {
-        true => modern(json!(1), "tools/call", params, &json!({})),
-        false => request(json!(1), "tools/call", params),
+    let message = if kind.is_modern() {
+        modern(json!(1), "tools/call", params, &json!({}))
+    } else {
+        request(json!(1), "tools/call", params)
     };
-    match way {
+    match kind {
         ClientKind::HttpModern => RawHttp::connect(address)
             .await
             .ask(&HttpRequest::modern(&message))

@@ -39,8 +39,8 @@ fn has(line: &str, parts: &[&str]) {
 /// The number in the field `name`.
 #[track_caller]
 fn number(line: &str, name: &str) -> f64 {
-    let (_, rest) = line.split_once(&format!(" {name}=")).unwrap();
-    rest.split_once(';').unwrap().0.parse().unwrap()
+    let (_, remaining) = line.split_once(&format!(" {name}=")).unwrap();
+    remaining.split_once(';').unwrap().0.parse().unwrap()
 }
 
 /// SV-22: the line has the variant of the request.

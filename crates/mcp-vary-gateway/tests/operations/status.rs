@@ -30,11 +30,13 @@ fn random(bytes: &mut [u8]) {
 }
 
 /// What a client that calls itself `test` is answered under `old`.
-async fn list(harness: &Harness, way: ClientKind, variant: &str) {
+async fn list(harness: &Harness, client_kind: ClientKind, variant: &str) {
     let info =
         json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
-    let list = harness.ask(way, "tools/list", under(variant, info)).await;
-    assert!(list["result"].is_object(), "{way:?}: {list}");
+    let list = harness
+        .ask(client_kind, "tools/list", under(variant, info))
+        .await;
+    assert!(list["result"].is_object(), "{client_kind:?}: {list}");
 }
 
 /// SV-25: each use counts for its client, whichever way it comes, and is said once a day.

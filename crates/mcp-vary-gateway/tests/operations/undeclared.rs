@@ -57,9 +57,10 @@ impl Server {
             "modern"
         };
         let args = [script, spoken.to_owned(), log.display().to_string()];
-        let target = match is_program {
-            true => Target::command("python3", args),
-            false => Target::http(peer.url.clone()),
+        let target = if is_program {
+            Target::command("python3", args)
+        } else {
+            Target::http(peer.url.clone())
         };
         Self {
             peer,
@@ -104,8 +105,8 @@ impl Drop for Server {
     }
 }
 
-async fn ask(harness: &Harness, way: ClientKind, method: &str, params: Value) -> Value {
-    soon(harness.ask(way, method, params)).await
+async fn ask(harness: &Harness, kind: ClientKind, method: &str, params: Value) -> Value {
+    soon(harness.ask(kind, method, params)).await
 }
 
 fn completion() -> Value {
@@ -251,9 +252,10 @@ async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
         let harness = Harness::behind_one(peer.await, |config| config).await;
         for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
             let answer = ask(&harness, way, "resources/subscribe", json!({"uri": "a:b"})).await;
-            match has {
-                true => assert_eq!(answer["result"], json!({}), "{way:?}: {answer}"),
-                false => is_refused(&answer, METHOD_NOT_FOUND),
+            if has {
+                assert_eq!(answer["result"], json!({}), "{way:?}: {answer}")
+            } else {
+                is_refused(&answer, METHOD_NOT_FOUND)
             }
         }
         let asked = harness.peer.of("resources/subscribe").len();
@@ -361,9 +363,12 @@ async fn a_server_that_does_not_answer_holds_no_other_up() {
 async fn a_server_that_comes_later_is_asked_for_what_clients_wanted() {
     let is_there = Arc::new(AtomicBool::new(false));
     let there = Arc::clone(&is_there);
-    let peer = ScriptedServer::start(move |seen| match there.load(Ordering::SeqCst) {
-        true => answer(Era::Legacy, seen),
-        false => Some(Reply::new(503, "text/plain", "later")),
+    let peer = ScriptedServer::start(move |seen| {
+        if there.load(Ordering::SeqCst) {
+            answer(Era::Legacy, seen)
+        } else {
+            Some(Reply::new(503, "text/plain", "later"))
+        }
     });
     let (late, other) = (peer.await, Server::new(Era::Legacy, false).await);
     let both = before(&[("late", &late), ("other", &other.peer)]);

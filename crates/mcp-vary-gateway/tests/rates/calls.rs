@@ -59,9 +59,10 @@ async fn lists_and_handshakes_are_not_counted() {
             client.ask(list, json!({})).await.passes();
         }
         let mut client = Client::open(&harness, kind).await;
-        let greeting = match kind.is_modern() {
-            true => "server/discover",
-            false => "ping",
+        let greeting = if kind.is_modern() {
+            "server/discover"
+        } else {
+            "ping"
         };
         client.ask(greeting, json!({})).await.passes();
     }

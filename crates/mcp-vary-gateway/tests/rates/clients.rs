@@ -136,9 +136,10 @@ impl Client {
     }
 
     pub(super) async fn ask(&mut self, method: &str, params: Value) -> Answer {
-        let message = match self.kind.is_modern() {
-            true => modern(json!(1), method, params, &json!({})),
-            false => request(json!(1), method, params),
+        let message = if self.kind.is_modern() {
+            modern(json!(1), method, params, &json!({}))
+        } else {
+            request(json!(1), method, params)
         };
         let (http, session) = match &mut self.way {
             Way::Pipe(pipe) => {

@@ -2,7 +2,9 @@
 
 use futures_util::future::join_all;
 
-use crate::subscriptions::growing_lists::{Growing, RECOGNISED, Said, Shared, can_be_asked};
+use crate::subscriptions::growing_lists::{
+    Announcement, Growing, RECOGNISED, Shared, can_be_asked,
+};
 use crate::support::*;
 
 /// A dedicated connection is closed when it was not used for this long.
@@ -30,10 +32,10 @@ async fn is_notified(client: &mut NotificationClient) {
 }
 
 /// A list that differs is announced once when the client begins to see it, and once when it no longer does.
-async fn each_change_is_notified_once(said: Said, way: ClientKind) {
-    let (growing, shared) = (Growing::new(said), Shared::new());
-    let harness = match said {
-        Said::Pipe => {
+async fn each_change_is_notified_once(announcement: Announcement, kind: ClientKind) {
+    let (growing, shared) = (Growing::new(announcement), Shared::new());
+    let harness = match announcement {
+        Announcement::Pipe => {
             Harness::behind(
                 ScriptedServer::start(|_| None).await,
                 hasty(shared.config()),
@@ -48,24 +50,34 @@ async fn each_change_is_notified_once(said: Said, way: ClientKind) {
         }
     };
     let what = (everything(&[]), None);
-    let mut client = NotificationClient::listening_as(&harness, way, what, &can_be_asked()).await;
+    let mut client = NotificationClient::listening_as(&harness, kind, what, &can_be_asked()).await;
     enable(&mut client, json!({"tool": "new"})).await;
     is_notified(&mut client).await;
     let expected = ["enable", "new"];
-    assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
+    assert_eq!(
+        lists(&mut client).await,
+        expected,
+        "{announcement:?} {kind:?}"
+    );
     is_notified(&mut client).await;
-    assert_eq!(lists(&mut client).await, ["enable"], "{said:?} {way:?}");
+    assert_eq!(
+        lists(&mut client).await,
+        ["enable"],
+        "{announcement:?} {kind:?}"
+    );
     let mut count = 0;
-    while let Ok(told) = tokio::time::timeout(Duration::from_millis(2500), client.change()).await {
-        count += usize::from(told == changed("tools", "standard"));
+    while let Ok(sent) = tokio::time::timeout(Duration::from_millis(2500), client.change()).await {
+        count += usize::from(sent == changed("tools", "standard"));
     }
-    assert_eq!(count, 0, "{said:?} {way:?}");
+    assert_eq!(count, 0, "{announcement:?} {kind:?}");
 }
 
 /// SV-16.
 #[tokio::test]
 async fn a_client_that_returns_to_the_shared_lists_is_notified_once() {
-    let all = [Said::Call, Said::Get, Said::Pipe].into_iter();
-    let all = all.flat_map(|said| RECOGNISED.map(|way| each_change_is_notified_once(said, way)));
+    let all = [Announcement::Call, Announcement::Get, Announcement::Pipe].into_iter();
+    let all = all.flat_map(|announcement| {
+        RECOGNISED.map(|way| each_change_is_notified_once(announcement, way))
+    });
     join_all(all).await;
 }

@@ -50,9 +50,9 @@ async fn called(address: SocketAddr, tool: &str, arguments: Value) -> Value {
 }
 
 async fn receives(stream: &mut RawHttp, uri: &str) {
-    let told = soon(stream.event()).await.unwrap();
-    told.has("/method", "notifications/resources/updated");
-    told.has("/params/uri", uri);
+    let sent = soon(stream.event()).await.unwrap();
+    sent.has("/method", "notifications/resources/updated");
+    sent.has("/params/uri", uri);
 }
 
 /// The session of the first call begins after the stream, that of the second one is there already.

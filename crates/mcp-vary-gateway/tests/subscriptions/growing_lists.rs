@@ -23,7 +23,7 @@ pub(crate) const RECOGNISED: [ClientKind; 3] = [
 
 /// Where the server says that its list has grown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum Announcement {
     /// On the stream of the call.
     Call,
     /// On the stream of a `GET` of the same session.
@@ -37,7 +37,7 @@ pub(crate) enum Said {
 /// An endpoint of 2025-11-25 with sessions, whose lists grow by session or for all.
 #[derive(Clone)]
 pub(crate) struct Growing {
-    said: Said,
+    announcement: Announcement,
     state: Arc<Mutex<State>>,
 }
 
@@ -53,9 +53,12 @@ struct State {
 }
 
 impl Growing {
-    pub(crate) fn new(said: Said) -> Self {
+    pub(crate) fn new(announcement: Announcement) -> Self {
         let state = Arc::default();
-        Self { said, state }
+        Self {
+            announcement,
+            state,
+        }
     }
 
     async fn harness(&self) -> Harness {
@@ -71,10 +74,12 @@ impl Growing {
     pub(crate) fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
         let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
         match seen.method() {
-            "initialize" if self.said == Said::ModernCall => {
+            "initialize" if self.announcement == Announcement::ModernCall => {
                 Some(seen.refuse(400, -32601, "Method not found"))
             }
-            "server/discover" if self.said == Said::ModernCall => Some(discover(seen)),
+            "server/discover" if self.announcement == Announcement::ModernCall => {
+                Some(discover(seen))
+            }
             "subscriptions/listen" => {
                 let filter = &seen.body["params"]["notifications"];
                 let (sender, reply) = Reply::subscription(seen.id(), filter);
@@ -114,9 +119,10 @@ impl Growing {
         let result = json!({"content": [{"type": "text", "text": name}]});
         if name != "enable" {
             let is_there = self.with(|state| state.names(session).iter().any(|it| it == name));
-            return match is_there {
-                true => seen.answer(&result),
-                false => seen.refuse(200, -32602, "the server has no such tool"),
+            return if is_there {
+                seen.answer(&result)
+            } else {
+                seen.refuse(200, -32602, "the server has no such tool")
             };
         }
         let arguments = &seen.body["params"]["arguments"];
@@ -124,15 +130,16 @@ impl Growing {
         let grown = event(&notification("notifications/tools/list_changed", json!({})));
         let grown = grown.repeat(arguments["times"].as_u64().unwrap_or(1).try_into().unwrap());
         self.with(|state| {
-            match arguments["everywhere"] == true {
-                true => state.shared.push(tool),
-                false => state
+            if arguments["everywhere"] == true {
+                state.shared.push(tool)
+            } else {
+                state
                     .alone
                     .entry(session.to_owned())
                     .or_default()
-                    .push(tool),
+                    .push(tool)
             }
-            if self.said == Said::Get {
+            if self.announcement == Announcement::Get {
                 let stream = &state.streams[session];
                 let _ = stream.send(grown.clone().into());
                 if arguments["asks"] == true {
@@ -141,8 +148,8 @@ impl Growing {
                 }
             }
         });
-        match self.said {
-            Said::Call | Said::ModernCall => {
+        match self.announcement {
+            Announcement::Call | Announcement::ModernCall => {
                 Reply::events(format!("{grown}{}", event(&seen.message(&result))))
             }
             _ => seen.answer(&result),
@@ -185,18 +192,20 @@ impl Drop for Shared {
 }
 
 /// A gateway before a server that grows, and what the server is made of.
-async fn harness(said: Said) -> (Harness, Growing, Shared) {
-    let (growing, shared) = (Growing::new(said), Shared::new());
-    let harness = match said {
-        Said::Pipe => Harness::behind(ScriptedServer::start(|_| None).await, shared.config()).await,
+async fn harness(announcement: Announcement) -> (Harness, Growing, Shared) {
+    let (growing, shared) = (Growing::new(announcement), Shared::new());
+    let harness = match announcement {
+        Announcement::Pipe => {
+            Harness::behind(ScriptedServer::start(|_| None).await, shared.config()).await
+        }
         _ => growing.harness().await,
     };
     (harness, growing, shared)
 }
 
-async fn listening(harness: &Harness, way: ClientKind) -> NotificationClient {
+async fn listening(harness: &Harness, kind: ClientKind) -> NotificationClient {
     let what = (everything(&[]), None);
-    NotificationClient::listening_as(harness, way, what, &can_be_asked()).await
+    NotificationClient::listening_as(harness, kind, what, &can_be_asked()).await
 }
 
 fn enable(arguments: Value) -> Value {
@@ -225,9 +234,9 @@ async fn enables(client: &mut NotificationClient, name: &str) {
     is_answered(&answer, "enable");
 }
 
-async fn is_notified_of_a_tool(client: &mut NotificationClient, way: ClientKind) {
-    let told = soon(client.change()).await;
-    assert_eq!(told, changed("tools", "standard"), "{way:?}");
+async fn is_notified_of_a_tool(client: &mut NotificationClient, kind: ClientKind) {
+    let sent = soon(client.change()).await;
+    assert_eq!(sent, changed("tools", "standard"), "{kind:?}");
 }
 
 async fn lists(client: &mut NotificationClient) -> Vec<String> {
@@ -236,17 +245,24 @@ async fn lists(client: &mut NotificationClient) -> Vec<String> {
 }
 
 /// A tool that a server lists to one session is listed to the client of that session alone.
-async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: ClientKind) {
-    let (harness, _growing, _shared) = harness(said).await;
-    let mut client = listening(&harness, way).await;
+async fn what_one_session_enables_is_there_for_it_alone(
+    announcement: Announcement,
+    kind: ClientKind,
+) {
+    let (harness, _growing, _shared) = harness(announcement).await;
+    let mut client = listening(&harness, kind).await;
     let mut other = listening(&harness, ClientKind::HttpLegacy).await;
     enables(&mut other, "its own").await;
-    is_notified_of_a_tool(&mut other, way).await;
+    is_notified_of_a_tool(&mut other, kind).await;
     is_unknown(&calls(&mut client, tool("its own")).await);
     enables(&mut client, "new").await;
-    is_notified_of_a_tool(&mut client, way).await;
+    is_notified_of_a_tool(&mut client, kind).await;
     let expected = ["enable", "new"];
-    assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
+    assert_eq!(
+        lists(&mut client).await,
+        expected,
+        "{announcement:?} {kind:?}"
+    );
     is_answered(&calls(&mut client, tool("new")).await, "new");
     is_unknown(&calls(&mut client, tool("its own")).await);
     is_unknown(&calls(&mut other, tool("new")).await);
@@ -255,30 +271,31 @@ async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: ClientK
 
 #[tokio::test]
 async fn what_one_session_enables_on_the_stream_of_its_call_is_there_for_it_alone() {
-    let ways =
-        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Call, way));
+    let ways = RECOGNISED
+        .map(|way| what_one_session_enables_is_there_for_it_alone(Announcement::Call, way));
     join_all(ways).await;
 }
 
 #[tokio::test]
 async fn what_one_session_enables_on_its_other_stream_is_there_for_it_alone() {
-    let ways = RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Get, way));
+    let ways = RECOGNISED
+        .map(|way| what_one_session_enables_is_there_for_it_alone(Announcement::Get, way));
     join_all(ways).await;
 }
 
 /// SV-12.
 #[tokio::test]
 async fn what_one_process_enables_is_there_for_its_client_alone() {
-    let ways =
-        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Pipe, way));
+    let ways = RECOGNISED
+        .map(|way| what_one_session_enables_is_there_for_it_alone(Announcement::Pipe, way));
     join_all(ways).await;
 }
 
 /// A client that calls or lists at once need not have received the notification.
 #[tokio::test]
 async fn what_was_enabled_is_there_for_the_next_request() {
-    let check = async |said: Said| {
-        let (harness, _growing, _shared) = harness(said).await;
+    let check = async |announcement: Announcement| {
+        let (harness, _growing, _shared) = harness(announcement).await;
         let check = async |way: ClientKind| {
             let mut client = listening(&harness, way).await;
             enables(&mut client, "new").await;
@@ -286,31 +303,46 @@ async fn what_was_enabled_is_there_for_the_next_request() {
             let mut client = listening(&harness, way).await;
             enables(&mut client, "new").await;
             let expected = ["enable", "new"];
-            assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
+            assert_eq!(
+                lists(&mut client).await,
+                expected,
+                "{announcement:?} {way:?}"
+            );
         };
         join_all(RECOGNISED.map(check)).await;
     };
-    join_all([Said::Call, Said::Pipe].map(check)).await;
+    join_all([Announcement::Call, Announcement::Pipe].map(check)).await;
 }
 
 /// The server says it in one session, and it is so for all.
-async fn what_a_server_enables_for_all_reaches_every_client(said: Said, way: ClientKind) {
-    let (harness, _growing, _shared) = harness(said).await;
-    let mut client = listening(&harness, way).await;
+async fn what_a_server_enables_for_all_reaches_every_client(
+    announcement: Announcement,
+    kind: ClientKind,
+) {
+    let (harness, _growing, _shared) = harness(announcement).await;
+    let mut client = listening(&harness, kind).await;
     let mut other = Vec::new();
-    for way in ClientKind::ALL {
-        other.push((way, listening(&harness, way).await));
+    for kind in ClientKind::ALL {
+        other.push((kind, listening(&harness, kind).await));
     }
     let arguments = json!({"tool": "new", "everywhere": true});
     is_answered(&calls(&mut client, enable(arguments)).await, "enable");
-    is_notified_of_a_tool(&mut client, way).await;
+    is_notified_of_a_tool(&mut client, kind).await;
     let expected = ["enable", "new"];
-    assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
+    assert_eq!(
+        lists(&mut client).await,
+        expected,
+        "{announcement:?} {kind:?}"
+    );
     is_answered(&calls(&mut client, tool("new")).await, "new");
-    for (way, mut other) in other {
-        is_notified_of_a_tool(&mut other, way).await;
+    for (kind, mut other) in other {
+        is_notified_of_a_tool(&mut other, kind).await;
         let expected = ["enable", "new"];
-        assert_eq!(lists(&mut other).await, expected, "{said:?} {way:?}");
+        assert_eq!(
+            lists(&mut other).await,
+            expected,
+            "{announcement:?} {kind:?}"
+        );
         is_answered(&calls(&mut other, tool("new")).await, "new");
     }
 }
@@ -318,9 +350,13 @@ async fn what_a_server_enables_for_all_reaches_every_client(said: Said, way: Cli
 /// SV-16.
 #[tokio::test]
 async fn what_a_session_enables_for_all_reaches_every_client() {
-    for said in [Said::Call, Said::Get, Said::ModernCall] {
+    for announcement in [
+        Announcement::Call,
+        Announcement::Get,
+        Announcement::ModernCall,
+    ] {
         let ways = ClientKind::ALL
-            .map(|way| what_a_server_enables_for_all_reaches_every_client(said, way));
+            .map(|way| what_a_server_enables_for_all_reaches_every_client(announcement, way));
         join_all(ways).await;
     }
 }
@@ -328,7 +364,7 @@ async fn what_a_session_enables_for_all_reaches_every_client() {
 #[tokio::test]
 async fn what_a_process_enables_for_all_reaches_every_client() {
     let ways = ClientKind::ALL
-        .map(|way| what_a_server_enables_for_all_reaches_every_client(Said::Pipe, way));
+        .map(|way| what_a_server_enables_for_all_reaches_every_client(Announcement::Pipe, way));
     join_all(ways).await;
 }
 
@@ -336,23 +372,31 @@ async fn what_a_process_enables_for_all_reaches_every_client() {
 /// for all with the same capabilities, and for no others (SV-12).
 #[tokio::test]
 async fn what_a_client_without_a_session_enables_is_there_for_its_like() {
-    for said in [Said::Call, Said::Get, Said::Pipe] {
-        let (harness, _growing, _shared) = harness(said).await;
+    for announcement in [Announcement::Call, Announcement::Get, Announcement::Pipe] {
+        let (harness, _growing, _shared) = harness(announcement).await;
         let mut client = listening(&harness, ClientKind::HttpModern).await;
         enables(&mut client, "new").await;
         is_notified_of_a_tool(&mut client, ClientKind::HttpModern).await;
-        assert_eq!(lists(&mut client).await, ["enable", "new"], "{said:?}");
+        assert_eq!(
+            lists(&mut client).await,
+            ["enable", "new"],
+            "{announcement:?}"
+        );
         is_answered(&calls(&mut client, tool("new")).await, "new");
         let mut like = listening(&harness, ClientKind::HttpModern).await;
-        assert_eq!(lists(&mut like).await, ["enable", "new"], "{said:?}");
+        assert_eq!(
+            lists(&mut like).await,
+            ["enable", "new"],
+            "{announcement:?}"
+        );
         let what = (everything(&[]), None);
         let mut plain =
             NotificationClient::listening_as(&harness, ClientKind::HttpModern, what, &json!({}))
                 .await;
-        assert_eq!(lists(&mut plain).await, ["enable"], "{said:?}");
+        assert_eq!(lists(&mut plain).await, ["enable"], "{announcement:?}");
         is_unknown(&calls(&mut plain, tool("new")).await);
         let mut other = listening(&harness, ClientKind::StdioModern).await;
-        assert_eq!(lists(&mut other).await, ["enable"], "{said:?}");
+        assert_eq!(lists(&mut other).await, ["enable"], "{announcement:?}");
         is_unknown(&calls(&mut other, tool("new")).await);
     }
 }
@@ -360,7 +404,7 @@ async fn what_a_client_without_a_session_enables_is_there_for_its_like() {
 /// A server that announces without end is asked again a few times, then at most once a second, in each of its sessions.
 #[tokio::test]
 async fn a_storm_of_announcements_is_one_reading() {
-    let (harness, growing, _shared) = harness(Said::Call).await;
+    let (harness, growing, _shared) = harness(Announcement::Call).await;
     let mut client = listening(&harness, ClientKind::HttpLegacy).await;
     let before = growing.with(|state| state.listed.values().sum::<usize>());
     let began = Instant::now();
@@ -574,7 +618,7 @@ async fn a_name_that_is_not_listed_is_looked_for_once_more() {
 #[tokio::test]
 async fn what_one_session_enables_silently_is_there_for_its_calls() {
     for way in RECOGNISED {
-        let (harness, _growing, _shared) = harness(Said::Call).await;
+        let (harness, _growing, _shared) = harness(Announcement::Call).await;
         let mut client = listening(&harness, way).await;
         let arguments = json!({"tool": "new", "times": 0});
         is_answered(&calls(&mut client, enable(arguments)).await, "enable");
@@ -589,8 +633,8 @@ async fn what_one_session_enables_silently_is_there_for_its_calls() {
 /// The connection to a server that is configured as before stays, and so does what it lists to its client.
 #[tokio::test]
 async fn what_one_session_enabled_outlasts_a_configuration() {
-    for said in [Said::Call, Said::Pipe] {
-        let (harness, _growing, shared) = harness(said).await;
+    for announcement in [Announcement::Call, Announcement::Pipe] {
+        let (harness, _growing, shared) = harness(announcement).await;
         let mut clients = Vec::new();
         for way in RECOGNISED {
             let mut client = listening(&harness, way).await;
@@ -598,14 +642,14 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
             is_notified_of_a_tool(&mut client, way).await;
             clients.push((way, client));
         }
-        let next = match said {
-            Said::Pipe => shared.config(),
+        let next = match announcement {
+            Announcement::Pipe => shared.config(),
             _ => config(Target::http(harness.peer.url.clone())),
         };
         harness.reload(next.with_read_result(true)).await;
         for (way, client) in &mut clients {
             let expected = ["enable", "new", "read_result"];
-            assert_eq!(lists(client).await, expected, "{said:?} {way:?}");
+            assert_eq!(lists(client).await, expected, "{announcement:?} {way:?}");
             is_answered(&calls(client, tool("new")).await, "new");
             enables(client, "newer").await;
             until_it_lists(client, "newer").await;
@@ -621,7 +665,7 @@ async fn until_it_lists(client: &mut NotificationClient, name: &str) {
 /// No other message on the connection makes a request wait: official servers ask for roots at the same time.
 #[tokio::test]
 async fn a_question_beside_an_announcement_holds_no_request_up() {
-    let growing = Growing::new(Said::Get);
+    let growing = Growing::new(Announcement::Get);
     let server = growing.clone();
     let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
     // Longer than any test.

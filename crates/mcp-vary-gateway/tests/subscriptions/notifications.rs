@@ -16,7 +16,7 @@ const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern
 /// Every era of a server with every kind of client. A change takes a second, so the pairs are tested at the same time.
 fn every_pair() -> impl Iterator<Item = (Era, ClientKind)> {
     ERAS.into_iter()
-        .flat_map(|era| ClientKind::ALL.map(|way| (era, way)))
+        .flat_map(|era| ClientKind::ALL.map(|client_kind| (era, client_kind)))
 }
 
 /// SV-16: a session hears which variants' lists changed, each with its variant and in its order, and of no other;
@@ -32,9 +32,10 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
                     .await;
             stage.set_tools(&["first", name]);
             stage.notify_list_changed("tools");
-            let expected = match way.is_modern() {
-                true => vec!["compact"],
-                false => vec!["standard", "compact", "directory"],
+            let expected = if way.is_modern() {
+                vec!["compact"]
+            } else {
+                vec!["standard", "compact", "directory"]
             };
             for variant in expected {
                 let found = subscriber.change().await;
@@ -291,11 +292,12 @@ async fn a_resource_that_is_gone_is_told_once() {
                 break;
             }
         }
-        let once: Vec<_> = match way.is_modern() {
-            true => vec![changed("resources", "standard")],
-            false => ["standard", "compact", "directory", "read-only"]
+        let once: Vec<_> = if way.is_modern() {
+            vec![changed("resources", "standard")]
+        } else {
+            ["standard", "compact", "directory", "read-only"]
                 .map(|variant| changed("resources", variant))
-                .into(),
+                .into()
         };
         let lists: Vec<_> = received[..received.len() - 1].to_vec();
         assert_eq!(lists, once, "{era:?} {way:?}");
@@ -543,17 +545,17 @@ async fn the_capabilities_say_what_is_told() {
 }
 
 /// What a client that comes this way is told first.
-async fn introduction(harness: &Harness, way: ClientKind) -> Value {
-    let asked = initialize("2025-11-25", &json!({}));
-    let told = match way {
+async fn introduction(harness: &Harness, client_kind: ClientKind) -> Value {
+    let requested = initialize("2025-11-25", &json!({}));
+    let sent = match client_kind {
         ClientKind::HttpLegacy => {
-            let post = HttpRequest::new(asked.to_string());
+            let post = HttpRequest::new(requested.to_string());
             harness.connect().await.ask(&post).await.json()
         }
-        ClientKind::StdioLegacy => open_pipe(&harness.gateway).ask(&asked).await,
-        _ => harness.ask(way, "server/discover", json!({})).await,
+        ClientKind::StdioLegacy => open_pipe(&harness.gateway).ask(&requested).await,
+        _ => harness.ask(client_kind, "server/discover", json!({})).await,
     };
-    told["result"].clone()
+    sent["result"].clone()
 }
 
 /// A client that does not read is not waited for: others hear, and it is closed.
@@ -624,13 +626,13 @@ fn variants() -> Vec<VariantConfig> {
     let variant = |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "Tests."));
     let mut few = variant("few");
     few.resources = selection("note:b");
-    let mut own = variant("own");
+    let mut native = variant("own");
     let mine = ResourceOverride {
         uri: Some("mine:a".to_owned()),
         ..ResourceOverride::default()
     };
-    own.resource_overrides.insert("note:a".to_owned(), mine);
-    vec![variant("all"), few, own]
+    native.resource_overrides.insert("note:a".to_owned(), mine);
+    vec![variant("all"), few, native]
 }
 
 fn selection(name: &str) -> Selection {

@@ -54,13 +54,13 @@ impl Works {
 
     /// Lets a task ask for an elicitation by each of these keys.
     fn ask(&self, id: &str, keys: &[&str]) {
-        let asked = keys.iter().map(|key| {
+        let requested = keys.iter().map(|key| {
             let question =
                 json!({"method": "elicitation/create", "params": {"message": key, "x": 1.0}});
             ((*key).to_owned(), question)
         });
-        let asked: serde_json::Map<_, _> = asked.collect();
-        self.set(id, "input_required", json!({"inputRequests": asked}));
+        let requested: serde_json::Map<_, _> = requested.collect();
+        self.set(id, "input_required", json!({"inputRequests": requested}));
     }
 
     /// Waits until it is asked to tell of exactly these tasks.
@@ -142,15 +142,15 @@ impl Works {
         let is_last = self.with(|state| {
             let task = state.tasks.get_mut(id).unwrap();
             for (key, response) in responses.as_object().unwrap() {
-                let asked = task["inputRequests"].as_object_mut().unwrap();
-                assert!(asked.remove(key).is_some(), "{key} was not asked");
+                let requested = task["inputRequests"].as_object_mut().unwrap();
+                assert!(requested.remove(key).is_some(), "{key} was not asked");
                 task["said"][key] = response.clone();
             }
             task["inputRequests"] == json!({})
         });
         if is_last {
-            let said = self.with(|state| state.tasks[id]["said"].clone());
-            let result = json!({"content": [], "said": said});
+            let reported = self.with(|state| state.tasks[id]["said"].clone());
+            let result = json!({"content": [], "said": reported});
             self.set(id, "completed", json!({"result": result}));
         }
     }
@@ -212,9 +212,10 @@ impl Client {
 
     /// Has a task made; its id.
     async fn make(&mut self, name: &str) -> String {
-        let made = self.ask("tools/call", as_task(name)).await;
-        let id = made["result"]["task"]["taskId"].as_str();
-        id.unwrap_or_else(|| panic!("no task: {made}")).to_owned()
+        let created = self.ask("tools/call", as_task(name)).await;
+        let id = created["result"]["task"]["taskId"].as_str();
+        id.unwrap_or_else(|| panic!("no task: {created}"))
+            .to_owned()
     }
 
     /// Begins to wait for the result of a task.
@@ -293,10 +294,10 @@ fn accepts(name: &str) -> Value {
 }
 
 #[track_caller]
-fn fails(answer: &Value, code: i64, words: &str) {
+fn fails(answer: &Value, code: i64, terms: &str) {
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(
-        answer["error"]["code"] == code && message.contains(words),
+        answer["error"]["code"] == code && message.contains(terms),
         "{answer}"
     );
 }

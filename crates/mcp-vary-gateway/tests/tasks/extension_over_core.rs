@@ -29,32 +29,33 @@ async fn harness(works: &Works) -> Harness {
 /// A client of one kind, and the gateway in front of it.
 struct Asks<'a> {
     harness: &'a Harness,
-    way: ClientKind,
+    client_kind: ClientKind,
     capabilities: Value,
 }
 
 impl<'a> Asks<'a> {
-    fn new(harness: &'a Harness, way: ClientKind, capabilities: Value) -> Self {
+    fn new(harness: &'a Harness, client_kind: ClientKind, capabilities: Value) -> Self {
         Self {
             harness,
-            way,
+            client_kind,
             capabilities,
         }
     }
 
     async fn ask(&self, method: &str, params: Value) -> Value {
         soon(
-            self.way
+            self.client_kind
                 .ask(self.harness, &self.capabilities, method, params),
         )
         .await
     }
 
     /// The id of a task that is made for it.
-    async fn made(&self) -> String {
-        let made = self.ask("tools/call", tool("job")).await;
-        let id = made["result"]["taskId"].as_str();
-        id.unwrap_or_else(|| panic!("no task: {made}")).to_owned()
+    async fn created(&self) -> String {
+        let created = self.ask("tools/call", tool("job")).await;
+        let id = created["result"]["taskId"].as_str();
+        id.unwrap_or_else(|| panic!("no task: {created}"))
+            .to_owned()
     }
 
     async fn get(&self, id: &str) -> Value {
@@ -150,7 +151,7 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
     let works = Works::default();
     let harness = harness(&works).await;
     let id = Asks::new(&harness, ClientKind::HttpModern, knows_tasks())
-        .made()
+        .created()
         .await;
     let other = Asks::new(&harness, ClientKind::HttpModern, json!({}));
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
@@ -171,14 +172,13 @@ async fn a_task_asks_and_is_answered() {
             let works = Works::default();
             let harness = harness(&works).await;
             let client = Asks::new(&harness, way, can_be_asked());
-            let id = client.made().await;
-            let number = match aside {
-                false => works.asks("work-1", "elicitation/create", form()).await,
-                true => {
-                    works
-                        .asks_aside("work-1", "elicitation/create", form())
-                        .await
-                }
+            let id = client.created().await;
+            let number = if aside {
+                works
+                    .asks_aside("work-1", "elicitation/create", form())
+                    .await
+            } else {
+                works.asks("work-1", "elicitation/create", form()).await
             };
             let task = client.until(&id, "input_required").await;
             let mut params = form();
@@ -218,7 +218,7 @@ async fn a_task_asks_nothing_else_than_was_declared() {
     let harness = harness(&works).await;
     for (capabilities, task) in [(can_be_asked(), "work-1"), (knows_tasks(), "work-2")] {
         let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
-        let id = client.made().await;
+        let id = client.created().await;
         let number = works.asks(task, "sampling/createMessage", json!({})).await;
         assert_eq!(works.reply(number).await["code"], -32601);
         works.stands(task, "working");
@@ -232,7 +232,7 @@ async fn a_task_fails_with_the_error_of_its_call() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let id = client.made().await;
+    let id = client.created().await;
     let error = json!({"code": -32050, "message": "no paper", "data": {"tray": 2.50}});
     works.ends("work-1", Err(error.clone())).await;
     let task = client.until(&id, "failed").await;
@@ -247,7 +247,7 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
         let works = Works::default();
         let harness = harness(&works).await;
         let client = Asks::new(&harness, way, can_be_asked());
-        let id = client.made().await;
+        let id = client.created().await;
         let number = works.asks("work-1", "elicitation/create", form()).await;
         client.until(&id, "input_required").await;
         for _ in 0..2 {
@@ -267,7 +267,7 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
         client.updated(&id, params).await;
 
         // A server that cannot end it goes on.
-        let other = client.made().await;
+        let other = client.created().await;
         works.never_cancels();
         let answer = client.ask("tasks/cancel", json!({"taskId": other})).await;
         answer.has("/result", json!({"resultType": "complete"}));
@@ -282,7 +282,7 @@ async fn an_id_of_nobody_is_not_found() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let id = client.made().await;
+    let id = client.created().await;
     let elsewhere = self::harness(&Works::default()).await;
     let elsewhere = Asks::new(&elsewhere, ClientKind::HttpModern, knows_tasks());
     for (client, id) in [(&client, "work-1"), (&client, ""), (&elsewhere, &*id)] {
@@ -304,7 +304,7 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
-    let (one, other) = (client.made().await, client.made().await);
+    let (one, other) = (client.created().await, client.created().await);
     assert_ne!(works.session_of("work-1"), works.session_of("work-2"));
     assert_eq!(harness.gateway.status().proxied_tasks, 2);
     for (task, id) in [("work-1", &one), ("work-2", &other)] {
@@ -316,7 +316,7 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
     let mut last = 2;
     soon(async {
         loop {
-            let id = client.made().await;
+            let id = client.created().await;
             last += 1;
             let task = format!("work-{last}");
             works.ends(&task, Ok(json!({"content": []}))).await;
@@ -329,8 +329,8 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
     .await;
     // Those who cannot be asked share one.
     let plain = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    plain.made().await;
-    plain.made().await;
+    plain.created().await;
+    plain.created().await;
     let sessions = [1, 2].map(|more| works.session_of(&format!("work-{}", last + more)));
     assert_eq!(sessions[0], sessions[1]);
 }
@@ -345,7 +345,7 @@ async fn no_more_tasks_are_watched_than_may_be() {
     };
     let harness = Harness::behind_one(works.peer().await, adapt).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let id = client.made().await;
+    let id = client.created().await;
     let refused = client.ask("tools/call", tool("job")).await;
     let why = refused["error"]["message"].as_str().unwrap();
     assert!(why.contains("too many tasks are running"), "{refused}");
@@ -357,7 +357,7 @@ async fn no_more_tasks_are_watched_than_may_be() {
     // One that is over does not count.
     works.ends("work-1", Ok(json!({"content": []}))).await;
     client.until(&id, "completed").await;
-    client.made().await;
+    client.created().await;
 }
 
 /// Nothing is watched for longer than the operator allows; who asks then is told so.
@@ -392,7 +392,7 @@ async fn a_task_outlives_a_stream() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let id = client.made().await;
+    let id = client.created().await;
     works.interrupts("work-1").await;
     works.ends("work-1", Ok(done())).await;
     client.until(&id, "completed").await;
@@ -404,7 +404,7 @@ async fn a_task_whose_server_is_lost_has_failed() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let id = client.made().await;
+    let id = client.created().await;
     works.is_waited_for("work-1").await;
     works.forgets("work-1");
     let task = client.until(&id, "failed").await;
@@ -418,7 +418,7 @@ async fn a_task_that_is_let_go_of_with_its_result_has_come_to_it() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let id = client.made().await;
+    let id = client.created().await;
     let delivers = works.lets_go("work-1").await;
     let asked = harness.peer.of("tasks/get").len();
     let result = async {
@@ -438,13 +438,13 @@ async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
     let key = first.key;
     let harness = Harness::behind(peer, first).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
-    let (id, other) = (client.made().await, client.made().await);
+    let (id, other) = (client.created().await, client.created().await);
     works.ends("work-1", Ok(done())).await;
 
     let again = Harness::edited(works.everywhere().await, |config| config.key = key).await;
     let client = Asks::new(&again, ClientKind::HttpModern, knows_tasks());
     let mut stream = listening(&again, &knows_tasks(), &[&id]).await;
-    assert_eq!(told(&mut stream).await["status"], "completed");
+    assert_eq!(sent(&mut stream).await["status"], "completed");
     let task = client.until(&id, "completed").await;
     task.has("/result/structuredContent", json!({"a": 1}));
     let number = works.asks("work-2", "elicitation/create", form()).await;
@@ -481,11 +481,11 @@ async fn listening(harness: &Harness, capabilities: &Value, ids: &[&str]) -> Raw
 }
 
 /// The next task that a stream tells of, without what says which stream it is.
-async fn told(stream: &mut RawHttp) -> Value {
+async fn sent(stream: &mut RawHttp) -> Value {
     loop {
-        let mut told = soon(stream.event()).await.expect("the stream goes on");
-        if told["method"] == "notifications/tasks" {
-            let mut task = told["params"].take();
+        let mut sent = soon(stream.event()).await.expect("the stream goes on");
+        if sent["method"] == "notifications/tasks" {
+            let mut task = sent["params"].take();
             if let Some(meta) = task["_meta"].as_object_mut() {
                 meta.remove(SUBSCRIPTION);
             }
@@ -500,7 +500,7 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
-    let id = client.made().await;
+    let id = client.created().await;
     let mut shapes = features(&["agent", "format=json"]);
     shapes["extensions"][TASKS] = json!({});
     let mut plain = listening(&harness, &can_be_asked(), &[&id]).await;
@@ -508,7 +508,7 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
 
     works.is_heard("work-1").await;
     works.says("work-1", "working", "half of it");
-    let task = told(&mut plain).await;
+    let task = sent(&mut plain).await;
     assert_eq!(
         (
             &task["taskId"],
@@ -524,24 +524,24 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
         )
     );
     let number = works.asks("work-1", "elicitation/create", form()).await;
-    let task = told(&mut plain).await;
+    let task = sent(&mut plain).await;
     task.has("/status", "input_required");
     let found = &task["inputRequests"]["1"]["params"]["_meta"][RELATED]["taskId"];
     assert_eq!(*found, json!(id));
     let params = json!({"1": {"action": "decline"}});
     client.updated(&id, params).await;
     works.reply(number).await;
-    assert_eq!(told(&mut plain).await["status"], "working");
+    assert_eq!(sent(&mut plain).await["status"], "working");
     let mut result = done();
     result["isError"] = json!(false);
     works.ends("work-1", Ok(result)).await;
-    let task = told(&mut plain).await;
+    let task = sent(&mut plain).await;
     task.has("/status", "completed");
     task.has("/result/structuredContent", json!({"a": 1}));
     assert_eq!(task["result"]["_meta"][RELATED]["taskId"], json!(id));
     // Each as it declared.
     let task = loop {
-        let task = told(&mut shaped).await;
+        let task = sent(&mut shaped).await;
         if task["status"] == "completed" {
             break task;
         }
@@ -555,11 +555,11 @@ async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
-    let cancelled = client.made().await;
+    let cancelled = client.created().await;
     let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;
     let params = json!({"taskId": cancelled});
     client.ask("tasks/cancel", params).await;
-    assert_eq!(told(&mut stream).await["status"], "cancelled");
+    assert_eq!(sent(&mut stream).await["status"], "cancelled");
 }
 
 /// The extension belongs to no era: a session that declares it has its tasks so, and hears of them and of their
@@ -587,15 +587,15 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     received.has("/params", expected);
 
     let number = works.asks("work-1", "elicitation/create", form()).await;
-    let task = told(&mut stream).await;
+    let task = sent(&mut stream).await;
     assert!(task["inputRequests"]["1"].is_object(), "{task}");
     let params = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
     let answer = client.answer("tasks/update", params).await;
     answer.has("/result", json!({}));
     works.reply(number).await;
-    assert_eq!(told(&mut stream).await["status"], "working");
+    assert_eq!(sent(&mut stream).await["status"], "working");
     works.ends("work-1", Ok(json!({"content": []}))).await;
-    assert_eq!(told(&mut stream).await["status"], "completed");
+    assert_eq!(sent(&mut stream).await["status"], "completed");
     let got = client.answer("tasks/get", json!({"taskId": id})).await;
     got.has("/result/result/content", json!([]));
 

@@ -43,9 +43,9 @@ fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
             return Some(begun(name, seen));
         }
         ("tools/call", Era::Modern) if wants_tasks(params) => {
-            let mut made = task("working");
-            made["resultType"] = json!("task");
-            made
+            let mut created = task("working");
+            created["resultType"] = json!("task");
+            created
         }
         ("tools/call", _) => json!({"content": [], "said": params}),
         ("tasks/get" | "tasks/cancel" | "tasks/update", _) if !is_known => {
@@ -76,11 +76,12 @@ fn begun(name: &str, seen: &ReceivedRequest) -> Reply {
         let params = json!({"taskId": id, "status": "working"});
         event(&json!({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params}))
     };
-    let made = json!({"task": {"taskId": format!("{name}-7"), "status": "working", "ttl": 1.50}});
+    let created =
+        json!({"task": {"taskId": format!("{name}-7"), "status": "working", "ttl": 1.50}});
     let events = [
         status("of-another"),
         status(&format!("{name}-7")),
-        event(&seen.message(&made)),
+        event(&seen.message(&created)),
     ];
     Reply::events(events.concat())
 }
@@ -178,12 +179,12 @@ async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
 }
 
 /// The answer at the end of what was said, be it a stream or not.
-fn last_event(said: &str) -> Value {
-    let mut data = said
+fn last_event(reported: &str) -> Value {
+    let mut data = reported
         .lines()
         .rev()
         .filter_map(|line| line.strip_prefix("data: "));
-    serde_json::from_str(data.next().unwrap_or(said)).unwrap()
+    serde_json::from_str(data.next().unwrap_or(reported)).unwrap()
 }
 
 /// A status is told where the task is known to be the client's: not of others, and not before it has the id.
@@ -537,24 +538,24 @@ async fn message_with_id(harness: &Harness, id: i64) -> ReceivedRequest {
 
 /// What a client is told of the task `id` by each method: code and message.
 async fn asked_in_vain(client: &mut LegacyClient, id: &str) -> Vec<(i64, String)> {
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
         let answer = soon(client.ask(method, json!({"taskId": id}))).await.json();
         let error = &answer["error"];
         let message = error["message"]
             .as_str()
             .unwrap_or_else(|| panic!("{answer}"));
-        told.push((error["code"].as_i64().unwrap(), message.to_owned()));
+        sent.push((error["code"].as_i64().unwrap(), message.to_owned()));
     }
-    told
+    sent
 }
 
 async fn made_in_a_session(client: &mut LegacyClient, name: &str) -> String {
     let mut call = tool(name);
     call["task"] = json!({});
-    let made = last_event(&client.ask("tools/call", call).await.text());
-    let id = made["result"]["task"]["taskId"].as_str();
-    id.unwrap_or_else(|| panic!("{made}")).to_owned()
+    let created = last_event(&client.ask("tools/call", call).await.text());
+    let id = created["result"]["task"]["taskId"].as_str();
+    id.unwrap_or_else(|| panic!("{created}")).to_owned()
 }
 
 /// SV-28: whoever asks for a task whose server is gone learns which server that was.

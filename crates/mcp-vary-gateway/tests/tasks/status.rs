@@ -75,11 +75,11 @@ impl Jobs {
                 .streams
                 .iter()
                 .filter(|stream| !stream.sender.is_closed());
-            let told = open.map(|stream| stream.filter["taskIds"].clone());
-            let told: Vec<_> = told.filter(|ids| !ids.is_null()).collect();
+            let sent = open.map(|stream| stream.filter["taskIds"].clone());
+            let sent: Vec<_> = sent.filter(|ids| !ids.is_null()).collect();
             match ids {
-                [] => told.is_empty(),
-                ids => told == [json!(ids)],
+                [] => sent.is_empty(),
+                ids => sent == [json!(ids)],
             }
         })
         .await;
@@ -94,7 +94,7 @@ impl Jobs {
         self.with(|state| {
             state.streams.retain(|stream| !stream.sender.is_closed());
             for stream in &state.streams {
-                let mut params = self.stands(id, status);
+                let mut params = self.state(id, status);
                 if self.era == Era::Modern {
                     let ids = stream.filter["taskIds"].as_array();
                     if !ids.is_some_and(|ids| ids.contains(&json!(id))) {
@@ -111,10 +111,10 @@ impl Jobs {
         });
     }
 
-    fn stands(&self, id: &str, status: &str) -> Value {
-        let mut stands = json!({"taskId": id, "status": status, "ttlMs": 1.50});
+    fn state(&self, id: &str, status: &str) -> Value {
+        let mut state = json!({"taskId": id, "status": status, "ttlMs": 1.50});
         if status == "completed" && self.form == Form::Extension {
-            stands["result"] = json!({
+            state["result"] = json!({
                 "content": [
                     {"type": "text", "text": "{\"a\":1}"},
                     {"type": "resource_link", "uri": "made:7", "name": "made"},
@@ -122,7 +122,7 @@ impl Jobs {
                 "structuredContent": {"a": 1},
             });
         }
-        stands
+        state
     }
 
     fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
@@ -142,7 +142,7 @@ impl Jobs {
             ("resources/templates/list", _) => json!({"resourceTemplates": []}),
             ("resources/read", _) => json!({"contents": [{"uri": params["uri"], "text": "7"}]}),
             ("tools/call", _) => self.make(session),
-            ("tasks/get", _) => self.stands(params["taskId"].as_str()?, "completed"),
+            ("tasks/get", _) => self.state(params["taskId"].as_str()?, "completed"),
             _ => return None,
         };
         Some(seen.answer(&result))
@@ -175,12 +175,12 @@ impl Jobs {
         if hurries {
             self.say(&id, "completed");
         }
-        let mut made = self.stands(&id, "working");
+        let mut created = self.state(&id, "working");
         match self.form {
-            Form::Core => json!({"task": made}),
+            Form::Core => json!({"task": created}),
             Form::Extension => {
-                made["resultType"] = json!("task");
-                made
+                created["resultType"] = json!("task");
+                created
             }
         }
     }
@@ -210,23 +210,25 @@ async fn with_a_task(harness: &Harness, capabilities: &Value) -> (LegacyClient, 
     let stream = stream_of(harness, &client).await;
     let mut call = tool("one_job");
     call["task"] = json!({});
-    let made = client.answer("tools/call", call).await;
-    let result = &made["result"];
+    let created = client.answer("tools/call", call).await;
+    let result = &created["result"];
     let id = result["task"]["taskId"]
         .as_str()
         .or(result["taskId"].as_str());
-    let id = id.unwrap_or_else(|| panic!("no task: {made}")).to_owned();
+    let id = id
+        .unwrap_or_else(|| panic!("no task: {created}"))
+        .to_owned();
     (client, stream, id)
 }
 
 /// Method, id and status of what is told next, past what else changed.
-async fn told(stream: &mut RawHttp) -> (String, String, String) {
+async fn sent(stream: &mut RawHttp) -> (String, String, String) {
     loop {
-        let told = soon(stream.event()).await.expect("the stream goes on");
+        let sent = soon(stream.event()).await.expect("the stream goes on");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let method = text(&told["method"]);
+        let method = text(&sent["method"]);
         if !method.ends_with("list_changed") {
-            let params = &told["params"];
+            let params = &sent["params"];
             return (method, text(&params["taskId"]), text(&params["status"]));
         }
     }
@@ -268,11 +270,11 @@ async fn a_session_hears_of_its_own_tasks() {
         jobs.say("job-2", "failed");
         for stands in ["working", "completed"] {
             let expected = status(method, &a, stands);
-            assert_eq!(told(&mut first).await, expected, "{form:?}");
+            assert_eq!(sent(&mut first).await, expected, "{form:?}");
         }
         for stands in ["working", "failed"] {
             let expected = status(method, &b, stands);
-            assert_eq!(told(&mut second).await, expected, "{form:?}");
+            assert_eq!(sent(&mut second).await, expected, "{form:?}");
         }
     }
 }
@@ -286,7 +288,7 @@ async fn a_status_that_overtakes_the_answer_is_told_after_it() {
     jobs.with(|state| state.hurries = true);
     let (_client, mut stream, id) = with_a_task(&harness, &json!({})).await;
     let expected = status(CORE_STATUS, &id, "completed");
-    assert_eq!(told(&mut stream).await, expected);
+    assert_eq!(sent(&mut stream).await, expected);
 }
 
 fn knows_tasks() -> Value {
@@ -294,10 +296,10 @@ fn knows_tasks() -> Value {
 }
 
 /// The id of a task that a modern client had made.
-async fn made(harness: &Harness, capabilities: &Value) -> String {
+async fn created(harness: &Harness, capabilities: &Value) -> String {
     let call = under("compact", tool("one_job"));
-    let made = ask_modern_as(harness, capabilities, "tools/call", call).await;
-    made["result"]["taskId"].as_str().unwrap().to_owned()
+    let created = ask_modern_as(harness, capabilities, "tools/call", call).await;
+    created["result"]["taskId"].as_str().unwrap().to_owned()
 }
 
 /// SEP-2663, SV-15: the stream tells of the tasks that it was opened for, by the client's ids, whatever the era of
@@ -308,7 +310,10 @@ async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
         let jobs = Jobs::new(era, Form::Extension);
         let (harness, _two) = jobs.harness().await;
         let knows = knows_tasks();
-        let (a, b) = (made(&harness, &knows).await, made(&harness, &knows).await);
+        let (a, b) = (
+            created(&harness, &knows).await,
+            created(&harness, &knows).await,
+        );
         let (mut first, told_of) =
             listening_to_tasks(&harness, &knows, &[&a, "of nobody", &a]).await;
         assert_eq!(told_of, json!({"taskIds": [a]}), "{era:?}");
@@ -321,12 +326,12 @@ async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
         jobs.say("job-2", "working");
         jobs.say("job-1", "failed");
         let expected = status(STATUS, &b, "working");
-        assert_eq!(told(&mut both).await, expected, "{era:?}");
+        assert_eq!(sent(&mut both).await, expected, "{era:?}");
         let last = soon(both.event()).await.unwrap();
         last.has("/params/taskId", a.as_str());
         last.has("/params/_meta", json!({SUBSCRIPTION: "listen"}));
         last.has("/params/ttlMs", 1.5);
-        assert_eq!(told(&mut first).await, status(STATUS, &a, "failed"));
+        assert_eq!(sent(&mut first).await, status(STATUS, &a, "failed"));
         drop((first, both));
         if era == Era::Modern {
             jobs.tells_of(&[]).await;
@@ -342,7 +347,7 @@ async fn the_result_in_a_status_is_that_of_the_task() {
         let (harness, _two) = jobs.harness().await;
         let mut knows = features(&["agent", "format=json"]);
         knows["extensions"][TASKS] = json!({});
-        let id = made(&harness, &knows).await;
+        let id = created(&harness, &knows).await;
         let read = || {
             ClientKind::HttpModern.ask(&harness, &knows, "resources/read", json!({"uri": "made:7"}))
         };
@@ -366,7 +371,7 @@ async fn what_the_result_of_a_task_points_to_can_be_read() {
     let jobs = Jobs::new(Era::Modern, Form::Extension);
     let (harness, _two) = jobs.harness().await;
     let knows = knows_tasks();
-    let id = made(&harness, &knows).await;
+    let id = created(&harness, &knows).await;
     let ask = |method, params| ClientKind::HttpModern.ask(&harness, &knows, method, params);
     let read = || ask("resources/read", json!({"uri": "made:7"}));
     assert_eq!(read().await["error"]["code"], -32602);
@@ -406,12 +411,12 @@ async fn what_was_missed_of_a_task_is_told() {
         let jobs = Jobs::new(era, Form::Extension);
         let (harness, _two) = jobs.harness().await;
         let knows = knows_tasks();
-        let id = made(&harness, &knows).await;
+        let id = created(&harness, &knows).await;
         let (mut stream, _) = listening_to_tasks(&harness, &knows, &[&id]).await;
         jobs.until(|state| !state.streams.is_empty()).await;
         jobs.interrupt();
         let expected = status(STATUS, &id, "completed");
-        assert_eq!(told(&mut stream).await, expected, "{era:?}");
+        assert_eq!(sent(&mut stream).await, expected, "{era:?}");
     }
 }
 
@@ -421,7 +426,7 @@ async fn a_process_hears_of_tasks_too() {
     let jobs = Jobs::new(Era::Modern, Form::Extension);
     let (harness, _two) = jobs.harness().await;
     let knows = knows_tasks();
-    let id = made(&harness, &knows).await;
+    let id = created(&harness, &knows).await;
     let mut pipe = open_pipe(&harness.gateway);
     let params = json!({"notifications": {"taskIds": [id]}});
     let listen = modern(json!("listen"), "subscriptions/listen", params, &knows);
@@ -440,7 +445,7 @@ async fn a_stream_of_tasks_outlives_a_configuration() {
     let jobs = Jobs::new(Era::Modern, Form::Extension);
     let (harness, two) = jobs.harness().await;
     let knows = knows_tasks();
-    let id = made(&harness, &knows).await;
+    let id = created(&harness, &knows).await;
     let call = tool("two_job");
     let other = ask_as(&harness, ClientKind::HttpModern, &knows, "tools/call", call).await;
     let other = other["result"]["taskId"].as_str().unwrap().to_owned();
@@ -452,8 +457,8 @@ async fn a_stream_of_tasks_outlives_a_configuration() {
     harness.reload(changed).await;
     two.stop().await;
     // What was said while one connection took the place of the other is asked for.
-    assert_eq!(told(&mut stream).await, status(STATUS, &id, "completed"));
+    assert_eq!(sent(&mut stream).await, status(STATUS, &id, "completed"));
     jobs.tells_of(&["job-1"]).await;
     jobs.say("job-1", "cancelled");
-    assert_eq!(told(&mut stream).await, status(STATUS, &id, "cancelled"));
+    assert_eq!(sent(&mut stream).await, status(STATUS, &id, "cancelled"));
 }

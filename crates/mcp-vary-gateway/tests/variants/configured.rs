@@ -66,9 +66,16 @@ async fn harness(variants: &str) -> Harness {
 }
 
 /// What a client of these capabilities is told of variants; it declares the extension.
-async fn offered(harness: &Harness, way: ClientKind, capabilities: &Value) -> Value {
-    let capabilities = if way.is_modern() {
-        let answer = ask_as(harness, way, capabilities, "server/discover", json!({})).await;
+async fn offered(harness: &Harness, client_kind: ClientKind, capabilities: &Value) -> Value {
+    let capabilities = if client_kind.is_modern() {
+        let answer = ask_as(
+            harness,
+            client_kind,
+            capabilities,
+            "server/discover",
+            json!({}),
+        )
+        .await;
         answer["result"]["capabilities"].clone()
     } else {
         let client = LegacyClient::open(harness, "2025-11-25", capabilities).await;

@@ -91,12 +91,12 @@ fn resolved(uri: &str) -> String {
 
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
+    let mut remaining = text.as_bytes();
+    while let Some((first, after)) = remaining.split_first() {
         let hex = after.get(..2).filter(|_| *first == b'%');
         let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
         bytes.push(hex.unwrap_or(*first));
-        rest = if hex.is_some() { &after[2..] } else { after };
+        remaining = if hex.is_some() { &after[2..] } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -108,13 +108,15 @@ fn variants() -> Vec<VariantConfig> {
     let with = |id: &str, resources: Value, moves: &[(&str, &str)]| {
         let mut variant = variant(id);
         variant.resources = serde_json::from_value(resources).unwrap();
-        for (own, uri) in moves {
+        for (native, uri) in moves {
             let uri = Some((*uri).to_owned());
             let change = ResourceOverride {
                 uri,
                 ..ResourceOverride::default()
             };
-            variant.resource_overrides.insert((*own).to_owned(), change);
+            variant
+                .resource_overrides
+                .insert((*native).to_owned(), change);
         }
         variant
     };
@@ -256,12 +258,13 @@ fn reached(peer: &ScriptedServer) -> Vec<String> {
 fn is_refused(answer: &Value, variant: &str, uri: &str) {
     let error = &answer["error"];
     let message = error["message"].as_str().unwrap_or_default();
-    match message.starts_with("`uri` has ") {
-        true => assert_eq!(error["code"], -32602, "{variant} {uri:?} {answer}"),
-        false => assert!(
+    if message.starts_with("`uri` has ") {
+        assert_eq!(error["code"], -32602, "{variant} {uri:?} {answer}")
+    } else {
+        assert!(
             message.starts_with("Resource not found"),
             "{variant} {uri:?} {answer}"
-        ),
+        )
     }
     assert_eq!(error["data"]["activeVariant"], *variant, "{uri:?}");
 }
@@ -281,7 +284,7 @@ async fn house_and_streams(era: Era, resources: &'static [&'static str]) -> (Har
 /// The server reports a change of the resource as soon as a stream is open.
 async fn say_updated(streams: &Streams, uri: &str) {
     let method = "notifications/resources/updated";
-    let said = || {
+    let reported = || {
         let mut streams = streams.lock().unwrap();
         streams.retain(|(_, sender)| !sender.is_closed());
         for (id, sender) in streams.iter() {
@@ -293,7 +296,7 @@ async fn say_updated(streams: &Streams, uri: &str) {
         }
         !streams.is_empty()
     };
-    until(async || said()).await;
+    until(async || reported()).await;
 }
 
 const FILES: &[&str] = &["file:///srv/docs/app/readme", "file:///srv/docs/secret"];

@@ -15,7 +15,7 @@ async fn server() -> ScriptedServer {
 
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];
-    let told = seen.answer(&json!({
+    let sent = seen.answer(&json!({
         "content": [], "isError": false, "said": params, "messages": [], "contents": [],
         "completion": {"values": ["one"]},
     }));
@@ -36,11 +36,11 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
             {"uriTemplate": "log:{day}", "name": "log"},
         ]}),
         "resources/read" => json!({"contents": [{"uri": "deep:1", "text": ""}], "said": params}),
-        "tools/call" => return Some(called(seen, params).unwrap_or(told)),
+        "tools/call" => return Some(called(seen, params).unwrap_or(sent)),
         "prompts/get" if params["arguments"]["tone"] == "rude" => {
             return Some(seen.refuse(200, -32602, "prompt triage takes no 'repository'"));
         }
-        "prompts/get" | "completion/complete" => return Some(told),
+        "prompts/get" | "completion/complete" => return Some(sent),
         _ => return None,
     };
     Some(seen.answer(&result))

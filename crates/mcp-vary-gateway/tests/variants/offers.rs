@@ -9,9 +9,9 @@ use crate::support::*;
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
 /// What a client of these capabilities is offered.
-async fn offered(way: ClientKind, harness: &Harness, capabilities: &Value) -> Value {
-    let message = if way.is_modern() {
-        ask_as(harness, way, capabilities, "server/discover", json!({})).await
+async fn offered(kind: ClientKind, harness: &Harness, capabilities: &Value) -> Value {
+    let message = if kind.is_modern() {
+        ask_as(harness, kind, capabilities, "server/discover", json!({})).await
     } else {
         // The way's own `initialize` opens the session; its result is read here.
         let client = LegacyClient::open(harness, "2025-11-25", capabilities).await;

@@ -18,12 +18,12 @@ async fn listing(names: &Names) -> ScriptedServer {
 
 fn answer(names: &[u8], seen: &ReceivedRequest) -> Option<Reply> {
     let all = |make: fn(u8) -> Value| names.iter().map(|name| make(*name)).collect::<Vec<_>>();
-    let told = |kind: &str| json!({"listChanged": kind != "completions"});
+    let sent = |kind: &str| json!({"listChanged": kind != "completions"});
     let result = match seen.method() {
         "initialize" => json!({
             "protocolVersion": "2025-11-25", "serverInfo": {"name": "p", "version": "1"},
             "capabilities": {
-                "tools": told("tools"), "resources": told("resources"), "prompts": told("prompts"),
+                "tools": sent("tools"), "resources": sent("resources"), "prompts": sent("prompts"),
             },
         }),
         "tools/list" => json!({"tools": all(|name| json!({
@@ -141,9 +141,10 @@ async fn a_cursor_of_one_list_opens_no_other() {
                 assert_eq!(answer["error"]["message"], "Invalid cursor", "{method}");
             }
             let answer = ask("compact", method, json!({"cursor": cursor})).await;
-            let why = match method == made_for {
-                true => "Cursor invalid for requested variant",
-                false => "Invalid cursor",
+            let why = if method == made_for {
+                "Cursor invalid for requested variant"
+            } else {
+                "Invalid cursor"
             };
             assert_eq!(answer["error"]["message"], why, "{method}");
         }
@@ -226,7 +227,7 @@ async fn read(size: usize, lists: &[Vec<u8>]) -> Vec<u8> {
     let harness = Harness::behind_one(peer, |config| paged(config, size)).await;
     let ask = async |method: &str, params: Value| harness.ask_modern(method, params).await;
     let (mut read, mut params) = (Vec::new(), json!({}));
-    for turn in 1.. {
+    for round in 1.. {
         let page = ask("tools/list", params).await;
         let listed = ids(&page, "tools", "name");
         read.extend(listed.iter().map(|name| name[1..].parse::<u8>().unwrap()));
@@ -234,11 +235,11 @@ async fn read(size: usize, lists: &[Vec<u8>]) -> Vec<u8> {
             break;
         };
         params = json!({"cursor": cursor});
-        if let Some(next) = lists.get(turn) {
+        if let Some(next) = lists.get(round) {
             next.clone_into(&mut names.lock().unwrap());
             // What stays can be called; what the call announces is read before the next list.
-            let told = ask("tools/call", tool("t200")).await;
-            assert!(told["result"].is_object(), "{told}");
+            let sent = ask("tools/call", tool("t200")).await;
+            assert!(sent["result"].is_object(), "{sent}");
         }
     }
     read

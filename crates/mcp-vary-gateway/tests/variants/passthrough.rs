@@ -60,9 +60,10 @@ pub(super) fn passed_through(mut config: Config, passthrough: Passthrough) -> Co
 /// declared.
 pub(super) async fn in_front_of_process(is_modern: bool, passthrough: Passthrough) -> Harness {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/hints.py");
-    let revision = match is_modern {
-        true => "2026-07-28",
-        false => "2025-11-25",
+    let revision = if is_modern {
+        "2026-07-28"
+    } else {
+        "2025-11-25"
     };
     let target = Target::command("python3", [script, revision].map(str::to_owned));
     let mut config = config(target);
@@ -80,8 +81,8 @@ async fn harness(is_modern: bool) -> Harness {
 
 /// The variants that a modern client with these capabilities is offered.
 async fn available(harness: &Harness, capabilities: &Value) -> Vec<Value> {
-    let way = ClientKind::HttpModern;
-    let answer = ask_as(harness, way, capabilities, "server/discover", json!({})).await;
+    let kind = ClientKind::HttpModern;
+    let answer = ask_as(harness, kind, capabilities, "server/discover", json!({})).await;
     let settings = &answer["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
     settings["availableVariants"].as_array().unwrap().clone()
 }
@@ -174,10 +175,11 @@ async fn built_in_variants_leave_room_for_those_of_a_server() {
         config.servers[0].passthrough = Some(passthrough);
         let harness = Harness::behind(peer, config).await;
         let ids = available_ids(&harness, &json!({})).await;
-        let expected = match passthrough.rank {
-            false => ["standard", "crm/agent", "crm/human", "crm/old", "compact"],
+        let expected = if passthrough.rank {
             // Deprecated and experimental ones have fewer points.
-            true => ["standard", "crm/agent", "compact", "directory", "read-only"],
+            ["standard", "crm/agent", "compact", "directory", "read-only"]
+        } else {
+            ["standard", "crm/agent", "crm/human", "crm/old", "compact"]
         };
         assert_eq!(ids, expected);
         let compact = hints(json!({"contextSize": "compact"}));
@@ -339,9 +341,10 @@ async fn variants_follow_the_handshake_of_the_server() {
     let serve = {
         let is_new = Arc::clone(&is_new);
         move |seen: &ReceivedRequest| {
-            let offered = match is_new.load(Ordering::SeqCst) {
-                false => json!([{"id": "agent"}, {"id": "gone"}]),
-                true => json!([{"id": "agent"}, {"id": "new"}]),
+            let offered = if is_new.load(Ordering::SeqCst) {
+                json!([{"id": "agent"}, {"id": "new"}])
+            } else {
+                json!([{"id": "agent"}, {"id": "gone"}])
             };
             answer(seen, true, &offered)
         }
@@ -385,9 +388,10 @@ async fn a_session_continues_when_a_server_gets_another_variant() {
     let serve = {
         let is_new = Arc::clone(&is_new);
         move |seen: &ReceivedRequest| {
-            let offered = match is_new.load(Ordering::SeqCst) {
-                false => json!([{"id": "agent"}]),
-                true => json!([{"id": "agent"}, {"id": "new"}]),
+            let offered = if is_new.load(Ordering::SeqCst) {
+                json!([{"id": "agent"}, {"id": "new"}])
+            } else {
+                json!([{"id": "agent"}])
             };
             answer(seen, true, &offered)
         }
@@ -423,9 +427,12 @@ async fn variants_of_a_slow_server_are_offered_later() {
     let is_slow = Arc::new(AtomicBool::new(true));
     let slow = {
         let is_slow = Arc::clone(&is_slow);
-        let serve = move |seen: &ReceivedRequest| match is_slow.load(Ordering::SeqCst) {
-            true => Some(Reply::silence()),
-            false => answer(seen, false, &json!([{"id": "late"}])),
+        let serve = move |seen: &ReceivedRequest| {
+            if is_slow.load(Ordering::SeqCst) {
+                Some(Reply::silence())
+            } else {
+                answer(seen, false, &json!([{"id": "late"}]))
+            }
         };
         ScriptedServer::start(serve).await
     };

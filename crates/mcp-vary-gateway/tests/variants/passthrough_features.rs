@@ -297,9 +297,12 @@ async fn tags_reach_a_server_without_variants_that_negotiates_content() {
                 let found = shaped.is_null();
                 assert_eq!(found, arrives, "{way:?} {keys} {rules}: {called}");
                 let requests = crm.received().into_iter();
-                let declared = requests.map(|seen| match is_modern {
-                    true => seen.body["params"]["_meta"][CLIENT_CAPABILITIES_META].clone(),
-                    false => seen.body["params"]["capabilities"].clone(),
+                let declared = requests.map(|seen| {
+                    if is_modern {
+                        seen.body["params"]["_meta"][CLIENT_CAPABILITIES_META].clone()
+                    } else {
+                        seen.body["params"]["capabilities"].clone()
+                    }
                 });
                 let arrived = declared.filter(|it| tags(it) == Some(vec![tag])).count() > 0;
                 assert_eq!(arrived, arrives, "{way:?} {keys} {rules}");
@@ -369,9 +372,10 @@ async fn a_server_whose_results_the_file_shapes_gets_no_tags() {
             let tags = features(&["agent", "format=json"]);
             let called = way.ask(&harness, &tags, "tools/call", call).await;
             let value = &called["result"]["structuredContent"];
-            let expected = match is_shaped_here {
-                true => json!({"m": 1}),
-                false => json!({"n": 1}),
+            let expected = if is_shaped_here {
+                json!({"m": 1})
+            } else {
+                json!({"n": 1})
             };
             assert_eq!(*value, expected, "{way:?} {rules}: {called}");
             let received = tags_of_last_call(&crm, true);

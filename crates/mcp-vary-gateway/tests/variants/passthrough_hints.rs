@@ -63,14 +63,16 @@ async fn in_front_of_http(is_modern: bool, adapt: impl FnOnce(&mut Config)) -> H
 }
 
 /// The hints that the server saw in a call of a client with these capabilities under `variant`.
-async fn seen(harness: &Harness, way: ClientKind, capabilities: &Value, variant: &str) -> Value {
+async fn seen(harness: &Harness, kind: ClientKind, capabilities: &Value, variant: &str) -> Value {
     let call = under(variant, tool("hints"));
-    let called = way.ask(harness, capabilities, "tools/call", call).await;
+    let called = kind.ask(harness, capabilities, "tools/call", call).await;
     let texts = texts(&called["result"]);
-    let text = texts.first().unwrap_or_else(|| panic!("{way:?}: {called}"));
+    let text = texts
+        .first()
+        .unwrap_or_else(|| panic!("{kind:?}: {called}"));
     let seen: Value = serde_json::from_str(text).unwrap();
     let selected = variant.strip_prefix("crm/");
-    assert_eq!(seen["variant"].as_str(), selected, "{way:?}: {seen}");
+    assert_eq!(seen["variant"].as_str(), selected, "{kind:?}: {seen}");
     seen["settings"].clone()
 }
 

@@ -24,9 +24,10 @@ enum Behavior {
 /// under which variant it was called.
 fn answer(seen: &ReceivedRequest, is_modern: bool, behavior: Behavior) -> Option<Reply> {
     let params = &seen.body["params"];
-    let declared = match is_modern {
-        true => &params["_meta"][CLIENT_CAPABILITIES_META],
-        false => &params["capabilities"],
+    let declared = if is_modern {
+        &params["_meta"][CLIENT_CAPABILITIES_META]
+    } else {
+        &params["capabilities"]
     };
     let has_hints = declared["extensions"][SERVER_VARIANTS].is_object();
     let is_question = is_question(seen);
@@ -80,17 +81,14 @@ async fn in_front_of_http(is_modern: bool, behavior: Behavior) -> Harness {
 
 /// The ids of the variants that a new client over HTTP is offered.
 async fn offered(harness: &Harness, is_modern: bool, capabilities: &Value) -> Vec<String> {
-    let result = match is_modern {
-        true => {
-            let way = ClientKind::HttpModern;
-            let answer = way.ask(harness, capabilities, "server/discover", json!({}));
-            answer.await["result"].clone()
-        }
-        false => {
-            LegacyClient::open(harness, "2025-11-25", capabilities)
-                .await
-                .initialized
-        }
+    let result = if is_modern {
+        let kind = ClientKind::HttpModern;
+        let answer = kind.ask(harness, capabilities, "server/discover", json!({}));
+        answer.await["result"].clone()
+    } else {
+        LegacyClient::open(harness, "2025-11-25", capabilities)
+            .await
+            .initialized
     };
     let settings = &result["capabilities"]["extensions"][SERVER_VARIANTS];
     let all = settings["availableVariants"].as_array();
@@ -182,9 +180,10 @@ async fn a_server_is_asked_once_for_the_same_hints() {
         let asked: Vec<_> = received.iter().filter(|seen| is_question(seen)).collect();
         assert_eq!(asked.len(), 1);
         let params = &asked[0].body["params"];
-        let declared = match is_modern_server {
-            true => &params["_meta"][CLIENT_CAPABILITIES_META],
-            false => &params["capabilities"],
+        let declared = if is_modern_server {
+            &params["_meta"][CLIENT_CAPABILITIES_META]
+        } else {
+            &params["capabilities"]
         };
         let settings = json!({"variantHints": {"hints": {"useCase": ["chat"]}}});
         let expected = json!({"extensions": {SERVER_VARIANTS: settings}});

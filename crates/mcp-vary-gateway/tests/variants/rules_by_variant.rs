@@ -63,7 +63,7 @@ pub(super) async fn harness() -> Harness {
 
 async fn ask(
     harness: &Harness,
-    (way, variant): (ClientKind, &str),
+    (kind, variant): (ClientKind, &str),
     tags: &[&str],
     method: &str,
     params: Value,
@@ -72,7 +72,7 @@ async fn ask(
         [] => json!({}),
         tags => features(tags),
     };
-    let answer = ask_as(harness, way, &capabilities, method, under(variant, params)).await;
+    let answer = ask_as(harness, kind, &capabilities, method, under(variant, params)).await;
     let result = answer["result"].clone();
     assert!(result.is_object(), "{answer}");
     result

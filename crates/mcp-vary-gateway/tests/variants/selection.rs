@@ -51,7 +51,7 @@ impl Asks {
     fn params(&self) -> Value {
         let params = match &self.params {
             Value::Null => json!({}),
-            told => told.clone(),
+            sent => sent.clone(),
         };
         match self.selector {
             Some(selector) => under(selector, params),
@@ -65,7 +65,7 @@ impl Asks {
         params["_meta"]["io.modelcontextprotocol/clientInfo"] = self.info();
         let capabilities = match &self.capabilities {
             Value::Null => json!({}),
-            told => told.clone(),
+            sent => sent.clone(),
         };
         let post = HttpRequest::modern(&modern(json!(1), method, params, &capabilities));
         harness
@@ -80,7 +80,7 @@ impl Asks {
     pub(crate) async fn legacy(&self, harness: &Harness, method: &str) -> Value {
         let capabilities = match &self.capabilities {
             Value::Null => json!({}),
-            told => told.clone(),
+            sent => sent.clone(),
         };
         let mut begin = initialize("2025-11-25", &capabilities);
         begin["params"]["clientInfo"] = self.info();

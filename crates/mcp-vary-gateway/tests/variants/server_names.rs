@@ -89,15 +89,15 @@ async fn and_to_clients_without() {
 async fn modern_server() -> ScriptedServer {
     ScriptedServer::start(|seen: &ReceivedRequest| match seen.method() {
         "tools/call" => {
-            let asked = questions().map(|(method, params, _)| {
+            let requested = questions().map(|(method, params, _)| {
                 (
                     method.to_owned(),
                     json!({"method": method, "params": params}),
                 )
             });
-            let asked: serde_json::Map<_, _> = asked.into_iter().collect();
+            let requested: serde_json::Map<_, _> = requested.into_iter().collect();
             Some(seen.answer(&json!({
-                "resultType": "input_required", "inputRequests": asked, "requestState": "s",
+                "resultType": "input_required", "inputRequests": requested, "requestState": "s",
             })))
         }
         _ => places_server::answer(Era::Modern, seen),

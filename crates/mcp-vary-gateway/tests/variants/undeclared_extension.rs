@@ -98,16 +98,20 @@ async fn at_the_address_of_a_variant_one_change_is_one_notification() {
 async fn an_error_of_the_server_stays_as_it_is() {
     let refusing = ScriptedServer::start(|seen| {
         let is_read = matches!(seen.method(), "resources/read" | "resources/subscribe");
-        match is_read {
-            true => Some(seen.refuse(200, -32602, "no")),
-            false => places_server::answer(Era::Legacy, seen),
+        if is_read {
+            Some(seen.refuse(200, -32602, "no"))
+        } else {
+            places_server::answer(Era::Legacy, seen)
         }
     });
     let harness = Harness::behind_one(refusing.await, |config| config).await;
     let read = json!({"uri": "place:none"});
-    let no = |data: Value| match data.is_null() {
-        true => json!({"code": -32602, "message": "no"}),
-        false => json!({"code": -32602, "message": "no", "data": data}),
+    let no = |data: Value| {
+        if data.is_null() {
+            json!({"code": -32602, "message": "no"})
+        } else {
+            json!({"code": -32602, "message": "no", "data": data})
+        }
     };
     let named = |id: &str| no(json!({"activeVariant": id}));
     for way in ClientKind::ALL {

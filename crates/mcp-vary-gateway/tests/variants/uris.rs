@@ -70,7 +70,7 @@ fn variants() -> Vec<VariantConfig> {
     let variant =
         |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."));
     let mut ours = variant("ours");
-    for (own, uri, mime_type) in [
+    for (native, uri, mime_type) in [
         ("doc:index", "doc:start", None),
         (
             "file:///srv/app/{+path}",
@@ -89,7 +89,7 @@ fn variants() -> Vec<VariantConfig> {
             mime_type: mime_type.map(str::to_owned),
             ..ResourceOverride::default()
         };
-        ours.resource_overrides.insert(own.to_owned(), change);
+        ours.resource_overrides.insert(native.to_owned(), change);
     }
     let mut few = ours.clone();
     few.variant = ServerVariant::new("few".parse().unwrap(), "For tests.");
@@ -114,12 +114,14 @@ async fn two() -> (Harness, ScriptedServer) {
 
 async fn ask(
     harness: &Harness,
-    way: ClientKind,
+    client_kind: ClientKind,
     variant: &str,
     method: &str,
     params: Value,
 ) -> Value {
-    harness.ask(way, method, under(variant, params)).await
+    harness
+        .ask(client_kind, method, under(variant, params))
+        .await
 }
 
 fn column(list: &Value, key: &str, members: [&str; 2]) -> Vec<Value> {
@@ -163,16 +165,32 @@ async fn a_variant_lists_uris_and_mime_types_of_its_own() {
 }
 
 /// What is read as `uri`, and what the server was asked for.
-async fn is_read(harness: &Harness, way: ClientKind, variant: &str, uri: &str, own: &str) {
-    let answer = ask(harness, way, variant, "resources/read", json!({"uri": uri})).await;
+async fn is_read(
+    harness: &Harness,
+    client_kind: ClientKind,
+    variant: &str,
+    uri: &str,
+    native: &str,
+) {
+    let answer = ask(
+        harness,
+        client_kind,
+        variant,
+        "resources/read",
+        json!({"uri": uri}),
+    )
+    .await;
     let result = &answer["result"];
-    assert_eq!(result["said"], own, "{variant} {uri} {way:?} {answer}");
+    assert_eq!(
+        result["said"], native,
+        "{variant} {uri} {client_kind:?} {answer}"
+    );
     let found = &result["name"];
-    assert_eq!(*found, own, "the header that a modern server checks");
+    assert_eq!(*found, native, "the header that a modern server checks");
     assert_eq!(result["contents"][0]["uri"], uri, "{answer}");
     // What is read says what the server has, whatever is listed.
     result.has("/contents/0/mimeType", "text/plain");
-    result.has("/contents/0/text", own);
+    result.has("/contents/0/text", native);
 }
 
 /// SV-11, SV-12, SV-14: a resource is read by the variant's URI, and by no other.
@@ -336,39 +354,44 @@ async fn what_is_told_otherwise_has_the_variants_uri() {
 }
 
 /// What is wrong with a variant that calls these so.
-async fn slips(moves: &[(&str, &str)]) -> Vec<String> {
+async fn mistakes(moves: &[(&str, &str)]) -> Vec<String> {
     let mut variant = VariantConfig::new(ServerVariant::new("v".parse().unwrap(), "d"));
-    for (own, uri) in moves {
+    for (native, uri) in moves {
         let uri = Some((*uri).to_owned());
         let change = ResourceOverride {
             uri,
             ..ResourceOverride::default()
         };
-        variant.resource_overrides.insert((*own).to_owned(), change);
+        variant
+            .resource_overrides
+            .insert((*native).to_owned(), change);
     }
     let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
     let harness = Harness::behind_one(server().await, adapt).await;
-    let slips = harness.gateway.unmatched_overrides();
-    slips.iter().map(|(_, slip)| slip.to_string()).collect()
+    let mistakes = harness.gateway.unmatched_overrides();
+    mistakes
+        .iter()
+        .map(|(_, mistake)| mistake.to_string())
+        .collect()
 }
 
 /// SV-11: two resources under one URI, one that there is not, and what is no URI are mistakes.
 #[tokio::test]
 async fn what_a_variant_calls_wrongly_is_a_slip() {
-    assert_eq!(slips(&[("doc:index", "doc:start")]).await, [""; 0]);
-    let said = slips(&[("doc:index", "file:///srv/app/README")]).await;
+    assert_eq!(mistakes(&[("doc:index", "doc:start")]).await, [""; 0]);
+    let said = mistakes(&[("doc:index", "file:///srv/app/README")]).await;
     let taken = "`resources.doc:index.uri` leaves no URI for `file:///srv/app/README`: another item has `file:///srv/app/README` in this \
                  view; give one of them another `uri`";
     assert_eq!(said, [taken]);
-    let said = slips(&[("doc:index", "a:1"), ("file:///srv/app/README", "a:1")]).await;
+    let said = mistakes(&[("doc:index", "a:1"), ("file:///srv/app/README", "a:1")]).await;
     let taken = "`resources.file:///srv/app/README.uri` leaves no URI for `file:///srv/app/README`: another item has `a:1` in this view; give \
                  one of them another `uri`";
     assert_eq!(said, [taken]);
-    let said = slips(&[("doc:indxe", "a:1")]).await;
+    let said = mistakes(&[("doc:indxe", "a:1")]).await;
     let unknown =
         "`resources.doc:indxe` is not in any list of this view; did you mean `doc:index`?";
     assert_eq!(said, [unknown]);
-    let said = slips(&[("log:{day}", "day:{date}"), ("doc:index", "index")]).await;
+    let said = mistakes(&[("log:{day}", "day:{date}"), ("doc:index", "index")]).await;
     let unfit = [
         "`resources.doc:index.uri` is not a URI; begin with a scheme, such as `docs:`, and leave out white space",
         "`resources.log:{day}.uri` has `{date}` instead of `{day}` of the server's template; write the same expressions in \

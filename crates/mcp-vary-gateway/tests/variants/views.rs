@@ -94,9 +94,9 @@ fn variants() -> Vec<VariantConfig> {
         .insert("repository".into(), argument(Some("repo"), None, None));
     finder.prompt_overrides.insert("triage".into(), triage);
 
-    let mut words = variant("words").with_base(Base::ReadOnly);
-    words.style.description = Description::FirstSentence;
-    words.style.result = ResultFields::Content;
+    let mut terms = variant("words").with_base(Base::ReadOnly);
+    terms.style.description = Description::FirstSentence;
+    terms.style.result = ResultFields::Content;
 
     let mut program = variant("program");
     program.style.schema = SchemaStyle::Compact;
@@ -111,7 +111,7 @@ fn variants() -> Vec<VariantConfig> {
             .0
             .into(),
     );
-    vec![variant("all"), finder, words, program, gemini, casual]
+    vec![variant("all"), finder, terms, program, gemini, casual]
 }
 
 async fn harness() -> Harness {
@@ -308,8 +308,11 @@ async fn resource_slips(
     }
     let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
     let harness = Harness::behind_one(peer, adapt).await;
-    let slips = harness.gateway.unmatched_overrides();
-    slips.iter().map(|(_, slip)| slip.to_string()).collect()
+    let mistakes = harness.gateway.unmatched_overrides();
+    mistakes
+        .iter()
+        .map(|(_, mistake)| mistake.to_string())
+        .collect()
 }
 
 /// Resources and templates are one part of a configuration: what is in either list is there.
@@ -391,10 +394,10 @@ async fn behind_two(variants: &str) -> ((Harness, ScriptedServer), Vec<String>, 
     let harness = Harness::behind(one, config).await;
     let list = ask(&harness, "v", "tools/list", json!({})).await;
     let names = names(&list).into_iter().map(str::to_owned).collect();
-    let slips = harness.gateway.unmatched_overrides().into_iter();
-    let slips = slips.map(|(id, slip)| file.places.diagnostic(&id, &slip).to_string());
-    let slips = slips.collect();
-    ((harness, two), names, slips)
+    let mistakes = harness.gateway.unmatched_overrides().into_iter();
+    let mistakes = mistakes.map(|(id, mistake)| file.places.diagnostic(&id, &mistake).to_string());
+    let mistakes = mistakes.collect();
+    ((harness, two), names, mistakes)
 }
 
 /// SV-11: what a variant takes away or fixes holds for the servers' own names; what it shows is meant by the

@@ -76,25 +76,25 @@ fn texts(result: &Value) -> Vec<&str> {
 
 /// What holds of `told` for a client that knows structured values or does not.
 #[track_caller]
-fn holds(told: &Value, tool: &str, fields: ResultFields, knows: bool, about: &str) {
-    let blocks = told["content"].as_array().unwrap().iter();
-    let kept: Vec<_> = blocks
+fn holds(sent: &Value, tool: &str, fields: ResultFields, knows: bool, about: &str) {
+    let blocks = sent["content"].as_array().unwrap().iter();
+    let retained: Vec<_> = blocks
         .filter(|block| block["type"] != "text")
         .cloned()
         .collect();
-    assert_eq!(kept, others(), "{about}");
-    let structured = told
+    assert_eq!(retained, others(), "{about}");
+    let structured = sent
         .get("structuredContent")
         .filter(|value| !value.is_null());
-    let is_said = !texts(told).is_empty();
+    let is_said = !texts(sent).is_empty();
     assert!(
         is_said || structured.is_some() && knows,
         "it says nothing: {about}"
     );
     match tool {
         "error" => {
-            assert_eq!(told["isError"], true, "{about}");
-            assert_eq!(texts(told), ["went wrong"], "{about}");
+            assert_eq!(sent["isError"], true, "{about}");
+            assert_eq!(texts(sent), ["went wrong"], "{about}");
         }
         // The data of a user interface reach it whatever its model reads.
         "ui" => assert!(structured.is_some(), "{about}"),
@@ -106,10 +106,10 @@ fn holds(told: &Value, tool: &str, fields: ResultFields, knows: bool, about: &st
         _ => {}
     }
     if fields == ResultFields::Content && tool != "ui" {
-        assert_eq!(told.get("structuredContent"), None, "{about}");
+        assert_eq!(sent.get("structuredContent"), None, "{about}");
     }
     if fields == ResultFields::Structured && knows && structured.is_some() && tool != "error" {
-        assert_eq!(texts(told), [""; 0], "{about}");
+        assert_eq!(texts(sent), [""; 0], "{about}");
     }
 }
 

@@ -120,9 +120,10 @@ fn replaced(arguments: &[Value]) -> usize {
             .and_then(Value::as_str)
             .unwrap_or_default()
     });
-    let found = match from.is_empty() {
-        true => text.len() + 1,
-        false => text.matches(from).count(),
+    let found = if from.is_empty() {
+        text.len() + 1
+    } else {
+        text.matches(from).count()
     };
     text.len().saturating_add(found.saturating_mul(to.len()))
 }

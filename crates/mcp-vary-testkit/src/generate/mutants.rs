@@ -129,8 +129,8 @@ fn broken(
         ("maximum" | "exclusiveMaximum", Value::Number(_)) => vec![json!(limit + 1.0)],
         ("multipleOf", Value::Number(_)) => vec![json!(limit * 1.5)],
         ("minLength", Value::String(text)) => {
-            let kept = size(schema, keyword).unwrap_or(0).saturating_sub(1);
-            vec![json!(text.chars().take(kept).collect::<String>())]
+            let retained = size(schema, keyword).unwrap_or(0).saturating_sub(1);
+            vec![json!(text.chars().take(retained).collect::<String>())]
         }
         ("maxLength", Value::String(_)) => {
             vec![json!("x".repeat(size(schema, keyword).unwrap_or(0) + 1))]
@@ -158,8 +158,8 @@ fn broken(
         }
         ("minProperties", Value::Object(_)) => vec![json!({})],
         ("minItems", Value::Array(elements)) => {
-            let kept = size(schema, keyword).unwrap_or(0).saturating_sub(1);
-            vec![json!(elements.iter().take(kept).collect::<Vec<_>>())]
+            let retained = size(schema, keyword).unwrap_or(0).saturating_sub(1);
+            vec![json!(elements.iter().take(retained).collect::<Vec<_>>())]
         }
         ("maxItems", Value::Array(elements)) => {
             let filler = elements.first().cloned().unwrap_or_default();

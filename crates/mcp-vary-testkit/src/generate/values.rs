@@ -169,7 +169,7 @@ impl<'s> Values<'s> {
             .min(most);
         let items = schema.get("items").unwrap_or(&Value::Null);
         let first = schema.get("prefixItems").unwrap_or(items).as_array();
-        let rest = if items.is_array() {
+        let remaining = if items.is_array() {
             schema.get("additionalItems")
         } else {
             Some(items)
@@ -179,7 +179,7 @@ impl<'s> Values<'s> {
         for at in 0..length {
             let schema = first
                 .and_then(|first| first.get(at))
-                .or(rest)
+                .or(remaining)
                 .unwrap_or(&Value::Null);
             let element = self.after(schema, depth + 1);
             if unique != Some(true) || !elements.contains(&element) {

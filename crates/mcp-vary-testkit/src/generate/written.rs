@@ -375,9 +375,10 @@ pub fn given(anything: bool) -> impl Strategy<Value = Given> {
             all.extend(beyond.map(|of| ("far".to_owned(), of, false)));
             Shape::Object(all, more)
         });
-    let root = match anything {
-        true => prop_oneof![3 => root, 1 => shape()].boxed(),
-        false => root.boxed(),
+    let root = if anything {
+        prop_oneof![3 => root, 1 => shape()].boxed()
+    } else {
+        root.boxed()
     };
     root.prop_flat_map(|shape| {
         let mut named = Map::new();

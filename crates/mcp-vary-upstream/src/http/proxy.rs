@@ -34,9 +34,10 @@ impl Proxy {
     /// When the variable is not the URL of a proxy. The error does not contain it, since it may have a password.
     pub(crate) fn find(url: &Uri, variables: Variables) -> Result<Option<Self>, String> {
         let is_tunnel = url.scheme_str() == Some("https");
-        let names = match is_tunnel {
-            true => ["HTTPS_PROXY", "https_proxy"],
-            false => ["HTTP_PROXY", "http_proxy"],
+        let names = if is_tunnel {
+            ["HTTPS_PROXY", "https_proxy"]
+        } else {
+            ["HTTP_PROXY", "http_proxy"]
         };
         let read = |name: &'static str| {
             let value = variables(name).filter(|value| !value.trim().is_empty());

@@ -352,9 +352,10 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
         return handshake.map(HandshakeEnd::Ready);
     }
     let limits = &connection.shared.limits;
-    let limit = match is_modern {
-        true => limits.handshake,
-        false => limits.ready_timeout,
+    let limit = if is_modern {
+        limits.handshake
+    } else {
+        limits.ready_timeout
     };
     let late = late_discover(connection, probe, refusal.clone());
     let late = tokio::time::timeout(limit, late).await;

@@ -108,7 +108,7 @@ fn check_identity(upstream: &UpstreamConnection, answer: &Answer) -> Pong {
         // "Recognized modern JSON-RPC errors" come from modern servers only.
         (Era::Legacy, Err(error)) => handshake::is_modern_error(error),
         (Era::Modern, _) => match handshake::read_discover(&upstream.name().into(), answer) {
-            Ok(Discovered::Modern(hello)) => !upstream.handshake.is_equivalent_to(&hello),
+            Ok(Discovered::Modern(discovered)) => !upstream.handshake.is_equivalent_to(&discovered),
             Ok(Discovered::Legacy(_)) => is_method_not_found(answer),
             Err(ConnectError::Revision { .. }) => true,
             Ok(Discovered::Retry(_)) | Err(_) => false,

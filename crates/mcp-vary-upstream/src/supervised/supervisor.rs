@@ -308,11 +308,14 @@ impl Shared {
         };
         let connecting =
             UpstreamConnection::connect_until_stopped(self.config.clone(), choosing, &self.stop);
-        let connected = connecting.await.map_err(|error| match is_loop(&error) {
-            true => ConnectError::Loop {
-                server: self.config.name.as_str().into(),
-            },
-            false => error,
+        let connected = connecting.await.map_err(|error| {
+            if is_loop(&error) {
+                ConnectError::Loop {
+                    server: self.config.name.as_str().into(),
+                }
+            } else {
+                error
+            }
         });
         match &connected {
             Ok(upstream) => {

@@ -164,9 +164,9 @@ async fn refusing(
     ScriptedServer,
     Result<Arc<UpstreamConnection>, ConnectError>,
 ) {
-    let asked = AtomicUsize::new(0);
+    let wanted = AtomicUsize::new(0);
     let peer = ScriptedServer::start(move |seen| {
-        if asked.fetch_add(1, Ordering::SeqCst) >= times {
+        if wanted.fetch_add(1, Ordering::SeqCst) >= times {
             return Some(discover(seen));
         }
         let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
@@ -576,7 +576,7 @@ async fn streams(
     let refusals = Mutex::new(refusals.into_iter().collect::<VecDeque<_>>());
     let peer = ScriptedServer::start(move |seen| match seen.method() {
         "server/discover" if method != "GET" => Some(discover(seen)),
-        asked if asked == method => {
+        requested if requested == method => {
             if seen.header("last-event-id") == Some("gone") {
                 return Some(Reply::new(400, "text/plain", "no such event"));
             }

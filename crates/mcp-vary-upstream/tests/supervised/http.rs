@@ -363,7 +363,7 @@ async fn request(socket: &mut tokio::net::TcpStream) -> Option<String> {
         let head = head.to_lowercase();
         let length = head
             .split_once("content-length: ")
-            .map_or("0", |(_, rest)| rest);
+            .map_or("0", |(_, remaining)| remaining);
         let length: usize = length.lines().next().unwrap().parse().unwrap();
         if body.len() >= length {
             return Some(text);

@@ -35,22 +35,22 @@ pub fn bound_variants(capabilities: &str) -> Option<String> {
 }
 
 fn bound_at(object: &str, path: &[&str]) -> Option<String> {
-    let [key, rest @ ..] = path else {
+    let [key, remaining @ ..] = path else {
         return bound_list(object);
     };
     let mut members = Members::parse(object).ok()?;
-    let inner = bound_at(members.get(key)?, rest)?;
+    let inner = bound_at(members.get(key)?, remaining)?;
     members.set(*key, inner);
     Some(members.to_json())
 }
 
 fn bound_list(variants: &str) -> Option<String> {
     let all = elements(variants).ok()?;
-    let kept = all.iter().take(MAX_OFFERED_VARIANTS);
-    let kept: Vec<_> = kept.map(|variant| bound_variant(variant)).collect();
+    let retained = all.iter().take(MAX_OFFERED_VARIANTS);
+    let retained: Vec<_> = retained.map(|variant| bound_variant(variant)).collect();
     let is_whole = |it: &Cow<'_, str>| matches!(it, Cow::Borrowed(_));
-    let is_within = kept.len() == all.len() && kept.iter().all(is_whole);
-    (!is_within).then(|| format!("[{}]", kept.join(",")))
+    let is_within = retained.len() == all.len() && retained.iter().all(is_whole);
+    (!is_within).then(|| format!("[{}]", retained.join(",")))
 }
 
 fn bound_variant(variant: &str) -> Cow<'_, str> {
@@ -71,9 +71,10 @@ fn bound_variant(variant: &str) -> Cow<'_, str> {
         };
         bounded.set(key.to_owned(), value.into_owned());
     }
-    match bounded.iter().eq(members.iter()) {
-        true => Cow::Borrowed(variant),
-        false => Cow::Owned(bounded.to_json()),
+    if bounded.iter().eq(members.iter()) {
+        Cow::Borrowed(variant)
+    } else {
+        Cow::Owned(bounded.to_json())
     }
 }
 
@@ -94,9 +95,10 @@ fn bound_hints(hints: &str) -> Cow<'_, str> {
     for (key, value) in all.iter().filter(fits).take(MAX_KEYS) {
         bounded.set(key.to_owned(), value.to_owned());
     }
-    match bounded.len() == all.len() && !all.is_empty() {
-        true => Cow::Borrowed(hints),
-        false => Cow::Owned(bounded.to_json()),
+    if bounded.len() == all.len() && !all.is_empty() {
+        Cow::Borrowed(hints)
+    } else {
+        Cow::Owned(bounded.to_json())
     }
 }
 

@@ -95,21 +95,23 @@ impl Parser {
     /// When an event or a line exceeds the limit; the stream cannot be parsed further.
     pub fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, EventTooLarge> {
         let mut events = Vec::new();
-        let mut rest = piece;
-        while !rest.is_empty() {
-            if std::mem::take(&mut self.after_return) && rest[0] == b'\n' {
-                rest = &rest[1..];
+        let mut remaining = piece;
+        while !remaining.is_empty() {
+            if std::mem::take(&mut self.after_return) && remaining[0] == b'\n' {
+                remaining = &remaining[1..];
                 continue;
             }
-            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-            let text = &rest[..end.unwrap_or(rest.len())];
+            let end = remaining
+                .iter()
+                .position(|byte| matches!(byte, b'\n' | b'\r'));
+            let text = &remaining[..end.unwrap_or(remaining.len())];
             if self.line.len() + text.len() + self.data.len() > self.limit {
                 return Err(EventTooLarge { limit: self.limit });
             }
             self.line.extend_from_slice(text);
             let Some(end) = end else { break };
-            self.after_return = rest[end] == b'\r';
-            rest = &rest[end + 1..];
+            self.after_return = remaining[end] == b'\r';
+            remaining = &remaining[end + 1..];
             let line = self.line.split();
             events.extend(self.read_line(&line));
         }
@@ -118,7 +120,7 @@ impl Parser {
 
     fn read_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let line = match line.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if self.is_at_start => rest,
+            Some(remaining) if self.is_at_start => remaining,
             _ => line,
         };
         self.is_at_start = false;

@@ -21,12 +21,12 @@ async fn prompted(tags: &[&str], beginning: &str) {
     in_each_way(
         server,
         || tagged(tags),
-        async |client, way| {
+        async |client, kind| {
             let params = GetPromptRequestParams::new("check-weather");
             let prompt = client.default_variant().get_prompt(params).await.unwrap();
             let message = serde_json::to_value(&prompt.messages[0]).unwrap();
             let text = message["content"]["text"].as_str().unwrap();
-            assert!(text.starts_with(beginning), "{way}: {text}");
+            assert!(text.starts_with(beginning), "{kind}: {text}");
         },
     )
     .await;

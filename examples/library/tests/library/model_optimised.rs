@@ -12,12 +12,12 @@ async fn suits(hints: &[(&str, &str)], variant: &str, description: &str) {
     in_each_way(
         server,
         || hinting(hints),
-        async |client, way| {
-            assert_eq!(offered(client)[0], variant, "{way}");
+        async |client, kind| {
+            assert_eq!(offered(client)[0], variant, "{kind}");
             // A client that sends no selector gets it too.
             let tools = client.default_variant().tools().await.unwrap();
-            let said = tools[0].description.as_deref().unwrap();
-            assert!(said.starts_with(description), "{way}: {said}");
+            let reported = tools[0].description.as_deref().unwrap();
+            assert!(reported.starts_with(description), "{kind}: {reported}");
         },
     )
     .await;

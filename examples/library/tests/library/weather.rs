@@ -11,11 +11,11 @@ async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
     in_each_way(
         negotiated::server(),
         || tagged(tags),
-        async |client, way| {
+        async |client, kind| {
             let bern = json!({"location": "Bern"});
             check(
                 ask(&client.default_variant(), "get_weather", bern).await,
-                way,
+                kind,
             );
         },
     )

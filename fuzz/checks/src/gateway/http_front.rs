@@ -248,8 +248,8 @@ fn serve_connection(stream: TcpStream, reached: &Mutex<Vec<String>>) -> Option<(
             }
             is_post |= line.starts_with("POST ");
             let header = line.trim_end().to_ascii_lowercase();
-            if let Some(told) = header.strip_prefix("content-length: ") {
-                length = told.parse().ok()?;
+            if let Some(sent) = header.strip_prefix("content-length: ") {
+                length = sent.parse().ok()?;
             }
             if header.is_empty() {
                 break;
@@ -258,9 +258,10 @@ fn serve_connection(stream: TcpStream, reached: &Mutex<Vec<String>>) -> Option<(
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         let body = String::from_utf8_lossy(&body).into_owned();
-        let (status, answer) = match is_post {
-            true => answer(&body),
-            false => ("405 Method Not Allowed", String::new()),
+        let (status, answer) = if is_post {
+            answer(&body)
+        } else {
+            ("405 Method Not Allowed", String::new())
         };
         if is_post {
             reached

@@ -73,15 +73,16 @@ impl Reader {
         let trimmed = uri.trim_matches(|c: char| c <= ' ');
         let stripped = trimmed.replace(['\t', '\r', '\n'], "");
         let uri = if self.trims { &*stripped } else { uri };
-        let (scheme, rest) = uri.split_once(':').unwrap_or(("", uri));
-        let rest = match self.takes_backslash {
-            true => rest.replace('\\', "/"),
-            false => rest.to_owned(),
+        let (scheme, remaining) = uri.split_once(':').unwrap_or(("", uri));
+        let remaining = if self.takes_backslash {
+            remaining.replace('\\', "/")
+        } else {
+            remaining.to_owned()
         };
-        let rest = rest.split(self.ends).next().unwrap_or_default();
-        let (host, path) = match rest.strip_prefix("//") {
-            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-            None => ("", rest),
+        let remaining = remaining.split(self.ends).next().unwrap_or_default();
+        let (host, path) = match remaining.strip_prefix("//") {
+            Some(remaining) => remaining.split_at(remaining.find('/').unwrap_or(remaining.len())),
+            None => ("", remaining),
         };
         let host = host.to_lowercase();
         Location {
@@ -96,9 +97,10 @@ impl Reader {
     }
 
     fn path(self, path: &str) -> String {
-        let mut path = match self.decodes_first {
-            true => decoded(path),
-            false => path.to_owned(),
+        let mut path = if self.decodes_first {
+            decoded(path)
+        } else {
+            path.to_owned()
         };
         if self.takes_backslash {
             path = path.replace('\\', "/");
@@ -106,9 +108,10 @@ impl Reader {
         let mut segments: Vec<&str> = Vec::new();
         for segment in path.split('\0').next().unwrap_or_default().split('/') {
             // URLs that are decoded later have dots in either form.
-            let dots = match self.decodes_first {
-                true => segment.to_owned(),
-                false => segment.to_lowercase().replace("%2e", "."),
+            let dots = if self.decodes_first {
+                segment.to_owned()
+            } else {
+                segment.to_lowercase().replace("%2e", ".")
             };
             match dots.as_str() {
                 "" | "." => {}
@@ -118,9 +121,10 @@ impl Reader {
         }
         let resolved = format!("/{}/", segments.join("/"));
         let resolved = if segments.is_empty() { "/" } else { &*resolved };
-        match self.decodes_first {
-            true => resolved.to_owned(),
-            false => decoded(resolved),
+        if self.decodes_first {
+            resolved.to_owned()
+        } else {
+            decoded(resolved)
         }
     }
 }
@@ -128,18 +132,18 @@ impl Reader {
 /// `text` with every triplet decoded once.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
+    let mut remaining = text.as_bytes();
+    while let Some((byte, after)) = remaining.split_first() {
         let hex = after.get(..2).filter(|_| *byte == b'%');
         let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
         match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             Some(decoded) => {
                 bytes.push(decoded);
-                rest = &after[2..];
+                remaining = &after[2..];
             }
             None => {
                 bytes.push(*byte);
-                rest = after;
+                remaining = after;
             }
         }
     }
@@ -228,12 +232,14 @@ fn selected(resources: Value, moves: &[(&str, &str)]) -> SelectedResources {
     let id = "only".parse().expect("an id");
     let mut variant = VariantConfig::new(ServerVariant::new(id, "For tests."));
     variant.resources = serde_json::from_value(resources).expect("a selection");
-    for (own, uri) in moves {
+    for (native, uri) in moves {
         let change = ResourceOverride {
             uri: Some((*uri).to_owned()),
             ..ResourceOverride::default()
         };
-        variant.resource_overrides.insert((*own).to_owned(), change);
+        variant
+            .resource_overrides
+            .insert((*native).to_owned(), change);
     }
     SelectedResources::new(variant, &LISTED, &TEMPLATES)
 }

@@ -21,11 +21,11 @@ pub fn session_id(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     assert!(ids.opens(sealed) && replica.opens(sealed));
     // Any text, and any text in the place of a part of a sealed one.
-    let (at, rest) = data.split_first().unwrap_or((&0, &[]));
+    let (at, remaining) = data.split_first().unwrap_or((&0, &[]));
     let at = usize::from(*at).min(sealed.len());
-    let rest = String::from_utf8_lossy(rest);
-    let end = (at + rest.len()).min(sealed.len());
-    let spliced = format!("{}{rest}{}", &sealed[..at], &sealed[end..]);
+    let remaining = String::from_utf8_lossy(remaining);
+    let end = (at + remaining.len()).min(sealed.len());
+    let spliced = format!("{}{remaining}{}", &sealed[..at], &sealed[end..]);
     for id in [&*text, spliced.as_str()] {
         assert!(
             id == sealed || !ids.opens(id) && !replica.opens(id),
@@ -118,10 +118,10 @@ pub fn headers(data: &[u8]) {
         return;
     };
     assert!(agree, "{sent:?} do not agree with {arguments}");
-    let own: Vec<(HeaderName, HeaderValue)> = call_headers(schema, others);
+    let native: Vec<(HeaderName, HeaderValue)> = call_headers(schema, others);
     if headers_agree(schema, &sent, others) == Ok(true) && Json::parse(others).is_ok() {
         assert_eq!(
-            own.len(),
+            native.len(),
             sent.len(),
             "{others} has other headers than {arguments}"
         );

@@ -46,9 +46,9 @@ fn readings<'o>(object: &'o str, known: &str) -> Vec<Option<&'o str>> {
     let members = members_of(object);
     let mut all = Vec::new();
     for takes in COMPARISONS {
-        let mut taken = members.iter().filter(|(key, _)| takes(key, known));
-        all.push(taken.clone().next().map(|(_, value)| *value));
-        all.push(taken.next_back().map(|(_, value)| *value));
+        let mut used = members.iter().filter(|(key, _)| takes(key, known));
+        all.push(used.clone().next().map(|(_, value)| *value));
+        all.push(used.next_back().map(|(_, value)| *value));
     }
     all
 }

@@ -13,7 +13,7 @@ pub fn uri(data: &[u8]) {
     };
     let mut parts = text.splitn(4, '\n');
     let mut part = || parts.next().unwrap_or_default();
-    let (pattern, own, shown, uri) = (part(), part(), part(), part());
+    let (pattern, native, shown, uri) = (part(), part(), part(), part());
     let normal = normal_uri(uri);
     assert_eq!(normal_uri(&normal), normal);
     let identity = uri_identity(uri);
@@ -34,7 +34,7 @@ pub fn uri(data: &[u8]) {
         }
     }
     check_pattern(pattern, uri);
-    check_map(own, shown, uri);
+    check_map(native, shown, uri);
 }
 
 /// A selection by paths means what a reader finds that resolves them.
@@ -96,13 +96,13 @@ fn check_pattern(pattern: &str, uri: &str) {
 }
 
 /// What a view calls otherwise is found where it is, and what its template stands for is that in both.
-fn check_map(own: &str, shown: &str, uri: &str) {
-    let template = UriTemplate::new(own);
+fn check_map(native: &str, shown: &str, uri: &str) {
+    let template = UriTemplate::new(native);
     assert!(!template.matches(uri) || template.matches_with_slashes(uri));
     let _ = template.check(uri);
-    let map = UriMap::new([(own, shown)]);
-    if let Some(own) = map.to_upstream(uri) {
-        let back = map.to_view(&own);
+    let map = UriMap::new([(native, shown)]);
+    if let Some(native) = map.to_upstream(uri) {
+        let back = map.to_view(&native);
         assert_eq!(back.as_deref().map(uri_identity), Some(uri_identity(uri)));
     }
     if let Some(shown) = map.to_view(uri) {

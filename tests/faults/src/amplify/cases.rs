@@ -58,9 +58,10 @@ impl Cases {
 
     /// The defaults in full size, so that a build of before can be measured, too.
     fn config(&self) -> Value {
-        match self.is_reduced {
-            true => json!({"limits": {"memory": format!("{} MiB", self.memory() / MIB)}}),
-            false => json!({}),
+        if self.is_reduced {
+            json!({"limits": {"memory": format!("{} MiB", self.memory() / MIB)}})
+        } else {
+            json!({})
         }
     }
 
@@ -296,9 +297,10 @@ impl Cases {
             }
             let mut config = self.config();
             config["results"] = json!([{"tools": ["text"], "markdown": template}]);
-            let (bound, what) = match name.contains('*') {
-                true => (96 * MIB, "what the language allows for `*`, one at a time"),
-                false => (6 * 8 * MIB, "8 MiB for each"),
+            let (bound, what) = if name.contains('*') {
+                (96 * MIB, "what the language allows for `*`, one at a time")
+            } else {
+                (6 * 8 * MIB, "8 MiB for each")
             };
             cases.push(Case {
                 bound,

@@ -100,7 +100,7 @@ impl Client {
         );
         let name = params
             .split_once(r#""name":""#)
-            .and_then(|(_, rest)| rest.split_once('"'));
+            .and_then(|(_, remaining)| remaining.split_once('"'));
         let name = name.map_or(String::new(), |(name, _)| format!("Mcp-Name: {name}\r\n"));
         let headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}");
         self.post(&headers, &body)
@@ -170,7 +170,7 @@ impl Answer {
     /// Status and code of an error, or the beginning of what is answered.
     pub(super) fn in_short(&self) -> String {
         let error = self.body.split_once(r#""error":{"code":"#);
-        match error.and_then(|(_, rest)| rest.split_once(',')) {
+        match error.and_then(|(_, remaining)| remaining.split_once(',')) {
             Some((code, _)) => format!("{} `{code}`", self.status),
             None if self.body.contains(r#""isError":true"#) => format!("{} `isError`", self.status),
             None => self.status.clone(),

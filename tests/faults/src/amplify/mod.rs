@@ -116,14 +116,15 @@ pub fn amplify(programs: &AmplifyPrograms) -> Result<Amplified, String> {
         amplified.grown.insert(name, measured.grown());
         let grown = measured.peak.saturating_sub(measured.idle);
         let most = MOST * case.bound / 1024;
-        match grown <= most && measured.exceeded.is_none() {
-            true => amplified.passed += 1,
-            false => amplified.failed.push(format!(
+        if grown <= most && measured.exceeded.is_none() {
+            amplified.passed += 1
+        } else {
+            amplified.failed.push(format!(
                 "{}: {} MiB more than before it, of {} MiB that are allowed",
                 case.name,
                 measured.grown(),
                 mebibytes(most)
-            )),
+            ))
         }
     }
     Ok(amplified)
@@ -147,10 +148,11 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
         // What is made once has been made.
         client.list()?;
         let mut idle = settled(process)?;
-        match offers_variants {
+        if offers_variants {
             // The handshake is a part of the start: of this case all counts.
-            true => idle = 0,
-            false => process::forget_peak(process)?,
+            idle = 0;
+        } else {
+            process::forget_peak(process)?;
         }
         let allowance = Allowance {
             memory: MEMORY,

@@ -19,7 +19,7 @@ struct Tasks(Arc<Mutex<BTreeMap<String, Task>>>);
 
 fn main() {
     let tasks = Tasks::default();
-    let mut made = 0;
+    let mut created = 0;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
             return;
@@ -31,8 +31,12 @@ fn main() {
             "ping" => say(id, "result", &json!({})),
             "tools/list" => say(id, "result", &tools()),
             "tools/call" => {
-                made += 1;
-                tasks.begin(id, &format!("task-{made}"), &params["arguments"]["seconds"]);
+                created += 1;
+                tasks.begin(
+                    id,
+                    &format!("task-{created}"),
+                    &params["arguments"]["seconds"],
+                );
             }
             "tasks/result" => tasks.wait(id, task),
             "tasks/get" => tasks.state(id, task),

@@ -23,18 +23,21 @@ pub(super) async fn post(
     body: &Value,
 ) -> Result<Reply, String> {
     let (host, path) = parts(url).ok_or_else(|| format!("`{url}` is no address"))?;
-    let said = |error: std::io::Error| error.to_string();
-    let mut socket = TcpStream::connect(host).await.map_err(said)?;
+    let reported = |error: std::io::Error| error.to_string();
+    let mut socket = TcpStream::connect(host).await.map_err(reported)?;
     let request = request(host, path, headers, &body.to_string());
-    socket.write_all(request.as_bytes()).await.map_err(said)?;
+    socket
+        .write_all(request.as_bytes())
+        .await
+        .map_err(reported)?;
     let mut bytes = Vec::new();
-    socket.read_to_end(&mut bytes).await.map_err(said)?;
+    socket.read_to_end(&mut bytes).await.map_err(reported)?;
     read(&bytes)
 }
 
 fn parts(url: &str) -> Option<(&str, &str)> {
-    let rest = url.strip_prefix("http://")?;
-    Some(rest.split_at(rest.find('/')?))
+    let remaining = url.strip_prefix("http://")?;
+    Some(remaining.split_at(remaining.find('/')?))
 }
 
 fn request(host: &str, path: &str, headers: &[(&str, String)], body: &str) -> String {
@@ -88,13 +91,13 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 fn whole(mut body: &str) -> Option<String> {
     let mut text = String::new();
     loop {
-        let (length, rest) = body.split_once("\r\n")?;
+        let (length, remaining) = body.split_once("\r\n")?;
         let length = usize::from_str_radix(length, 16).ok()?;
         if length == 0 {
             return Some(text);
         }
-        text.push_str(rest.get(..length)?);
-        body = rest.get(length + 2..)?;
+        text.push_str(remaining.get(..length)?);
+        body = remaining.get(length + 2..)?;
     }
 }
 

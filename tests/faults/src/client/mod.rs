@@ -105,8 +105,8 @@ impl Client {
             if !answers.iter().all(|answer| answer["result"].is_object()) {
                 return Err(format!("no welcome: {answers:?}"));
             }
-            let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-            pipe.tell(&told).await?;
+            let sent = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            pipe.tell(&sent).await?;
         }
         Ok(client)
     }
@@ -129,14 +129,14 @@ impl Client {
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Seen {
         let begun = Instant::now();
         let answers = tokio::time::timeout(LONG, self.answers(method, params)).await;
-        let said = match answers {
+        let reported = match answers {
             Ok(Ok(answers)) if answers.len() == 1 => said(&answers[0]),
             Ok(Ok(answers)) => Said::Several(answers.len()),
             Ok(Err(why)) => Said::Nothing(why),
             Err(_) => Said::Nothing(format!("no answer in {} s", LONG.as_secs())),
         };
         Seen {
-            said,
+            said: reported,
             begun,
             ended: Instant::now(),
         }
@@ -167,9 +167,10 @@ impl Client {
                 let mine = |message: &Value| message["id"] == id.as_str();
                 let (answers, others): (Vec<_>, Vec<_>) =
                     reply.messages.into_iter().partition(mine);
-                match answers.is_empty() {
-                    true => Err(format!("HTTP {}, {others:?}", reply.status)),
-                    false => Ok(answers),
+                if answers.is_empty() {
+                    Err(format!("HTTP {}, {others:?}", reply.status))
+                } else {
+                    Ok(answers)
                 }
             }
         }

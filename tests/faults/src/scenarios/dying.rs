@@ -40,8 +40,8 @@ pub(crate) async fn repeats(case: &mut Case) -> Result<(), String> {
     // Long enough for the endpoint to be there again at the first attempt.
     case.set("restart", json!({"first": "2s", "longest": "2s"}));
     let house = case.open_warm().await?;
-    let (kept, others) = (names("kept"), names("other"));
-    let both = [kept.clone(), others.clone()].concat();
+    let (retained, others) = (names("kept"), names("other"));
+    let both = [retained.clone(), others.clone()].concat();
     let killing = async {
         let killed = kill_at(case, &both, 4).await;
         case.server.start().await.and(killed)
@@ -63,7 +63,7 @@ pub(crate) async fn repeats(case: &mut Case) -> Result<(), String> {
     are_told(&others_seen, DOWN)?;
     let arrived = case.server.calls();
     once_each(&others, &arrived)?;
-    for call in &kept {
+    for call in &retained {
         let times = arrived.iter().filter(|arrived| *arrived == call).count();
         holds(times == 2, format!("`{call}` was made {times} times"))?;
     }
@@ -165,10 +165,10 @@ impl Crowd {
     ) -> Result<Instant, String> {
         let calls = clients.len() * self.each;
         let calls: Vec<String> = (0..calls).map(|number| format!("call {number}")).collect();
-        let mut asked = JoinSet::new();
+        let mut requested = JoinSet::new();
         for (client, calls) in clients.iter().zip(calls.chunks(self.each)) {
             let (client, calls, tool) = (Arc::clone(client), calls.to_vec(), self.tool);
-            asked.spawn(async move { (all_at_once(&client, tool, &calls).await, client) });
+            requested.spawn(async move { (all_at_once(&client, tool, &calls).await, client) });
         }
         let killing = async {
             let killed = kill_at(case, &calls, self.arrive).await;
@@ -176,7 +176,7 @@ impl Crowd {
             let started = case.server.start().await;
             started.and(killed)
         };
-        let (seen, killed) = tokio::join!(asked.join_all(), killing);
+        let (seen, killed) = tokio::join!(requested.join_all(), killing);
         let killed = killed?;
         let mut answers = 0;
         for (seen, client) in &seen {

@@ -13,17 +13,17 @@ pub(crate) async fn slow(case: &mut Case) -> Result<(), String> {
     let begun = Instant::now();
     let beside = async {
         case.server.has_got(&names("slow")).await?;
-        let asked = Instant::now();
+        let requested = Instant::now();
         let seen = each_calls(&house.clients, "echo", "beside", json!({})).await;
-        Ok::<_, String>((seen, asked))
+        Ok::<_, String>((seen, requested))
     };
     let (slow, beside) = tokio::join!(
         each_calls(&house.clients, "sleep", "slow", json!({"ms": 1000})),
         beside
     );
-    let (beside, asked) = beside?;
+    let (beside, requested) = beside?;
     case.both_saw("a call of 1 s", &house.clients, &slow, begun);
-    case.both_saw("another meanwhile", &house.clients, &beside, asked);
+    case.both_saw("another meanwhile", &house.clients, &beside, requested);
     come_from("one", &slow)?;
     come_from("one", &beside)
 }
@@ -33,13 +33,13 @@ pub(crate) async fn never_answers(case: &mut Case) -> Result<(), String> {
     case.set("timeout", "1s");
     let house = case.open_warm().await?;
     let before = case.server.processes().len();
-    let asked = Instant::now();
+    let requested = Instant::now();
     let seen = each_calls(&house.clients, "hang", "lost", json!({})).await;
-    case.both_saw("that call", &house.clients, &seen, asked);
+    case.both_saw("that call", &house.clients, &seen, requested);
     are_told(&seen, &["sent nothing for"])?;
-    let asked = Instant::now();
+    let requested = Instant::now();
     let next = each_calls(&house.clients, "echo", "next", json!({})).await;
-    case.both_saw("the next call", &house.clients, &next, asked);
+    case.both_saw("the next call", &house.clients, &next, requested);
     come_from("one", &next)?;
     let again = case.server.processes().len() - before;
     holds(
@@ -80,9 +80,14 @@ pub(crate) async fn stopped(case: &mut Case) -> Result<(), String> {
     } else {
         // Long enough to be found out; whoever runs the endpoint notices then.
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let asked = Instant::now();
+        let requested = Instant::now();
         let seen = each_calls(&house.clients, "echo", "third", json!({})).await;
-        case.both_saw("a call once that is known", &house.clients, &seen, asked);
+        case.both_saw(
+            "a call once that is known",
+            &house.clients,
+            &seen,
+            requested,
+        );
         are_told(&seen, DOWN)?;
         case.server.signal(Signal::CONT)?;
         Instant::now()
@@ -110,9 +115,9 @@ pub(crate) async fn stopped_unnoticed(case: &mut Case) -> Result<(), String> {
         "the server is started again",
         stopped.elapsed(),
     );
-    let asked = Instant::now();
+    let requested = Instant::now();
     let seen = each_calls(&house.clients, "echo", "next", json!({})).await;
-    case.both_saw("the next call", &house.clients, &seen, asked);
+    case.both_saw("the next call", &house.clients, &seen, requested);
     come_from("one", &seen)?;
     case.server.are_left(1).await
 }

@@ -22,11 +22,11 @@ pub(crate) async fn nothing_is_left(case: &mut Case) -> Result<(), String> {
     // What was seen of each death stands in another scenario.
     case.rows.clear();
     let after = no_more_than(before, case, &house.gateway).await?;
-    let said = format!(
+    let reported = format!(
         "children: {} before, {} after; open files: {} before, {} after",
         before.0, after.0, before.1, after.1
     );
-    case.note_gateway("vary itself", said, begun.elapsed());
+    case.note_gateway("vary itself", reported, begun.elapsed());
     if case.is_stdio() {
         // The process that runs and the one that it started: what the dead ones started is gone.
         case.server.are_left(2).await?;

@@ -81,15 +81,15 @@ pub(crate) async fn alone(case: &mut Case) -> Result<(), String> {
     arguments.insert(0, "--require-all".into());
     let mut gateway = Gateway::on_http(&case.vary, &arguments)?;
     let status = gateway.ended().await?;
-    let said = gateway.said();
+    let reported = gateway.said();
     case.note_gateway(
         "vary itself",
-        format!("ends with {status} and says: {}", said.trim()),
+        format!("ends with {status} and says: {}", reported.trim()),
         begun.elapsed(),
     );
     holds(
-        !status.success() && said.contains(NAME),
-        format!("{status}: {said}"),
+        !status.success() && reported.contains(NAME),
+        format!("{status}: {reported}"),
     )
 }
 
@@ -107,10 +107,10 @@ pub(crate) async fn late(case: &mut Case) -> Result<(), String> {
     let seen = each_calls(&house.clients, "other_echo", "beside", json!({})).await;
     case.both_saw("a call to the other server", &house.clients, &seen, begun);
     come_from("beside", &seen)?;
-    let asked = Instant::now();
+    let requested = Instant::now();
     for client in &house.clients {
         let seen = client.ask("tools/list", json!({})).await;
-        case.saw("the list", client, &seen, asked);
+        case.saw("the list", client, &seen, requested);
     }
     case.server.rewrite(|script| script.start = Start::Serve)?;
     case.server.start().await?;
@@ -131,15 +131,20 @@ pub(crate) async fn down_beside(case: &mut Case) -> Result<(), String> {
     let killed = Instant::now();
     // Once the first attempts to start it have failed, too.
     for moment in ["a call while it is down", "another one"] {
-        let asked = Instant::now();
+        let requested = Instant::now();
         let seen = each_calls(&house.clients, "notes_echo", "second", json!({})).await;
-        case.both_saw(moment, &house.clients, &seen, asked);
+        case.both_saw(moment, &house.clients, &seen, requested);
         are_told(&seen, DOWN)?;
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     }
-    let asked = Instant::now();
+    let requested = Instant::now();
     let seen = each_calls(&house.clients, "other_echo", "beside", json!({})).await;
-    case.both_saw("a call to the other server", &house.clients, &seen, asked);
+    case.both_saw(
+        "a call to the other server",
+        &house.clients,
+        &seen,
+        requested,
+    );
     come_from("beside", &seen)?;
     case.appears("notes_echo", &house.clients, killed).await?;
     case.server.rewrite(|script| script.start = Start::Serve)?;
@@ -167,13 +172,13 @@ pub(crate) async fn no_port(case: &mut Case) -> Result<(), String> {
         .trim_end_matches("/mcp");
     let mut second = Gateway::on_address(&case.vary, address, &case.arguments()?)?;
     let status = second.ended().await?;
-    let said = second.said().replace(address, "ADDRESS");
+    let reported = second.said().replace(address, "ADDRESS");
     case.note_gateway(
         "vary itself",
-        format!("ends with {status} and says: {}", said.trim()),
+        format!("ends with {status} and says: {}", reported.trim()),
         begun.elapsed(),
     );
-    holds(status.code() == Some(2), format!("{status}: {said}"))?;
+    holds(status.code() == Some(2), format!("{status}: {reported}"))?;
     let seen = each_calls(&house.clients, "echo", "first", json!({})).await;
     come_from("one", &seen)
 }

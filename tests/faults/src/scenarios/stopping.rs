@@ -19,19 +19,19 @@ pub(crate) async fn drains(case: &mut Case) -> Result<(), String> {
     let during = async {
         case.server.has_got(&names("flight")).await?;
         house.gateway.signal(Signal::TERM)?;
-        let asked = Instant::now();
+        let requested = Instant::now();
         let refused = no_new_work(&house.url).await?;
-        Ok::<_, String>((asked, refused))
+        Ok::<_, String>((requested, refused))
     };
     let (seen, during) = tokio::join!(
         each_calls(&house.clients, "sleep", "flight", json!({"ms": 1500})),
         during
     );
-    let (asked, refused) = during?;
-    case.both_saw("calls in flight", &house.clients, &seen, asked);
-    case.note_gateway("a new client", "no connection", refused - asked);
+    let (requested, refused) = during?;
+    case.both_saw("calls in flight", &house.clients, &seen, requested);
+    case.note_gateway("a new client", "no connection", refused - requested);
     come_from("one", &seen)?;
-    ends_well(case, &mut house.gateway, asked).await
+    ends_well(case, &mut house.gateway, requested).await
 }
 
 /// The same with a client on standard streams.
@@ -43,14 +43,14 @@ pub(crate) async fn drains_on_stdio(case: &mut Case) -> Result<(), String> {
         house.gateway.signal(Signal::TERM)?;
         Ok::<_, String>(Instant::now())
     };
-    let (seen, asked) = tokio::join!(
+    let (seen, requested) = tokio::join!(
         each_calls(&house.clients, "sleep", "flight", json!({"ms": 1000})),
         during
     );
-    let asked = asked?;
-    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    let requested = requested?;
+    case.both_saw("calls in flight", &house.clients, &seen, requested);
     come_from("one", &seen)?;
-    ends_well(case, &mut house.gateway, asked).await
+    ends_well(case, &mut house.gateway, requested).await
 }
 
 /// A call that does not finish holds the end up for as long as `drain` says, and is answered then.
@@ -77,15 +77,15 @@ async fn hangs_to_the_end(
         gateway.signal(Signal::TERM)?;
         Ok::<_, String>(Instant::now())
     };
-    let (seen, asked) = tokio::join!(each_calls(clients, "hang", "flight", json!({})), during);
-    let asked = asked?;
-    case.both_saw("calls in flight", clients, &seen, asked);
+    let (seen, requested) = tokio::join!(each_calls(clients, "hang", "flight", json!({})), during);
+    let requested = requested?;
+    case.both_saw("calls in flight", clients, &seen, requested);
     holds(
         seen.iter()
             .all(|seen| matches!(seen.said, Said::Error { code: -32603, .. })),
         "a call that hangs was not answered with an error",
     )?;
-    ends_well(case, gateway, asked).await
+    ends_well(case, gateway, requested).await
 }
 
 /// A second signal ends at once what is in flight.
@@ -98,19 +98,19 @@ pub(crate) async fn twice(case: &mut Case) -> Result<(), String> {
         house.gateway.signal(Signal::TERM)?;
         Ok::<_, String>(Instant::now())
     };
-    let (seen, asked) = tokio::join!(
+    let (seen, requested) = tokio::join!(
         each_calls(&house.clients, "hang", "flight", json!({})),
         during
     );
-    let asked = asked?;
-    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    let requested = requested?;
+    case.both_saw("calls in flight", &house.clients, &seen, requested);
     let status = house.gateway.ended().await?;
     case.note_gateway(
         "vary itself",
         format!("ends with {status}"),
-        asked.elapsed(),
+        requested.elapsed(),
     );
-    nothing_left(case, asked).await
+    nothing_left(case, requested).await
 }
 
 /// Asked to end while the server is down, and an attempt to start it may be under way.
@@ -151,23 +151,23 @@ pub(crate) async fn client_leaves(case: &mut Case) -> Result<(), String> {
         house.pipe.close().await;
         Ok::<_, String>(Instant::now())
     };
-    let (seen, asked) = tokio::join!(
+    let (seen, requested) = tokio::join!(
         each_calls(&house.clients, "sleep", "flight", json!({"ms": 500})),
         during
     );
-    let asked = asked?;
-    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    let requested = requested?;
+    case.both_saw("calls in flight", &house.clients, &seen, requested);
     come_from("one", &seen)?;
-    ends_well(case, &mut house.gateway, asked).await
+    ends_well(case, &mut house.gateway, requested).await
 }
 
 /// The gateway itself is killed: a process that reads its input notices, and ends by itself.
 pub(crate) async fn killed(case: &mut Case) -> Result<(), String> {
     let mut house = case.open_warm().await?;
     house.gateway.signal(Signal::KILL)?;
-    let asked = Instant::now();
+    let requested = Instant::now();
     house.gateway.ended().await?;
-    nothing_left(case, asked).await
+    nothing_left(case, requested).await
 }
 
 /// Tries until a new client is refused; says when.
@@ -181,25 +181,33 @@ async fn no_new_work(url: &str) -> Result<Instant, String> {
 }
 
 /// The gateway ends with exit code 0, and no process that it started is left.
-async fn ends_well(case: &mut Case, gateway: &mut Gateway, asked: Instant) -> Result<(), String> {
+async fn ends_well(
+    case: &mut Case,
+    gateway: &mut Gateway,
+    requested: Instant,
+) -> Result<(), String> {
     let status = gateway.ended().await?;
     case.note_gateway(
         "vary itself",
         format!("ends with {status}"),
-        asked.elapsed(),
+        requested.elapsed(),
     );
     holds(
         status.success(),
         format!("vary ended with {status} and said: {}", gateway.said()),
     )?;
-    nothing_left(case, asked).await
+    nothing_left(case, requested).await
 }
 
 /// No process that the gateway started is left.
-async fn nothing_left(case: &mut Case, asked: Instant) -> Result<(), String> {
+async fn nothing_left(case: &mut Case, requested: Instant) -> Result<(), String> {
     if case.is_stdio() {
         case.server.are_left(0).await?;
-        case.note_gateway("processes of the server", "all are gone", asked.elapsed());
+        case.note_gateway(
+            "processes of the server",
+            "all are gone",
+            requested.elapsed(),
+        );
     }
     Ok(())
 }

@@ -67,11 +67,11 @@ async fn by_requests(client: &mut Client, tool: &str, answers: &[(&str, Value)])
     let params = json!({"name": tool, "arguments": {}});
     let mut call = client.send("tools/call", params).await;
     for (method, answer) in answers {
-        let asked = client.hear(&mut call).await.expect("it is asked");
-        if asked["method"] != *method {
-            return asked;
+        let requested = client.hear(&mut call).await.expect("it is asked");
+        if requested["method"] != *method {
+            return requested;
         }
-        client.reply(&asked, answer.clone()).await;
+        client.reply(&requested, answer.clone()).await;
     }
     client.finish(&mut call).await.answer
 }
@@ -79,13 +79,13 @@ async fn by_requests(client: &mut Client, tool: &str, answers: &[(&str, Value)])
 async fn by_results(client: &mut Client, tool: &str, answers: &[(&str, Value)]) -> Value {
     let mut params = json!({"name": tool, "arguments": {}});
     for (method, answer) in answers {
-        let asked = client.ask("tools/call", params.clone()).await.answer;
-        let result = &asked["result"];
+        let requested = client.ask("tools/call", params.clone()).await.answer;
+        let result = &requested["result"];
         let questions = result["inputRequests"].as_object();
         let Some((key, question)) = questions.and_then(|all| all.iter().next()) else {
-            return asked;
+            return requested;
         };
-        assert_eq!(question["method"], *method, "{asked}");
+        assert_eq!(question["method"], *method, "{requested}");
         params["inputResponses"] = json!({key: answer});
         params["requestState"] = result["requestState"].clone();
         if params["requestState"].is_null() {

@@ -50,11 +50,11 @@ pub(crate) async fn seen(pair: Arc<Pair>) -> String {
         json!({"name": "seen", "arguments": {"a": 1}, "_meta": {"example.com/kept": {"b": 2}}});
     let answer = client.ask("tools/call", params).await.answer;
     let seen = &answer["result"]["structuredContent"];
-    let own = match pair.server.era {
+    let native = match pair.server.era {
         Era::Legacy => "2025-11-25",
         Era::Modern => "2026-07-28",
     };
-    let revision = if seen["protocolVersion"] == own {
+    let revision = if seen["protocolVersion"] == native {
         "its own revision"
     } else {
         "another revision"
@@ -84,6 +84,6 @@ async fn steps(pair: &Pair, meta: Value) -> String {
             step["progressToken"], step["progress"], step["total"]
         )
     });
-    let said = &received.answer["result"]["content"][0]["text"];
-    format!("{}then {said}", steps.collect::<String>())
+    let reported = &received.answer["result"]["content"][0]["text"];
+    format!("{}then {reported}", steps.collect::<String>())
 }

@@ -11,15 +11,15 @@ use crate::pair::{Era, Pair};
 pub(crate) async fn of_tools(pair: Arc<Pair>) -> String {
     let mut client = pair.client().await;
     client.listen(json!({"toolsListChanged": true})).await;
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     for tool in ["add_tool", "remove_tool"] {
         client.call(tool, json!({"name": "newcomer"})).await;
-        let told = told_of(&mut client, "notifications/tools/list_changed").await;
+        let sent = told_of(&mut client, "notifications/tools/list_changed").await;
         let params = json!({"name": "newcomer", "arguments": {}});
         let answer = client.ask("tools/call", params).await.answer;
         let is_there = answer.get("result").is_some();
-        said.push(format!(
-            "{told} {}",
+        reported.push(format!(
+            "{sent} {}",
             if is_there {
                 "and it is there"
             } else {
@@ -27,7 +27,7 @@ pub(crate) async fn of_tools(pair: Arc<Pair>) -> String {
             }
         ));
     }
-    said.join(", ")
+    reported.join(", ")
 }
 
 /// A resource has other contents.
@@ -56,14 +56,14 @@ pub(crate) async fn of_a_resource(pair: Arc<Pair>) -> String {
 /// The next message beside the requests about the first variant, which should be of this method.
 async fn told_of(client: &mut Client, method: &str) -> String {
     loop {
-        let told = client.told().await;
-        let params = &told["params"];
+        let sent = client.received().await;
+        let params = &sent["params"];
         let variant = &params["_meta"]["io.modelcontextprotocol/server-variant"];
         if variant != "standard" {
             continue;
         }
-        if told["method"] != *method {
-            return told.to_string();
+        if sent["method"] != *method {
+            return sent.to_string();
         }
         let uri = params["uri"].as_str();
         return uri.map_or_else(|| "told".to_owned(), |uri| format!("told of {uri}"));

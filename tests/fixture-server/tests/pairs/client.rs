@@ -85,9 +85,9 @@ impl Client {
         let session = sent.answer.as_ref();
         let session = session.and_then(|answer| answer.header("mcp-session-id"));
         self.session = session.map(str::to_owned);
-        let hello = self.finish(&mut sent).await.answer;
+        let handshake = self.finish(&mut sent).await.answer;
         self.notify("notifications/initialized", json!({})).await;
-        hello
+        handshake
     }
 
     /// Sends a request, as clients of the era do.
@@ -116,10 +116,13 @@ impl Client {
     }
 
     /// Answers a request of the server's.
-    pub(crate) async fn reply(&mut self, asked: &Value, result: Value) {
-        let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    pub(crate) async fn reply(&mut self, requested: &Value, result: Value) {
+        let message = json!({"jsonrpc": "2.0", "id": requested["id"], "result": result});
         let answer = self.write(&message).await;
-        assert!(answer.is_none_or(|answer| answer.status == 202), "{asked}");
+        assert!(
+            answer.is_none_or(|answer| answer.status == 202),
+            "{requested}"
+        );
     }
 
     async fn write(&mut self, message: &Value) -> Option<Answer> {
@@ -270,8 +273,11 @@ impl Client {
                 let params = json!({"notifications": filter});
                 let sent = self.send("subscriptions/listen", params).await;
                 self.ear = sent.answer;
-                let told = self.told().await;
-                assert_eq!(told["method"], "notifications/subscriptions/acknowledged");
+                let notified = self.received().await;
+                assert_eq!(
+                    notified["method"],
+                    "notifications/subscriptions/acknowledged"
+                );
             }
             (Era::Legacy, Link::Http(_)) => self.ear = Some(self.get(None).await),
             (Era::Legacy, Link::Stdio(_)) => {}
@@ -279,12 +285,12 @@ impl Client {
     }
 
     /// The next message beside the requests.
-    pub(crate) async fn told(&mut self) -> Value {
-        if let Some(told) = self.told.pop_front() {
-            return told;
+    pub(crate) async fn received(&mut self) -> Value {
+        if let Some(sent) = self.told.pop_front() {
+            return sent;
         }
         match (&mut self.ear, &mut self.link) {
-            (Some(ear), _) => ear.message().await.expect("the stream goes on"),
+            (Some(listener), _) => listener.message().await.expect("the stream goes on"),
             (None, Link::Stdio(pipes)) => pipes.receive().await,
             (None, Link::Http(_)) => panic!("nobody listens"),
         }

@@ -61,7 +61,7 @@ async fn get(pair: &Pair, name: &str, arguments: Value) -> String {
         .as_array()
         .cloned()
         .unwrap_or_default();
-    let said = messages.iter().map(|message| {
+    let reported = messages.iter().map(|message| {
         let content = &message["content"];
         match content["type"].as_str() {
             Some("text") => format!("{}: {}", message["role"], content["text"]),
@@ -71,7 +71,7 @@ async fn get(pair: &Pair, name: &str, arguments: Value) -> String {
             ),
         }
     });
-    said.collect::<Vec<_>>().join(", ")
+    reported.collect::<Vec<_>>().join(", ")
 }
 
 pub(crate) async fn completion(pair: Arc<Pair>) -> String {

@@ -10,12 +10,15 @@ use crate::pair::{Era, Pair};
 /// The name of the server, and whether the client may speak its revision.
 pub(crate) async fn introduction(pair: Arc<Pair>) -> String {
     let client = pair.client().await;
-    let hello = &client.hello["result"];
+    let handshake = &client.hello["result"];
     let (revision, name) = match client.era {
-        Era::Legacy => (&hello["protocolVersion"], &hello["serverInfo"]["name"]),
+        Era::Legacy => (
+            &handshake["protocolVersion"],
+            &handshake["serverInfo"]["name"],
+        ),
         Era::Modern => (
-            &hello["supportedVersions"],
-            &hello["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+            &handshake["supportedVersions"],
+            &handshake["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
         ),
     };
     let spoken = match client.era {

@@ -42,8 +42,8 @@ async fn resumption(pair: &Pair, mut client: Client) -> String {
     if !pair.sees_no_more_cancelled().await {
         return "the server stops".to_owned();
     }
-    let said = &answer["result"]["content"][0]["text"];
-    format!("the server goes on; who comes back hears {said}")
+    let reported = &answer["result"]["content"][0]["text"];
+    format!("the server goes on; who comes back hears {reported}")
 }
 
 /// A call that the server works at, and has said so.

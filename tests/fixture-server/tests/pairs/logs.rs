@@ -106,7 +106,7 @@ async fn levels(pair: &Pair, client: &mut Client, meta: Value) -> String {
         "had 8 messages"
     );
     if is_beside {
-        received.before.extend(told(client).await);
+        received.before.extend(sent(client).await);
     }
     let messages = received.of("notifications/message").into_iter();
     let levels: Vec<_> = messages
@@ -147,15 +147,15 @@ async fn levels_at_work(pair: &Pair, client: &mut Client, meta: Value) -> String
 }
 
 /// What comes beside the requests until something comes that the server says later.
-async fn told(client: &mut Client) -> Vec<Value> {
+async fn sent(client: &mut Client) -> Vec<Value> {
     let params = json!({"name": "test_trigger_tool_change", "arguments": {}});
     let mut all = client.ask("tools/call", params).await.before;
     loop {
-        let told = client.told().await;
-        if told["method"] == "notifications/tools/list_changed" {
+        let sent = client.received().await;
+        if sent["method"] == "notifications/tools/list_changed" {
             return all;
         }
-        all.push(told);
+        all.push(sent);
     }
 }
 

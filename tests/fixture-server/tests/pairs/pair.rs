@@ -169,9 +169,9 @@ impl Pair {
     /// Waits until the server has seen one more call cancelled.
     pub(crate) async fn sees_one_more_cancelled(&self) {
         let expected = self.cancelled.fetch_add(1, Ordering::Relaxed) + 1;
-        let asked = json!({"at_least": expected});
+        let requested = json!({"at_least": expected});
         let mut client = self.client().await;
-        let result = client.call("cancelled_count", asked).await;
+        let result = client.call("cancelled_count", requested).await;
         assert_eq!(result["structuredContent"]["cancelled"], expected);
     }
 
@@ -227,7 +227,7 @@ async fn endpoint(options: &[&str]) -> (Child, SocketAddr) {
     let line = soon(BufReader::new(output).lines().next_line()).await;
     let line = line.ok().flatten().expect("it says where it listens");
     let address = line.strip_prefix("listening on http://");
-    let address = address.and_then(|rest| rest.strip_suffix("/mcp")?.parse().ok());
+    let address = address.and_then(|remaining| remaining.strip_suffix("/mcp")?.parse().ok());
     (process, address.expect("it says an address"))
 }
 

@@ -11,25 +11,25 @@ use crate::pair::Pair;
 pub(crate) async fn result(pair: Arc<Pair>) -> String {
     let mut client = pair.client_that_can(capable()).await;
     let arguments = json!({"seconds": 0, "label": "it"});
-    let made = call(&mut client, "slow_compute", arguments).await;
-    match made["result"]["taskId"].as_str() {
+    let created = call(&mut client, "slow_compute", arguments).await;
+    match created["result"]["taskId"].as_str() {
         Some(id) => ended(&mut client, id).await,
-        None => format!("no task: {made}"),
+        None => format!("no task: {created}"),
     }
 }
 
 /// A task that asks its client before it goes on.
 pub(crate) async fn question(pair: Arc<Pair>) -> String {
     let mut client = pair.client_that_can(capable()).await;
-    let made = call(&mut client, "confirm_delete", json!({"filename": "a"})).await;
-    let Some(id) = made["result"]["taskId"].as_str() else {
-        return format!("no task: {made}");
+    let created = call(&mut client, "confirm_delete", json!({"filename": "a"})).await;
+    let Some(id) = created["result"]["taskId"].as_str() else {
+        return format!("no task: {created}");
     };
-    let asked = until(&mut client, id, "input_required").await;
+    let requested = until(&mut client, id, "input_required").await;
     let answer = json!({"action": "accept", "content": {"confirm": true}});
-    let questions = asked["inputRequests"].as_object();
+    let questions = requested["inputRequests"].as_object();
     let Some((key, _)) = questions.and_then(|all| all.iter().next()) else {
-        return format!("no question: {asked}");
+        return format!("no question: {requested}");
     };
     let params = json!({"taskId": id, "inputResponses": {key: answer}});
     let updated = client.ask("tasks/update", params).await.answer;
@@ -41,9 +41,9 @@ pub(crate) async fn question(pair: Arc<Pair>) -> String {
 pub(crate) async fn cancellation(pair: Arc<Pair>) -> String {
     let mut client = pair.client_that_can(capable()).await;
     let arguments = json!({"seconds": 3_600, "label": "it"});
-    let made = call(&mut client, "slow_compute", arguments).await;
-    let Some(id) = made["result"]["taskId"].as_str() else {
-        return format!("no task: {made}");
+    let created = call(&mut client, "slow_compute", arguments).await;
+    let Some(id) = created["result"]["taskId"].as_str() else {
+        return format!("no task: {created}");
     };
     let params = json!({"taskId": id});
     let cancelled = client.ask("tasks/cancel", params).await.answer;
@@ -70,12 +70,12 @@ pub(crate) async fn wish_with_a_question(pair: Arc<Pair>) -> String {
         return NONE.to_owned();
     };
     let mut sent = client.send("tasks/result", json!({"taskId": id})).await;
-    let asked = client.hear(&mut sent).await;
-    let asked = asked.expect("a question before the result");
-    assert_eq!(asked["method"], "elicitation/create", "{asked}");
-    assert_eq!(asked["params"]["_meta"][RELATED]["taskId"], id.as_str());
+    let requested = client.hear(&mut sent).await;
+    let requested = requested.expect("a question before the result");
+    assert_eq!(requested["method"], "elicitation/create", "{requested}");
+    assert_eq!(requested["params"]["_meta"][RELATED]["taskId"], id.as_str());
     let answer = json!({"action": "accept", "content": {"confirm": true}});
-    client.reply(&asked, answer).await;
+    client.reply(&requested, answer).await;
     let received = client.finish(&mut sent).await;
     result_of(&received.answer, &id)
 }
@@ -112,9 +112,9 @@ async fn wished(client: &mut Client, tool: &str, arguments: Value) -> Option<Str
     if !is_offered && params["arguments"]["seconds"] == 3_600 {
         return None;
     }
-    let made = client.ask("tools/call", params).await.answer;
-    let task = &made["result"]["task"];
-    assert_eq!(task.is_object(), is_offered, "{made}");
+    let created = client.ask("tools/call", params).await.answer;
+    let task = &created["result"]["task"];
+    assert_eq!(task.is_object(), is_offered, "{created}");
     task["taskId"].as_str().map(str::to_owned)
 }
 

@@ -38,10 +38,10 @@ async fn valid_arguments_of_recorded_tools_arrive_letter_by_letter() {
             let valid = made.into_iter().filter(|value| validator.is_valid(value));
             for arguments in valid.take(CALLS) {
                 for variant in ["plain", "gemini", "openai-strict"] {
-                    let Some(said) = said(variant, schema, &arguments) else {
+                    let Some(sent) = sent_arguments(variant, schema, &arguments) else {
                         continue;
                     };
-                    arrives(&mut front, variant, &tool, &said, &arguments).await;
+                    arrives(&mut front, variant, &tool, &sent, &arguments).await;
                     arrived += 1;
                 }
             }
@@ -53,11 +53,11 @@ async fn valid_arguments_of_recorded_tools_arrive_letter_by_letter() {
 
 /// What a client of the variant says when it means `arguments`, where that is plain: in `openai-strict`, where
 /// whatever is left out is `null`, of arguments that are neither objects nor lists.
-fn said(variant: &str, schema: &Value, arguments: &Value) -> Option<Value> {
-    let mut said = arguments.clone();
+fn sent_arguments(variant: &str, schema: &Value, arguments: &Value) -> Option<Value> {
+    let mut sent = arguments.clone();
     if variant == "openai-strict" {
         let plain = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
-        let given = said.as_object_mut()?;
+        let given = sent.as_object_mut()?;
         let properties = schema["properties"].as_object()?;
         if !given
             .iter()
@@ -69,14 +69,14 @@ fn said(variant: &str, schema: &Value, arguments: &Value) -> Option<Value> {
             given.entry(name).or_insert(Value::Null);
         }
     }
-    Some(said)
+    Some(sent)
 }
 
-async fn arrives(front: &mut Front, variant: &str, tool: &Value, said: &Value, meant: &Value) {
+async fn arrives(front: &mut Front, variant: &str, tool: &Value, sent: &Value, meant: &Value) {
     let name = &tool["name"];
-    let params = json!({"name": name, "arguments": said});
+    let params = json!({"name": name, "arguments": sent});
     let answer = front.ask(Some(variant), "tools/call", params).await;
-    let answer = answer.unwrap_or_else(|error| panic!("{name} in {variant}: {error} of {said}"));
+    let answer = answer.unwrap_or_else(|error| panic!("{name} in {variant}: {error} of {sent}"));
     let sent = format!("{{\"name\":{name},\"arguments\":{meant}}}");
     assert_eq!(answer["_meta"][ARRIVED], sent, "{variant}: {answer}");
 }

@@ -119,10 +119,10 @@ impl Front {
     }
 
     /// The answers to requests that are sent before the first answer is read, in their order.
-    pub(crate) async fn ask_at_once(&mut self, asked: Vec<(Value, &str, Value)>) -> Vec<Value> {
+    pub(crate) async fn ask_at_once(&mut self, requested: Vec<(Value, &str, Value)>) -> Vec<Value> {
         let mut answers = BTreeMap::new();
-        let count = asked.len();
-        for (capabilities, method, params) in asked {
+        let count = requested.len();
+        for (capabilities, method, params) in requested {
             self.send(capabilities, method, params).await;
         }
         for _ in 0..count {
@@ -169,12 +169,12 @@ pub(crate) fn features(tags: Option<&[&str]>) -> Value {
 /// The ids of the variants of an example, in the order of its file; those that there are without any.
 pub(crate) fn variants(example: &str) -> Vec<String> {
     let text = text(example);
-    let Some((_, rest)) = text.split_once("\nvariants:\n") else {
+    let Some((_, remaining)) = text.split_once("\nvariants:\n") else {
         return ["standard", "compact", "directory", "read-only"]
             .map(str::to_owned)
             .into();
     };
-    let section = rest.lines().take_while(|line| line.starts_with(' '));
+    let section = remaining.lines().take_while(|line| line.starts_with(' '));
     let ids = section.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     let ids = ids.filter(|id| !id.starts_with(' '));
     ids.map(str::to_owned).collect()

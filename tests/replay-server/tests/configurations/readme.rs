@@ -17,8 +17,8 @@ const SERVERS: &[(&str, &str)] = &[
 
 /// The README's configuration, with recorded lists in place of its servers.
 fn configuration(readme: &str) -> String {
-    let (_, rest) = readme.split_once("```yaml\n").unwrap();
-    let (yaml, _) = rest.split_once("```").unwrap();
+    let (_, remaining) = readme.split_once("```yaml\n").unwrap();
+    let (yaml, _) = remaining.split_once("```").unwrap();
     let root = root();
     let root = root.to_str().unwrap();
     SERVERS

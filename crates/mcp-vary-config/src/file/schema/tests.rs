@@ -523,9 +523,10 @@ fn compared(tried: &[(&str, String, Value)], validator: &jsonschema::Validator) 
     for (place, key, value) in tried {
         let file = file_with(place, key, value);
         let valid = validator.is_valid(&file);
-        let said = match valid && is_open(value) {
-            true => refused(&file, &BEST[..1], &mut 0),
-            false => refused(&file, BEST, &mut start),
+        let said = if valid && is_open(value) {
+            refused(&file, &BEST[..1], &mut 0)
+        } else {
+            refused(&file, BEST, &mut start)
         };
         if !valid && said.is_empty() {
             let wrong = format!("{place}/{key}: {value} is refused by the schema alone");

@@ -123,9 +123,12 @@ impl Servers {
         let params = &seen.body["params"];
         let is_absent = state.absent.contains(&server);
         let instructions = if is_absent { "" } else { SERVERS[server] };
-        let capabilities = || match is_absent {
-            true => json!({}),
-            false => self.declares[server].capabilities(SERVERS[server]),
+        let capabilities = || {
+            if is_absent {
+                json!({})
+            } else {
+                self.declares[server].capabilities(SERVERS[server])
+            }
         };
         let result = match (seen.method(), self.era) {
             ("initialize", Era::Legacy) => {
@@ -248,12 +251,12 @@ impl State {
         if !self.of(server).any(|(item, _)| is_named(item)) {
             return Some(seen.refuse(200, -32602, "the server does not have it"));
         }
-        let said = format!("{} {named}", SERVERS[server]);
+        let reported = format!("{} {named}", SERVERS[server]);
         let result = match seen.method() {
-            "tools/call" => return Some(called(seen, &said)),
-            "prompts/get" => json!({"messages": [], "said": said}),
-            "resources/read" => json!({"contents": [], "said": said}),
-            "completion/complete" => json!({"completion": {"values": []}, "said": said}),
+            "tools/call" => return Some(called(seen, &reported)),
+            "prompts/get" => json!({"messages": [], "said": reported}),
+            "resources/read" => json!({"contents": [], "said": reported}),
+            "completion/complete" => json!({"completion": {"values": []}, "said": reported}),
             _ => return None,
         };
         Some(seen.answer(&result))
@@ -338,11 +341,11 @@ impl State {
 }
 
 /// The progress, the log and the result of a call.
-fn called(seen: &ReceivedRequest, said: &str) -> Reply {
+fn called(seen: &ReceivedRequest, reported: &str) -> Reply {
     let token = &seen.body["params"]["_meta"]["progressToken"];
-    let progress = json!({"progressToken": token, "progress": 1, "message": said});
-    let log = json!({"level": "error", "data": said});
-    let result = json!({"content": [], "said": said});
+    let progress = json!({"progressToken": token, "progress": 1, "message": reported});
+    let log = json!({"level": "error", "data": reported});
+    let result = json!({"content": [], "said": reported});
     let messages = [
         notification("notifications/progress", progress),
         notification("notifications/message", log),

@@ -53,8 +53,8 @@ impl Server {
                     let left = open.left - 1;
                     self.ask(Open { left, ..open });
                 } else {
-                    let said = seen.body.get("result").or(seen.body.get("error"));
-                    finish(&open, said.unwrap());
+                    let reported = seen.body.get("result").or(seen.body.get("error"));
+                    finish(&open, reported.unwrap());
                 }
                 Some(Reply::new(202, "text/plain", ""))
             }
@@ -81,7 +81,7 @@ impl Server {
 }
 
 /// One step of progress, if that is wanted, and the answer.
-fn finish(open: &Open, said: &Value) {
+fn finish(open: &Open, reported: &Value) {
     let token = &open.call.body["params"]["_meta"]["progressToken"];
     if !token.is_null() {
         let params = json!({"progressToken": token, "progress": 1});
@@ -90,7 +90,7 @@ fn finish(open: &Open, said: &Value) {
     }
     let answer = open
         .call
-        .message(&json!({"content": [], "reply": {"result": said}}));
+        .message(&json!({"content": [], "reply": {"result": reported}}));
     // The client may be gone.
     let _ = open.stream.send(event(&answer).into());
 }
@@ -131,9 +131,9 @@ fn accepts() -> Value {
 }
 
 /// What the client sends when it comes back.
-fn again(params: &Value, asked: &Value) -> Value {
-    let result = &asked["result"];
-    assert_eq!(result["resultType"], "input_required", "{asked}");
+fn again(params: &Value, requested: &Value) -> Value {
+    let result = &requested["result"];
+    assert_eq!(result["resultType"], "input_required", "{requested}");
     let requests = result["inputRequests"].as_object().unwrap();
     let responses: BTreeMap<_, _> = requests.keys().map(|key| (key, accepts())).collect();
     let arguments = json!({"requestState": result["requestState"], "inputResponses": responses});

@@ -71,8 +71,8 @@ impl Beside {
     /// Asks once both are there, in whichever order they come.
     fn ask(&self) {
         let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
-        if let (Some(own), Some(_)) = (&self.own, &self.call) {
-            own.send(event(&ask).into()).unwrap();
+        if let (Some(native), Some(_)) = (&self.own, &self.call) {
+            native.send(event(&ask).into()).unwrap();
         }
     }
 
@@ -163,7 +163,7 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
 
 /// A server that sends an update to its session `s-2` at each call. That session belongs to a client that answers requests.
 async fn subscribed_on_one_session() -> ScriptedServer {
-    let own = Mutex::new(None::<UnboundedSender<Bytes>>);
+    let native = Mutex::new(None::<UnboundedSender<Bytes>>);
     ScriptedServer::start(move |seen| {
         let is_own = seen.header("mcp-session-id") == Some("s-2");
         match seen.method() {
@@ -188,7 +188,7 @@ async fn subscribed_on_one_session() -> ScriptedServer {
             }
             "GET" if is_own => {
                 let (sender, reply) = Reply::stream();
-                *own.lock().unwrap() = Some(sender);
+                *native.lock().unwrap() = Some(sender);
                 Some(reply)
             }
             "resources/subscribe" | "resources/unsubscribe" => Some(seen.answer(&json!({}))),
@@ -197,8 +197,8 @@ async fn subscribed_on_one_session() -> ScriptedServer {
                 let updated = "notifications/resources/updated";
                 let updated = json!({"jsonrpc": "2.0", "method": updated, "params": params});
                 // Before there is a stream nobody is told.
-                if let Some(own) = &*own.lock().unwrap() {
-                    own.send(event(&updated).into()).unwrap();
+                if let Some(native) = &*native.lock().unwrap() {
+                    native.send(event(&updated).into()).unwrap();
                 }
                 Some(seen.answer(&json!({"content": []})))
             }

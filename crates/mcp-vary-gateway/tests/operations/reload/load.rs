@@ -63,8 +63,8 @@ async fn no_call_is_lost_or_run_twice_under_load() {
 fn runs_of_calls(diary: &Diary) -> BTreeMap<String, usize> {
     let mut ran = BTreeMap::new();
     for line in diary.lines() {
-        let mut words = line.split(' ');
-        let (server, what, number) = (words.next(), words.nth(1), words.next());
+        let mut terms = line.split(' ');
+        let (server, what, number) = (terms.next(), terms.nth(1), terms.next());
         if let (Some(server), Some("call"), Some(number)) = (server, what, number) {
             *ran.entry(format!("{server} {number}")).or_insert(0) += 1;
         }
@@ -74,21 +74,21 @@ fn runs_of_calls(diary: &Diary) -> BTreeMap<String, usize> {
 
 /// Calls one server after the other until it is enough; what was called.
 async fn call_until(
-    way: ClientKind,
+    kind: ClientKind,
     harness: &Harness,
     done: &AtomicBool,
     numbers: &AtomicUsize,
 ) -> Vec<(&'static str, usize)> {
-    let mut client = Caller::open(way, harness).await;
+    let mut client = Caller::open(kind, harness).await;
     let mut called = Vec::new();
     while !done.load(Ordering::Relaxed) {
         for (server, name) in [("kept", "kept_who"), ("changed", "changed_change")] {
             let number = numbers.fetch_add(1, Ordering::Relaxed);
             let params = json!({"name": name, "arguments": {"n": number}});
             let answer = client.call(number, params).await;
-            assert_eq!(answer["id"], number, "{way:?}: {answer}");
-            assert_eq!(answer["result"]["n"], number, "{way:?}: {answer}");
-            assert_eq!(answer["result"]["by"], server, "{way:?}: {answer}");
+            assert_eq!(answer["id"], number, "{kind:?}: {answer}");
+            assert_eq!(answer["result"]["n"], number, "{kind:?}: {answer}");
+            assert_eq!(answer["result"]["by"], server, "{kind:?}: {answer}");
             called.push((server, number));
         }
     }
@@ -103,8 +103,8 @@ enum Caller {
 }
 
 impl Caller {
-    async fn open(way: ClientKind, harness: &Harness) -> Self {
-        match way {
+    async fn open(kind: ClientKind, harness: &Harness) -> Self {
+        match kind {
             ClientKind::HttpModern => Self::Http(harness.connect().await),
             ClientKind::HttpLegacy => {
                 Self::Legacy(LegacyClient::open(harness, "2025-11-25", &json!({})).await)

@@ -13,9 +13,10 @@ async fn what_a_server_announces_is_told() {
             NotificationClient::listening(&harness, way, everything(&[]), Some("read-only")).await;
         for list in ["tools", "resources", "prompts"] {
             stage.notify_list_changed(list);
-            let expected = match way.is_modern() {
-                true => vec!["read-only"],
-                false => vec!["standard", "compact", "directory", "read-only"],
+            let expected = if way.is_modern() {
+                vec!["read-only"]
+            } else {
+                vec!["standard", "compact", "directory", "read-only"]
             };
             for variant in expected {
                 let found = subscriber.change().await;

@@ -8,7 +8,7 @@ async fn a_task_outlives_a_configuration() {
     let works = Works::default();
     let harness = harness(&works).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
-    let id = client.made().await;
+    let id = client.created().await;
     works.is_waited_for("work-1").await;
     let mut changed = config(Target::http(harness.peer.url.clone()));
     changed.limits.max_rounds = 3;
@@ -68,14 +68,14 @@ async fn what_tasks_came_to_is_kept_within_bounds() {
     let harness = Harness::behind_one(works.peer().await, adapt).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let of = |length: usize| json!({"content": [{"type": "text", "text": "x".repeat(length)}]});
-    let large = client.made().await;
+    let large = client.created().await;
     works.ends("work-1", Ok(of(600))).await;
     let task = client.until(&large, "failed").await;
     let why = task["error"]["message"].as_str().unwrap();
     assert!(why.contains("too large to be stored"), "{task}");
     let mut ids = Vec::new();
     for at in 2..=5 {
-        let id = client.made().await;
+        let id = client.created().await;
         works.ends(&format!("work-{at}"), Ok(of(400))).await;
         client.until(&id, "completed").await;
         ids.push(id);

@@ -84,9 +84,9 @@ impl Works {
             method if method.starts_with("tasks/") => self.about_a_task(seen, &session),
             // An answer to what it asked.
             _ if seen.body.get("method").is_none() && seen.id().is_u64() => {
-                let said = seen.body.get("result").or(seen.body.get("error")).cloned();
+                let reported = seen.body.get("result").or(seen.body.get("error")).cloned();
                 let id = seen.id().as_u64().unwrap();
-                self.with(|state| state.replies.insert(id, said.unwrap()));
+                self.with(|state| state.replies.insert(id, reported.unwrap()));
                 Some(Reply::new(202, "text/plain", ""))
             }
             _ => None,
@@ -103,12 +103,12 @@ impl Works {
                 outcome: None,
                 waiting: Vec::new(),
             };
-            let mut made = task.to_json(&id);
-            if let Some(said) = state.said.as_object() {
-                made.as_object_mut().unwrap().extend(said.clone());
+            let mut created = task.to_json(&id);
+            if let Some(reported) = state.said.as_object() {
+                created.as_object_mut().unwrap().extend(reported.clone());
             }
             state.tasks.insert(id, task);
-            json!({"task": made, "_meta": {"x": 1.50}})
+            json!({"task": created, "_meta": {"x": 1.50}})
         })
     }
 
@@ -145,8 +145,8 @@ impl Works {
         })
     }
 
-    pub(super) fn with_said(self, said: Value) -> Self {
-        self.with(|state| state.said = said);
+    pub(super) fn with_said(self, reported: Value) -> Self {
+        self.with(|state| state.said = reported);
         self
     }
 
@@ -160,10 +160,10 @@ impl Works {
             let task = state.tasks.get_mut(id).unwrap();
             task.status = status;
             message.clone_into(&mut task.message);
-            let told = notification("notifications/tasks/status", task.to_json(id));
+            let sent = notification("notifications/tasks/status", task.to_json(id));
             for (session, stream) in &state.streams {
                 if *session == task.session {
-                    let _ = stream.send(event(&told).into());
+                    let _ = stream.send(event(&sent).into());
                 }
             }
         });

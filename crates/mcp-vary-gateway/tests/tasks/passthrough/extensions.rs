@@ -44,31 +44,31 @@ async fn ledger(name: &'static str, era: Era) -> (ScriptedServer, UpstreamConfig
 }
 
 /// What a client of `capabilities` tells, each in its turn; a request after that is answered.
-async fn tells(harness: &Harness, way: ClientKind, capabilities: &Value, told: &[Value]) {
-    match way {
+async fn tells(harness: &Harness, kind: ClientKind, capabilities: &Value, sent: &[Value]) {
+    match kind {
         ClientKind::HttpLegacy => {
             let mut client = LegacyClient::open(harness, "2025-11-25", capabilities).await;
-            for message in told {
+            for message in sent {
                 let post = client.post(message);
                 assert_eq!(client.http.ask(&post).await.status, 202);
             }
         }
         ClientKind::HttpModern => {
-            for message in told {
+            for message in sent {
                 let post = HttpRequest::modern(&said_by(message, capabilities));
                 assert_eq!(harness.connect().await.ask(&post).await.status, 202);
             }
         }
         ClientKind::StdioLegacy => {
             let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", capabilities).await;
-            for message in told {
+            for message in sent {
                 pipe.send(message.to_string()).await;
             }
             pipe.close().await;
         }
         ClientKind::StdioModern => {
             let mut pipe = open_pipe(&harness.gateway);
-            for message in told {
+            for message in sent {
                 pipe.send(said_by(message, capabilities).to_string()).await;
             }
             pipe.close().await;
@@ -79,14 +79,14 @@ async fn tells(harness: &Harness, way: ClientKind, capabilities: &Value, told: &
 /// A notification of a client without a session.
 fn said_by(message: &Value, capabilities: &Value) -> Value {
     let params = message["params"].clone();
-    let mut said = modern(
+    let mut reported = modern(
         json!(0),
         message["method"].as_str().unwrap(),
         params,
         capabilities,
     );
-    said.as_object_mut().unwrap().remove("id");
-    said
+    reported.as_object_mut().unwrap().remove("id");
+    reported
 }
 
 /// A notification of an extension goes to the server that declares the same one, in order; what the protocol

@@ -28,9 +28,10 @@ impl CredentialSource for Tokens {
         Box::pin(async move {
             // As a source does that fetches its value.
             tokio::task::yield_now().await;
-            match self.is_empty {
-                true => Err(error.with_details("the file `tokens.json` is empty")),
-                false => Ok(Some(value.parse().unwrap())),
+            if self.is_empty {
+                Err(error.with_details("the file `tokens.json` is empty"))
+            } else {
+                Ok(Some(value.parse().unwrap()))
             }
         })
     }

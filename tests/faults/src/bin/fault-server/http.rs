@@ -196,8 +196,8 @@ fn chunk(text: &str) -> String {
 
 /// Waits until the client has closed its side.
 async fn until_gone(connection: &mut Connection) -> io::Result<()> {
-    let mut rest = [0; 64];
-    while connection.read(&mut rest).await? > 0 {}
+    let mut remaining = [0; 64];
+    while connection.read(&mut remaining).await? > 0 {}
     Ok(())
 }
 

@@ -11,16 +11,16 @@ use std::path::Path;
 /// When the file cannot be written.
 pub(crate) fn append(directory: &Path, file: &str, line: &str) -> Result<usize, String> {
     let path = directory.join(file);
-    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+    let reported = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut opened = OpenOptions::new()
         .create(true)
         .append(true)
         .open(&path)
-        .map_err(said)?;
+        .map_err(reported)?;
     // One write, so that lines of several processes do not mix.
     opened
         .write_all(format!("{line}\n").as_bytes())
-        .map_err(said)?;
-    let text = fs::read_to_string(&path).map_err(said)?;
+        .map_err(reported)?;
+    let text = fs::read_to_string(&path).map_err(reported)?;
     Ok(text.lines().count())
 }

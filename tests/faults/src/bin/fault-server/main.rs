@@ -23,8 +23,8 @@ use crate::act::Server;
 async fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let directory = PathBuf::from(arguments.next().unwrap_or_default());
-    let rest: Vec<String> = arguments.collect();
-    let served = match &rest[..] {
+    let remaining: Vec<String> = arguments.collect();
+    let served = match &remaining[..] {
         [idle] if idle == "--idle" => std::future::pending().await,
         [] => serve(directory, None).await,
         [http, address] if http == "--http" => serve(directory, Some(address)).await,
@@ -103,7 +103,7 @@ fn start_child(directory: &std::path::Path) -> Result<(), String> {
 
 fn ignore_requests_to_end() -> Result<(), String> {
     use tokio::signal::unix::{SignalKind, signal};
-    let mut asked = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
-    tokio::spawn(async move { while asked.recv().await.is_some() {} });
+    let mut requested = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    tokio::spawn(async move { while requested.recv().await.is_some() {} });
     Ok(())
 }

@@ -95,8 +95,8 @@ async fn write(output: &Mutex<Stdout>, bytes: &[u8]) {
 #[expect(clippy::exit, reason = "that the process ends is what was asked for")]
 pub(crate) fn end(code: i32) -> ! {
     if code != 0 {
-        let words = b"fault-server: out of memory\n";
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), words);
+        let terms = b"fault-server: out of memory\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), terms);
     }
     process::exit(code)
 }
