@@ -247,44 +247,35 @@ mod tests {
         rule().with_variant(id(variant))
     }
 
+    const ALL: &[&str] = &["a", "b", "c"];
+
     #[track_caller]
     fn shown(rules: &[AccessRule], expected: &str, offered: &[&str]) {
         let forward = VariantAccess::new(rules.iter());
         let backward = VariantAccess::new(rules.iter().rev());
         assert_eq!(forward, backward);
         assert_eq!(forward.to_string(), expected);
-        let all = ["a", "b", "c"];
-        let seen: Vec<&str> = all
-            .into_iter()
-            .filter(|it| forward.offers(&id(it)))
-            .collect();
-        assert_eq!(seen, offered);
+        let seen = ALL.iter().filter(|it| forward.offers(&id(it)));
+        assert!(seen.eq(offered), "{forward}");
     }
 
     /// SV-20: visibility of variants is a rule of its own.
     #[test]
     fn a_class_is_offered_what_one_of_its_rules_offers() {
-        shown(&[], "all", &["a", "b", "c"]);
-        shown(&[rule()], "all", &["a", "b", "c"]);
+        shown(&[], "all", ALL);
+        shown(&[rule()], "all", ALL);
         shown(&[rule(), offers(&["a"])], "a", &["a"]);
         shown(&[offers(&["a"]), offers(&["c", "a"])], "a, c", &["a", "c"]);
     }
 
     #[test]
     fn the_default_is_what_all_rules_agree_on() {
-        shown(&[default("b")], "all; default b", &["a", "b", "c"]);
-        shown(
-            &[default("b"), default("b")],
-            "all; default b",
-            &["a", "b", "c"],
-        );
-        shown(&[default("b"), default("a")], "all", &["a", "b", "c"]);
+        shown(&[default("b")], "all; default b", ALL);
+        shown(&[default("b"), default("b")], "all; default b", ALL);
+        shown(&[default("b"), default("a")], "all", ALL);
         shown(&[default("b"), offers(&["a"])], "a", &["a"]);
-        shown(
-            &[default("a"), offers(&["a", "b"])],
-            "a, b; default a",
-            &["a", "b"],
-        );
+        let rules = [default("a"), offers(&["a", "b"])];
+        shown(&rules, "a, b; default a", &["a", "b"]);
     }
 
     /// SV-9: for a pinned class, every other variant is invalid.
@@ -300,10 +291,8 @@ mod tests {
         assert!(access.has_conflict());
         assert_eq!((access.pin(), access.default_variant()), (None, None));
         let access = VariantAccess::new([pin("b"), default("a")].iter());
-        assert_eq!(
-            (access.pin(), access.default_variant()),
-            (Some(&id("b")), Some(&id("b")))
-        );
+        let expected = (Some(&id("b")), Some(&id("b")));
+        assert_eq!((access.pin(), access.default_variant()), expected);
     }
 
     #[test]

@@ -24,10 +24,7 @@ pub enum Decision {
 
 /// Why an item is hidden.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "rules either deny an item or do not allow it"
-)]
+#[expect(clippy::exhaustive_enums, reason = "rules deny, or do not allow")]
 pub enum HiddenBy {
     /// No rule allows it.
     Default,

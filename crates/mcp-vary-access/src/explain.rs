@@ -254,10 +254,8 @@ mod tests {
         assert_eq!(report.to_string(), expected);
         assert_eq!(report.rules().count(), 4);
         let first = &report.items()[0];
-        assert_eq!(
-            (first.kind(), first.name(), first.server()),
-            (ItemKind::Tool, "git_log", "s")
-        );
+        let found = (first.kind(), first.name(), first.server());
+        assert_eq!(found, (ItemKind::Tool, "git_log", "s"));
         assert!(first.decision().is_visible());
         assert_eq!(first.reasons()[0].label, "access[0]");
     }

@@ -43,17 +43,10 @@ impl<'a> Item<'a> {
         hints: ToolHints,
         trusts_annotations: bool,
     ) -> Self {
-        let candidate = Candidate {
-            name,
-            upstream_name,
-            server,
-            hints: Some(hints),
-        };
-        Self {
-            kind: ItemKind::Tool,
-            candidate,
-            trusts_annotations,
-        }
+        let mut tool = Self::without_hints(ItemKind::Tool, name, upstream_name, server);
+        tool.candidate.hints = Some(hints);
+        tool.trusts_annotations = trusts_annotations;
+        tool
     }
 
     /// A prompt, with its names as a [`tool`](Self::tool) has them.
@@ -363,12 +356,8 @@ mod tests {
         let pattern = ItemPattern::any(rule(r#""git_*""#));
         is(&pattern, &tool("git_push", "git"), true, true);
         is(&pattern, &tool("svn_push", "svn"), false, false);
-        is(
-            &pattern,
-            &Item::prompt("git_help", "help", "git"),
-            true,
-            true,
-        );
+        let prompt = Item::prompt("git_help", "help", "git");
+        is(&pattern, &prompt, true, true);
         let pattern = ItemPattern::any(rule(r#"{"server": "git"}"#));
         is(&pattern, &tool("git_push", "git"), true, true);
         is(&pattern, &tool("git_push", "other"), false, false);
@@ -411,39 +400,16 @@ mod tests {
     /// SV-20: annotations are declared by servers, so they grant nothing unless the operator trusts them.
     #[test]
     fn annotations_of_a_server_that_is_not_trusted_cannot_grant_access() {
-        let all = [
-            (
-                r#"{"readOnlyHint": true}"#,
-                "{}",
-                [false, false],
-                [false, false],
-            ),
-            (
-                r#"{"readOnlyHint": true}"#,
-                r#"{"readOnlyHint": true}"#,
-                [true, false],
-                [true, true],
-            ),
-            (
-                r#"{"destructiveHint": true}"#,
-                "{}",
-                [true, false],
-                [true, true],
-            ),
-            (
-                r#"{"destructiveHint": true}"#,
-                r#"{"destructiveHint": false}"#,
-                [false, false],
-                [false, true],
-            ),
-            (
-                r#"{"destructiveHint": "absent"}"#,
-                r#"{"destructiveHint": false}"#,
-                [false, false],
-                [false, true],
-            ),
-        ];
-        for (pattern, annotations, allows, denies) in all {
+        let (reads, destroys) = (r#"{"readOnlyHint": true}"#, r#"{"destructiveHint": true}"#);
+        let harmless = r#"{"destructiveHint": false}"#;
+        let absent = r#"{"destructiveHint": "absent"}"#;
+        for (pattern, annotations, allows, denies) in [
+            (reads, "{}", [false, false], [false, false]),
+            (reads, reads, [true, false], [true, true]),
+            (destroys, "{}", [true, false], [true, true]),
+            (destroys, harmless, [false, false], [false, true]),
+            (absent, harmless, [false, false], [false, true]),
+        ] {
             let pattern = ItemPattern::any(rule(pattern));
             assert!(pattern.uses_annotations());
             for (at, is_trusted) in [true, false].into_iter().enumerate() {
@@ -469,18 +435,9 @@ mod tests {
             assert!(pattern.denies(&Item::unlisted_resource(uri, "s")), "{uri}");
         }
         let pattern = ItemPattern::resources(rule(r#""file:///srv/*.md""#));
-        is(
-            &pattern,
-            &Item::unlisted_resource("file:///srv/a.md", "s"),
-            true,
-            true,
-        );
-        is(
-            &pattern,
-            &Item::unlisted_resource("file:///srv/key?.md", "s"),
-            false,
-            true,
-        );
+        for (uri, allows) in [("file:///srv/a.md", true), ("file:///srv/key?.md", false)] {
+            is(&pattern, &Item::unlisted_resource(uri, "s"), allows, true);
+        }
         let pattern = ItemPattern::resources(rule(r#""a:[{]x[}]""#));
         is(&pattern, &Item::template("a:{x}", "a:{x}", "s"), true, true);
     }

@@ -228,10 +228,8 @@ mod tests {
     #[test]
     fn mistakes_name_the_rule() {
         let good = || allows_all(When::anyone());
-        refused(
-            vec![good(), AccessRule::new(When::anyone())],
-            "`access[1]` does nothing; add `allow`, `deny`, `variants` or `variant`",
-        );
+        let why = "`access[1]` does nothing; add `allow`, `deny`, `variants` or `variant`";
+        refused(vec![good(), AccessRule::new(When::anyone())], why);
         refused(vec![good(); 257], "`access` has more than 256 rules");
         refused(
             vec![good().with_name("a"), good(), good().with_name("a")],

@@ -361,14 +361,10 @@ mod tests {
 
     #[test]
     fn a_rule_needs_somebody_and_an_effect() {
-        refused(
-            &AccessRule::new(When::new()).with_allow(all()),
-            "`when` is empty; write `anyone: on` for everyone",
-        );
-        refused(
-            &anyone(),
-            "does nothing; add `allow`, `deny`, `variants` or `variant`",
-        );
+        let why = "`when` is empty; write `anyone: on` for everyone";
+        refused(&AccessRule::new(When::new()).with_allow(all()), why);
+        let why = "does nothing; add `allow`, `deny`, `variants` or `variant`";
+        refused(&anyone(), why);
         for rule in [
             anyone().with_allow(all()),
             anyone().with_deny(all()),
@@ -387,10 +383,8 @@ mod tests {
         refused(&anyone().with_allow(empty()), &format!("`allow` {text}"));
         refused(&anyone().with_deny(empty()), &format!("`deny` {text}"));
         let many = vec![all()[0].clone(); MAX_ITEM_PATTERNS + 1];
-        refused(
-            &anyone().with_deny(many),
-            "`deny` has more than 1000 patterns",
-        );
+        let why = "`deny` has more than 1000 patterns";
+        refused(&anyone().with_deny(many), why);
     }
 
     #[test]
@@ -410,18 +404,14 @@ mod tests {
         let many: Vec<String> = (0..=MAX_RULE_SCOPES).map(|at| at.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         refused(&rule(&many), "`scopes` has more than 32 scopes");
-        refused(
-            &anyone().with_deny(all()).with_scopes(["a"]),
-            "has `scopes` but no `allow`; only what a rule allows can need a scope",
-        );
+        let why = "has `scopes` but no `allow`; only what a rule allows can need a scope";
+        refused(&anyone().with_deny(all()).with_scopes(["a"]), why);
     }
 
     #[test]
     fn keys_that_contradict_each_other_are_refused() {
-        refused(
-            &anyone().with_allow(all()).pinned(),
-            "has `pin` but no `variant`; name the variant to pin",
-        );
+        let why = "has `pin` but no `variant`; name the variant to pin";
+        refused(&anyone().with_allow(all()).pinned(), why);
         refused(
             &anyone().with_variants([id("a")]).with_variant(id("b")),
             "`variant` is `b`, which is not among `variants`",
@@ -431,18 +421,14 @@ mod tests {
             &anyone().with_variant(id("a")).with_condition(condition),
             "has `if` but neither `allow` nor `deny`",
         );
-        refused(
-            &anyone().with_variants([]),
-            "`variants` is empty; name at least one variant, or remove the key",
-        );
+        let why = "`variants` is empty; name at least one variant, or remove the key";
+        refused(&anyone().with_variants([]), why);
     }
 
     #[test]
     fn a_name_can_be_shown() {
-        assert_eq!(
-            anyone().with_deny(all()).with_name("no pushes").check(),
-            Ok(())
-        );
+        let found = anyone().with_deny(all()).with_name("no pushes").check();
+        assert_eq!(found, Ok(()));
         let long = "n".repeat(129);
         for name in ["", "a\nb", &long] {
             let rule = anyone().with_deny(all()).with_name(name);

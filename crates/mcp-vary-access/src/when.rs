@@ -346,14 +346,10 @@ mod tests {
     #[test]
     fn impossible_conditions_are_refused() {
         let none = Presence::AnyOf(Vec::new());
-        assert_eq!(
-            When::new().with_key(none.clone()),
-            Err(WhenError::NoPatterns)
-        );
-        assert_eq!(
-            When::new().with_claim("a", none.clone()),
-            Err(WhenError::NoPatterns)
-        );
+        let found = When::new().with_key(none.clone());
+        assert_eq!(found, Err(WhenError::NoPatterns));
+        let found = When::new().with_claim("a", none.clone());
+        assert_eq!(found, Err(WhenError::NoPatterns));
         assert_eq!(When::new().with_client(none), Err(WhenError::NoPatterns));
         let many = presence(&["a"; MAX_WHEN_PATTERNS + 1]);
         assert_eq!(When::new().with_key(many), Err(WhenError::TooManyPatterns));
@@ -368,9 +364,7 @@ mod tests {
             .unwrap();
         let when = when.with_key(Presence::Absent).unwrap();
         let when = when.with_client(presence(&["c"])).unwrap();
-        assert_eq!(
-            when.to_string(),
-            "g: [a, b*], key: absent, client: c, anyone"
-        );
+        let expected = "g: [a, b*], key: absent, client: c, anyone";
+        assert_eq!(when.to_string(), expected);
     }
 }

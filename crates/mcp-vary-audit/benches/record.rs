@@ -1,5 +1,5 @@
 //! What a record costs the request: `cargo bench -p mcp-vary-audit`. The limit is 1.0 µs.
-#![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,18 +1,14 @@
 //! Records as lines of JSON: `docs/audit.schema.json`.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 
 use crate::config::{ArgumentsDetail, AuditConfig, IdentityDetail};
 use crate::digest::{Digester, hex};
 use crate::escape::to_json;
 use crate::line::{Line, Severity};
-use crate::record::{Actor, Arguments, Era, Event, Outcome, Record, TargetKind, Transport};
+use crate::record::{Actor, Arguments, Event, Outcome, Record};
 use crate::text::{Text, cut};
-use crate::wire::{
-    WireArguments, WireClient, WirePrincipal, WireRanking, WireRecord, WireTarget, WireVariant,
-};
+use crate::wire::{WireArguments, WireClient, WirePrincipal, WireRecord};
 
 /// The version of the schema: `v` of each line. It changes if a member is removed or its meaning changes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -73,10 +69,9 @@ impl Encoder {
     pub(crate) fn record(&self, sequence: u64, timed: &TimedRecord) -> Line {
         let record = &timed.record;
         let time = rfc3339(timed.time);
-        let mut wire = self.wire(sequence, &time, record.event.name());
-        self.describe(&mut wire, record);
+        let wire = self.described(sequence, &time, record);
         let text = match self.arguments {
-            ArgumentsDetail::Full { limit } => self.with_text(&mut wire, record, limit),
+            ArgumentsDetail::Full { limit } => self.with_text(wire, record, limit),
             ArgumentsDetail::Off | ArgumentsDetail::Digest => to_json(&wire),
         };
         Line::new(time, severity(record), text)
@@ -102,71 +97,42 @@ impl Encoder {
     fn wire<'a>(&'a self, seq: u64, time: &'a str, event: &'static str) -> WireRecord<'a> {
         WireRecord {
             v: SCHEMA_VERSION,
-            run: &self.run,
+            run: Some(&self.run),
             seq,
             time,
             event,
             replica: self.replica.as_ref(),
-            outcome: None,
-            code: None,
-            status: None,
-            principal: None,
-            client: None,
-            session: None,
-            era: None,
-            transport: None,
-            method: None,
-            request_id: None,
-            target: None,
-            variant: None,
-            ranking: None,
-            rule: None,
-            arguments: None,
-            bytes_in: None,
-            bytes_out: None,
-            duration_ms: None,
-            trace_id: None,
-            config: None,
-            lost: None,
-            refused: None,
+            ..WireRecord::default()
         }
     }
 
-    fn describe<'a>(&'a self, wire: &mut WireRecord<'a>, record: &'a Record) {
-        wire.outcome = Some(record.outcome.name());
-        wire.code = record.code;
-        wire.status = record.status;
-        wire.principal = record.actor.as_deref().map(|actor| self.principal(actor));
-        wire.client = client(record);
+    fn described<'a>(&'a self, seq: u64, time: &'a str, record: &'a Record) -> WireRecord<'a> {
         let session = record.session.as_ref();
-        wire.session = session.map(|session| self.digester.digest("session", session.0.as_bytes()));
-        wire.era = record.era.map(era);
-        wire.transport = record.transport.map(transport);
-        wire.method = record.method.as_ref();
-        wire.request_id = record.request_id.as_ref();
-        wire.target = target(record);
-        wire.variant = record.variant.as_ref().map(|variant| WireVariant {
-            id: &variant.id,
-            reason: &variant.reason,
-            rule: variant.rule.as_ref(),
-            hints: variant.hints.as_ref(),
-            order: variant.order.as_ref(),
-        });
-        wire.ranking = record.ranking.as_ref().map(|ranking| WireRanking {
-            model: &ranking.model,
-            variants: &ranking.variants,
-            order: ranking.order.as_ref(),
-            failure: ranking.failure.as_ref(),
-        });
-        wire.rule = record.rule.as_ref();
-        wire.arguments = record.arguments.as_ref().map(|it| self.arguments(it));
-        wire.bytes_in = record.bytes_in;
-        wire.bytes_out = record.bytes_out;
         let micros = record.duration.map(|duration| duration.as_micros());
-        // Exact for 285 years.
-        wire.duration_ms = micros.map(|micros| micros as f64 / 1000.0);
-        wire.trace_id = record.trace_id.map(|id| hex(&id));
-        wire.config = record.config.as_ref();
+        WireRecord {
+            outcome: Some(record.outcome),
+            code: record.code,
+            status: record.status,
+            principal: record.actor.as_deref().map(|actor| self.principal(actor)),
+            client: client(record),
+            session: session.map(|id| self.digester.digest("session", id.0.as_bytes())),
+            era: record.era,
+            transport: record.transport,
+            method: record.method.as_ref(),
+            request_id: record.request_id.as_ref(),
+            target: record.target.as_ref(),
+            variant: record.variant.as_ref(),
+            ranking: record.ranking.as_ref(),
+            rule: record.rule.as_ref(),
+            arguments: record.arguments.as_ref().map(|it| self.arguments(it)),
+            bytes_in: record.bytes_in,
+            bytes_out: record.bytes_out,
+            // Exact for 285 years.
+            duration_ms: micros.map(|micros| micros as f64 / 1000.0),
+            trace_id: record.trace_id.map(|id| hex(&id)),
+            config: record.config.as_ref(),
+            ..self.wire(seq, time, record.event.name())
+        }
     }
 
     fn principal<'a>(&self, actor: &'a Actor) -> WirePrincipal<'a> {
@@ -194,13 +160,8 @@ impl Encoder {
     }
 
     /// The line with as much of the arguments' text as fits.
-    fn with_text<'a>(
-        &self,
-        wire: &mut WireRecord<'a>,
-        record: &'a Record,
-        limit: usize,
-    ) -> Vec<u8> {
-        let line = to_json(wire);
+    fn with_text(&self, mut wire: WireRecord<'_>, record: &Record, limit: usize) -> Vec<u8> {
+        let line = to_json(&wire);
         let json = record.arguments.as_ref();
         let Some(json) = json.and_then(|arguments| arguments.json.as_ref()) else {
             return line;
@@ -210,15 +171,10 @@ impl Encoder {
         if limit < MIN_ARGUMENTS_TEXT {
             return line;
         }
-        let text = String::from_utf8_lossy(json);
-        let text = match cut(&text, limit) {
-            Cow::Borrowed(whole) => whole.to_owned(),
-            Cow::Owned(start) => start,
-        };
         if let Some(arguments) = &mut wire.arguments {
-            arguments.text = Some(text);
+            arguments.text = Some(cut(&String::from_utf8_lossy(json), limit).into_owned());
         }
-        to_json(wire)
+        to_json(&wire)
     }
 }
 
@@ -238,39 +194,6 @@ fn client(record: &Record) -> Option<WireClient<'_>> {
         version: info.map(|info| &info.version),
         address: record.address,
     })
-}
-
-fn target(record: &Record) -> Option<WireTarget<'_>> {
-    record.target.as_ref().map(|target| WireTarget {
-        kind: target_kind(target.kind),
-        name: &target.name,
-        server: target.server.as_ref(),
-        upstream_name: target.upstream_name.as_ref(),
-    })
-}
-
-const fn target_kind(kind: TargetKind) -> &'static str {
-    match kind {
-        TargetKind::Tool => "tool",
-        TargetKind::Prompt => "prompt",
-        TargetKind::Resource => "resource",
-        TargetKind::Task => "task",
-        TargetKind::Variant => "variant",
-    }
-}
-
-const fn era(era: Era) -> &'static str {
-    match era {
-        Era::Legacy => "legacy",
-        Era::Modern => "modern",
-    }
-}
-
-const fn transport(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Http => "http",
-        Transport::Stdio => "stdio",
-    }
 }
 
 fn severity(record: &Record) -> Severity {

@@ -55,10 +55,7 @@ impl Drop for SharedLog {
 /// There was no room for a record, and the configuration says that the request must be refused then.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the request cannot be recorded in the audit log at the moment")]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a client learns no more than that"
-)]
+#[expect(clippy::exhaustive_structs, reason = "clients learn no more than that")]
 pub struct QueueFull;
 
 /// Room for one record. Dropped without a record, it gives the room back.

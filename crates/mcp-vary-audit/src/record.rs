@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary_access::{Principal, PrincipalKind};
+use serde::Serialize;
 
 use crate::text::{LongText, Text};
 
@@ -23,7 +24,7 @@ use crate::text::{LongText, Text};
 /// record.rule = Some(Text::new("access[1]"));
 /// record.code = Some(-32602);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Record {
     /// What happened.
@@ -75,39 +76,21 @@ pub struct Record {
 impl Record {
     /// A record that says only this much.
     #[must_use]
-    pub const fn new(event: Event, outcome: Outcome) -> Self {
+    pub fn new(event: Event, outcome: Outcome) -> Self {
         Self {
             event,
             outcome,
-            code: None,
-            status: None,
-            actor: None,
-            client: None,
-            address: None,
-            session: None,
-            era: None,
-            transport: None,
-            method: None,
-            request_id: None,
-            target: None,
-            variant: None,
-            ranking: None,
-            rule: None,
-            arguments: None,
-            bytes_in: None,
-            bytes_out: None,
-            duration: None,
-            trace_id: None,
-            config: None,
+            ..Self::default()
         }
     }
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A request was answered, or refused by a rule.
+    #[default]
     Request,
     /// A credential was accepted for the first time.
     AuthAccepted,
@@ -144,7 +127,8 @@ impl Event {
 }
 
 /// What became of it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
     /// It was allowed and answered with a result.
@@ -156,23 +140,13 @@ pub enum Outcome {
     /// It was allowed, and the tool reports that it failed (`isError`).
     ToolError,
     /// It was allowed, and the client did not wait for the answer.
+    #[default]
     Cancelled,
 }
 
-impl Outcome {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Error => "error",
-            Self::ToolError => "tool_error",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 /// The generation of the protocol that a client speaks.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Era {
     /// `initialize` and sessions.
@@ -182,7 +156,8 @@ pub enum Era {
 }
 
 /// How a client is connected.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Transport {
     /// Streamable HTTP.
@@ -266,7 +241,7 @@ impl ClientInfo {
 }
 
 /// What a request is about.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Target {
     /// Its kind.
@@ -274,8 +249,10 @@ pub struct Target {
     /// Its name or URI as the client sent it.
     pub name: LongText,
     /// The key of the server that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<Text>,
     /// Its name or URI on that server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_name: Option<LongText>,
 }
 
@@ -293,7 +270,8 @@ impl Target {
 }
 
 /// The kind of a [`Target`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TargetKind {
     /// A tool.
@@ -309,7 +287,7 @@ pub enum TargetKind {
 }
 
 /// A variant and the reason why it is active.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct VariantChoice {
     /// The variant's id.
@@ -317,10 +295,13 @@ pub struct VariantChoice {
     /// Why: the selector of the request, a rule, a pin, the ranking.
     pub reason: Text,
     /// The rule or experiment that chose it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<Text>,
     /// The hints of the client: `contextSize=compact`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<LongText>,
     /// The variants that the client is offered, with their points: `compact=60 standard=20`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<LongText>,
 }
 
@@ -342,7 +323,7 @@ impl VariantChoice {
 ///
 /// The question is in the [`Record::arguments`], which are written as the configuration of the log says: it has the
 /// description of a client in its own words.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ModelRanking {
     /// The name of the model at its endpoint.
@@ -350,8 +331,10 @@ pub struct ModelRanking {
     /// The ids of the variants that it was asked about.
     pub variants: LongText,
     /// The ids in its order; `None` if there was no usable answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<LongText>,
     /// Why there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Text>,
 }
 

@@ -4,18 +4,19 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::text::{LongText, Text};
+use crate::record::{Era, ModelRanking, Outcome, Target, Transport, VariantChoice};
+use crate::text::Text;
 
 /// A line as it is serialised. What is `None` is left out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct WireRecord<'a> {
     pub(crate) v: u32,
-    pub(crate) run: &'a Text,
+    pub(crate) run: Option<&'a Text>,
     pub(crate) seq: u64,
     pub(crate) time: &'a str,
     pub(crate) event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) outcome: Option<&'static str>,
+    pub(crate) outcome: Option<Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,19 +28,19 @@ pub(crate) struct WireRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) era: Option<&'static str>,
+    pub(crate) era: Option<Era>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) transport: Option<&'static str>,
+    pub(crate) transport: Option<Transport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) method: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) target: Option<WireTarget<'a>>,
+    pub(crate) target: Option<&'a Target>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) variant: Option<WireVariant<'a>>,
+    pub(crate) variant: Option<&'a VariantChoice>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ranking: Option<WireRanking<'a>>,
+    pub(crate) ranking: Option<&'a ModelRanking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rule: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,38 +84,6 @@ pub(crate) struct WireClient<'a> {
     pub(crate) version: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<IpAddr>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct WireTarget<'a> {
-    pub(crate) kind: &'static str,
-    pub(crate) name: &'a LongText,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) server: Option<&'a Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) upstream_name: Option<&'a LongText>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct WireVariant<'a> {
-    pub(crate) id: &'a Text,
-    pub(crate) reason: &'a Text,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rule: Option<&'a Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hints: Option<&'a LongText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) order: Option<&'a LongText>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct WireRanking<'a> {
-    pub(crate) model: &'a Text,
-    pub(crate) variants: &'a LongText,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) order: Option<&'a LongText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) failure: Option<&'a Text>,
 }
 
 #[derive(Debug, Serialize)]

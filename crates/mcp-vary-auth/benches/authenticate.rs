@@ -1,6 +1,6 @@
 //! What a credential costs the request: `cargo bench -p mcp-vary-auth`. The limits are 1.0 µs for a token that was
 //! verified lately, and 0.7 µs for an API key.
-#![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -123,19 +123,13 @@ mod tests {
         let target = EndpointPath::parse("/mcp/v/reviewer").unwrap();
         let url = public("https://mcp.example");
         assert_eq!(url.resource(&target), "https://mcp.example/mcp/v/reviewer");
-        assert_eq!(
-            url.metadata_url(&target),
-            "https://mcp.example/.well-known/oauth-protected-resource/mcp/v/reviewer"
-        );
+        let expected = "https://mcp.example/.well-known/oauth-protected-resource/mcp/v/reviewer";
+        assert_eq!(url.metadata_url(&target), expected);
         let url = public("https://mcp.example:8443/tools/");
-        assert_eq!(
-            url.resource(&target),
-            "https://mcp.example:8443/tools/mcp/v/reviewer"
-        );
-        assert_eq!(
-            url.metadata_url(&EndpointPath::Base),
-            "https://mcp.example:8443/.well-known/oauth-protected-resource/tools/mcp"
-        );
+        let expected = "https://mcp.example:8443/tools/mcp/v/reviewer";
+        assert_eq!(url.resource(&target), expected);
+        let expected = "https://mcp.example:8443/.well-known/oauth-protected-resource/tools/mcp";
+        assert_eq!(url.metadata_url(&EndpointPath::Base), expected);
     }
 
     #[test]
@@ -145,10 +139,8 @@ mod tests {
         let base = "/.well-known/oauth-protected-resource";
         assert_eq!(found(base).as_deref(), Some("/mcp"));
         assert_eq!(found(&format!("{base}/tools/mcp")).as_deref(), Some("/mcp"));
-        assert_eq!(
-            found(&format!("{base}/tools/mcp/v/a")).as_deref(),
-            Some("/mcp/v/a")
-        );
+        let expected = Some("/mcp/v/a");
+        assert_eq!(found(&format!("{base}/tools/mcp/v/a")).as_deref(), expected);
         for path in [
             "/",
             "/mcp",

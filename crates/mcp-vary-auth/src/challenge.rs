@@ -226,33 +226,23 @@ mod tests {
 
     fn challenges() -> Challenges {
         let scopes = ["mcp:read", "mcp:call"].map(|scope| Scope::parse(scope).unwrap());
-        Challenges::new(
-            PublicUrl::parse("https://mcp.example").unwrap(),
-            scopes.into(),
-        )
+        let url = PublicUrl::parse("https://mcp.example").unwrap();
+        Challenges::new(url, scopes.into())
     }
 
     fn written(challenge: &Challenge) -> String {
-        let header = challenge
-            .www_authenticate
-            .as_ref()
-            .map_or("-", |header| header.to_str().unwrap());
-        let pause = challenge
-            .retry_after
-            .map_or_else(String::new, |pause| format!(" after {pause}"));
-        format!(
-            "{}{pause} | {header} | {}",
-            challenge.status.as_u16(),
-            challenge.body
-        )
+        let header = challenge.www_authenticate.as_ref();
+        let header = header.map_or("-", |header| header.to_str().unwrap());
+        let pause = challenge.retry_after;
+        let pause = pause.map_or_else(String::new, |pause| format!(" after {pause}"));
+        let (status, body) = (challenge.status.as_u16(), &challenge.body);
+        format!("{status}{pause} | {header} | {body}")
     }
 
     #[track_caller]
     fn answers(refusal: &Refusal, expected: &str) {
-        assert_eq!(
-            written(&challenges().answer(refusal, &EndpointPath::Base)),
-            expected
-        );
+        let found = written(&challenges().answer(refusal, &EndpointPath::Base));
+        assert_eq!(found, expected);
     }
 
     const METADATA: &str =
@@ -358,10 +348,8 @@ mod tests {
             let target = EndpointPath::parse(&format!("/mcp/v/{name}")).unwrap();
             written(&challenges().answer(&Refusal::NoCredential, &target))
         };
-        assert_eq!(
-            of("hidden").replace("hidden", "x"),
-            of("unknown").replace("unknown", "x")
-        );
+        let expected = of("unknown").replace("unknown", "x");
+        assert_eq!(of("hidden").replace("hidden", "x"), expected);
         assert!(of("a'b%22").contains("/mcp/v/a'b%22\", scope"));
     }
 

@@ -256,14 +256,10 @@ mod tests {
 
     #[test]
     fn two_headers_are_refused_even_if_they_are_equal() {
-        assert_eq!(
-            read(&[b"Bearer a", b"Bearer a"], None),
-            Err(CredentialError::Repeated)
-        );
-        assert_eq!(
-            read(&[b"Bearer a", b""], None),
-            Err(CredentialError::Repeated)
-        );
+        let found = read(&[b"Bearer a", b"Bearer a"], None);
+        assert_eq!(found, Err(CredentialError::Repeated));
+        let found = read(&[b"Bearer a", b""], None);
+        assert_eq!(found, Err(CredentialError::Repeated));
     }
 
     #[test]
@@ -276,16 +272,10 @@ mod tests {
             "%61ccess_token=a",
             "ACCESS_TOKEN=a",
         ] {
-            assert_eq!(
-                read(&[b"Bearer a"], Some(query)),
-                Err(CredentialError::InQuery),
-                "{query}"
-            );
-            assert_eq!(
-                read(&[], Some(query)),
-                Err(CredentialError::InQuery),
-                "{query}"
-            );
+            let found = read(&[b"Bearer a"], Some(query));
+            assert_eq!(found, Err(CredentialError::InQuery), "{query}");
+            let found = read(&[], Some(query));
+            assert_eq!(found, Err(CredentialError::InQuery), "{query}");
         }
         for query in [
             "",
@@ -301,9 +291,7 @@ mod tests {
     #[test]
     fn debug_does_not_show_a_token() {
         let token = BearerToken::parse(b"s3cret").unwrap();
-        assert_eq!(
-            format!("{:?}", Credential::Bearer(token)),
-            "Bearer(BearerToken(6 bytes))"
-        );
+        let expected = "Bearer(BearerToken(6 bytes))";
+        assert_eq!(format!("{:?}", Credential::Bearer(token)), expected);
     }
 }

@@ -231,13 +231,9 @@ mod tests {
 
     #[test]
     fn keys_at_a_written_url_are_https() {
-        assert_eq!(
-            check_key_set_url("https://www.keys.example/certs?x=1"),
-            Ok(())
-        );
-        assert_eq!(
-            check_key_set_url("http://www.keys.example/certs"),
-            Err(UrlError::Insecure)
-        );
+        let found = check_key_set_url("https://www.keys.example/certs?x=1");
+        assert_eq!(found, Ok(()));
+        let found = check_key_set_url("http://www.keys.example/certs");
+        assert_eq!(found, Err(UrlError::Insecure));
     }
 }

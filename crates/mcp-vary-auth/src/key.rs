@@ -308,7 +308,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn refuses(entries: Vec<KeyEntry>, message: &str) {
+    fn refuses(entries: &[KeyEntry], message: &str) {
+        let entries = entries.to_vec();
         let error = KeyTable::new(entries).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
@@ -343,16 +344,12 @@ mod tests {
 
     #[test]
     fn a_digest_has_64_hexadecimal_digits() {
-        for wrong in [
-            "",
-            &"0".repeat(63),
-            &"0".repeat(65),
-            &"g".repeat(64),
-            &"é".repeat(32),
-            &format!("{} ", "0".repeat(63)),
-        ] {
+        for (digit, count) in [("0", 0), ("0", 63), ("0", 65), ("g", 64), ("é", 32)] {
+            let wrong = digit.repeat(count);
             assert_eq!(wrong.parse::<KeyDigest>(), Err(DigestError), "{wrong}");
         }
+        let spaced = "0".repeat(63) + " ";
+        assert_eq!(spaced.parse::<KeyDigest>(), Err(DigestError));
     }
 
     #[test]
@@ -370,25 +367,16 @@ mod tests {
     #[test]
     fn every_key_has_one_name_and_every_name_one_key() {
         refuses(
-            vec![entry("a", 1), entry("a", 2)],
+            &[entry("a", 1), entry("a", 2)],
             r#"key 2 ("a"): another key has the same name; audit and limits go by the name, so give each key its own"#,
         );
-        refuses(
-            vec![entry("", 1)],
-            r#"key 1 (""): the name of the key is empty"#,
-        );
-        refuses(
-            vec![entry("a\n", 1)],
-            r#"key 1 ("a\n"): the name of the key contains a control character"#,
-        );
-        let long = "x".repeat(65);
-        refuses(
-            vec![entry(&long, 1)],
-            &format!(
-                "key 1 ({:?}): the name has more than 64 bytes",
-                "x".repeat(64)
-            ),
-        );
+        let empty = r#"key 1 (""): the name of the key is empty"#;
+        refuses(&[entry("", 1)], empty);
+        let control = r#"key 1 ("a\n"): the name of the key contains a control character"#;
+        refuses(&[entry("a\n", 1)], control);
+        let (long, shown) = ("x".repeat(65), "x".repeat(64));
+        let too_long = format!("key 1 ({shown:?}): the name has more than 64 bytes");
+        refuses(&[entry(&long, 1)], &too_long);
     }
 
     #[test]

@@ -179,10 +179,8 @@ mod tests {
             assert_eq!(at(&metadata(), path), None, "{path}");
         }
         let public = PublicUrl::parse("https://mcp.example").unwrap();
-        assert_eq!(
-            at(&Metadata::new(public, Vec::new(), Vec::new()), "/mcp"),
-            None
-        );
+        let found = at(&Metadata::new(public, Vec::new(), Vec::new()), "/mcp");
+        assert_eq!(found, None);
     }
 
     #[test]

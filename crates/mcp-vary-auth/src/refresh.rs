@@ -236,11 +236,8 @@ mod tests {
                 keys.succeed(now, set());
             }
         }
-        assert_eq!(
-            keys.fetches(),
-            2,
-            "the first at the start, one for all unknown keys"
-        );
+        let found = keys.fetches();
+        assert_eq!(found, 2, "the first at the start, one for all unknown keys");
         assert!(keys.begin(40, FetchReason::UnknownKey));
     }
 
@@ -316,10 +313,8 @@ mod tests {
             assert!(keys.usable(now).is_ok());
         }
         assert!(keys.usable(USABLE_FOR - 1).is_ok());
-        assert_eq!(
-            keys.usable(USABLE_FOR).unwrap_err(),
-            KeysUnavailable::TooOld
-        );
+        let found = keys.usable(USABLE_FOR).unwrap_err();
+        assert_eq!(found, KeysUnavailable::TooOld);
         assert!(keys.begin(USABLE_FOR, FetchReason::Schedule));
         keys.succeed(USABLE_FOR, set());
         assert!(keys.usable(USABLE_FOR).is_ok());

@@ -161,10 +161,8 @@ mod tests {
         ] {
             refuses(bad, UrlError::NotAUrl);
         }
-        refuses(
-            &format!("https://a/{}", "x".repeat(MAX_URL)),
-            UrlError::TooLong,
-        );
+        let text = format!("https://a/{}", "x".repeat(MAX_URL));
+        refuses(&text, UrlError::TooLong);
     }
 
     #[test]

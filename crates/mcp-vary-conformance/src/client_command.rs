@@ -109,10 +109,8 @@ mod tests {
         assert_eq!(command, ["client", "--json", "http://127.0.0.1:7/mcp"]);
         let client = ClientCommand::stdio(["client"], ["vary", "check", "--relay"]).unwrap();
         let command = client.command_for("127.0.0.1:7");
-        assert_eq!(
-            command,
-            ["client", "vary", "check", "--relay", "127.0.0.1:7"]
-        );
+        let expected = ["client", "vary", "check", "--relay", "127.0.0.1:7"];
+        assert_eq!(command, expected);
     }
 
     #[test]

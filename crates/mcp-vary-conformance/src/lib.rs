@@ -50,6 +50,7 @@ mod mock_server;
 mod objection;
 mod observation;
 mod options;
+mod prelude;
 mod probe;
 mod process_group;
 pub mod registry;

@@ -1,5 +1,9 @@
 //! Why a check does not pass.
 
+use serde_json::Value;
+
+use crate::json::brief;
+
 /// The outcome of a test of a server.
 pub(crate) type Verdict = Result<(), Objection>;
 
@@ -42,6 +46,12 @@ macro_rules! ensure {
     };
 }
 pub(crate) use ensure;
+
+/// A violation with a finding that ends with `found`, unless the condition is true.
+pub(crate) fn requires(condition: bool, finding: &str, found: &Value) -> Verdict {
+    ensure!(condition, "{finding} {}", brief(found));
+    Ok(())
+}
 
 /// The outcome of a test of a client.
 pub(crate) type ClientVerdict = Result<(), ClientObjection>;

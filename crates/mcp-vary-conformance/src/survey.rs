@@ -12,7 +12,7 @@ use crate::connections::Connections;
 use crate::extension::{EXPERIMENTAL, Extension, NEGOTIATION, VARIANTS, offered_in, settings_of};
 use crate::json::{array_at, at, brief, text_at};
 use crate::list_kind::{LIST_KINDS, ListKind, PROMPTS, RESOURCES, TOOLS};
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
+use crate::objection::{Objection, Verdict, not_applicable, requires};
 use crate::scope::Scope;
 
 /// The most tools that are called to find one that suits the checks.
@@ -189,8 +189,7 @@ impl Survey {
     /// Objects unless all offered variants are right.
     pub(crate) fn each_variant(&self, is_right: fn(&Value) -> bool) -> Verdict {
         let wrong = self.offered().iter().find(|variant| !is_right(variant));
-        ensure!(wrong.is_none(), "the variant {}", brief(&json!(wrong)));
-        Ok(())
+        requires(wrong.is_none(), "the variant", &json!(wrong))
     }
 
     pub(crate) fn is_in(&self, scope: Scope) -> bool {
@@ -439,10 +438,8 @@ mod tests {
     fn required_arguments_get_values_of_their_type() {
         let schema = json!({"required": ["a", "b", "c"], "properties": {
             "a": {"type": "string"}, "b": {"enum": ["x", "y"]}, "c": {"type": "integer", "minimum": 3}, "d": {"type": "string"}}});
-        assert_eq!(
-            required_arguments(&schema),
-            Some(json!({"a": "test", "b": "x", "c": 3}))
-        );
+        let expected = Some(json!({"a": "test", "b": "x", "c": 3}));
+        assert_eq!(required_arguments(&schema), expected);
         let unknown = json!({"required": ["a"], "properties": {"a": {"type": "object"}}});
         assert_eq!(required_arguments(&unknown), None);
     }

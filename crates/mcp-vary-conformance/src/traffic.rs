@@ -67,9 +67,7 @@ mod tests {
         let exchanges = traffic.into_exchanges();
         assert_eq!(exchanges.len(), EXCHANGES);
         assert_eq!(exchanges.last().unwrap().sent, "19");
-        assert_eq!(
-            exchanges.last().unwrap().received.chars().count(),
-            MESSAGE + 1
-        );
+        let found = exchanges.last().unwrap().received.chars().count();
+        assert_eq!(found, MESSAGE + 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Every check, against a server that is right and against one with its fault.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod peer;
 mod stdio;
@@ -36,30 +36,19 @@ fn options(fault: &str) -> Options {
 
 const REFUSAL: &str = "SV-10/unsupported-selector";
 
+fn objecting(report: &Report) -> impl Iterator<Item = &Finding> {
+    let findings = report.findings().iter();
+    findings.filter(|finding| finding.is_objection())
+}
+
 fn objections(report: &Report) -> BTreeSet<(Era, &'static str)> {
-    let objections = report
-        .findings()
-        .iter()
-        .filter(|finding| finding.is_objection());
-    objections
-        .map(|finding| (finding.era, finding.check.id()))
-        .collect()
+    let findings = objecting(report);
+    findings.map(|it| (it.era, it.check.id())).collect()
 }
 
 fn describe(report: &Report) -> String {
-    let objections = report
-        .findings()
-        .iter()
-        .filter(|finding| finding.is_objection());
-    let lines = objections.map(|finding| {
-        format!(
-            "{} {}: {:?}\n",
-            finding.era,
-            finding.check.id(),
-            finding.outcome
-        )
-    });
-    lines.collect()
+    let describe = |it: &Finding| format!("{} {}: {:?}\n", it.era, it.check.id(), it.outcome);
+    objecting(report).map(describe).collect()
 }
 
 #[tokio::test]
@@ -154,10 +143,8 @@ async fn what_is_declared_in_experimental_is_checked_like_anything_else() {
 async fn a_request_that_a_limit_refused_is_not_checked() {
     let report = check(LIMITED).await;
     let limited = "not checked: limited: the server refuses requests that come too often";
-    assert_eq!(
-        outcome(&report, "SV-13/other-variant-is-refused"),
-        &Outcome::NotApplicable(limited.to_owned())
-    );
+    let found = outcome(&report, "SV-13/other-variant-is-refused");
+    assert_eq!(found, &Outcome::NotApplicable(limited.to_owned()));
 }
 
 #[tokio::test]
@@ -166,10 +153,8 @@ async fn a_tool_that_the_run_names_is_called_whatever_it_declares() {
     let expecting = Options::default().expect(Extension::Negotiation);
     let report = run(&target, &expecting).await.unwrap();
     let expected = "no result was checked, which this run expects: no tool with `readOnlyHint: true` answers a call; name one by `--tool NAME`, with `--arguments JSON`";
-    assert_eq!(
-        outcome(&report, "CN-9/agent-json-is-structured"),
-        &Outcome::Violated(expected.to_owned())
-    );
+    let found = outcome(&report, "CN-9/agent-json-is-structured");
+    assert_eq!(found, &Outcome::Violated(expected.to_owned()));
     for arguments in [None, Some("{\"city\": \"test\"}")] {
         let options = expecting.clone().tool("weather", arguments).unwrap();
         let report = run(&target, &options).await.unwrap();
@@ -204,52 +189,30 @@ async fn a_server_without_extensions_passes_what_is_general_and_the_report_says_
 #[tokio::test]
 async fn a_violation_shows_what_was_sent_and_received() {
     let report = check("SV-9/unknown-variant-in-tools-list").await;
-    let finding = report
-        .findings()
-        .iter()
-        .find(|finding| finding.is_objection())
-        .unwrap();
-    let last = finding.exchanges.last().unwrap();
-    assert!(
-        last.sent.contains("mcp-vary-conformance-unknown"),
-        "{}",
-        last.sent
-    );
-    assert!(last.received.starts_with("HTTP 200 "), "{}", last.received);
-    assert!(
-        last.received.contains("Unknown variant"),
-        "{}",
-        last.received
-    );
+    let last = objecting(&report).next().unwrap().exchanges.last().unwrap();
+    let (sent, received) = (&last.sent, &last.received);
+    assert!(sent.contains("mcp-vary-conformance-unknown"), "{sent}");
+    assert!(received.starts_with("HTTP 200 "), "{received}");
+    assert!(received.contains("Unknown variant"), "{received}");
 }
 
 #[tokio::test]
 async fn only_what_is_selected_runs() {
     let target = peer::start(NO_FAULT).await;
-    let options = Options::default()
-        .only(["SV-13", "SV-1/unique-ids"])
-        .unwrap()
-        .era(Era::Modern);
+    let options = Options::default().only(["SV-13", "SV-1/unique-ids"]);
+    let options = options.unwrap().era(Era::Modern);
     let report = run(&target, &options).await.unwrap();
     let is_selected = |check: &Check| check.matches("SV-13") || check.id() == "SV-1/unique-ids";
-    assert!(
-        report
-            .findings()
-            .iter()
-            .all(|finding| is_selected(finding.check) && finding.era == Era::Modern)
-    );
+    let is_right = |it: &Finding| is_selected(it.check) && it.era == Era::Modern;
+    assert!(report.findings().iter().all(is_right));
     assert!(report.findings().len() > 2);
 }
 
 #[test]
 fn a_selector_that_matches_nothing_is_an_error() {
     let error = Options::default().only(["SV-99"]).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("no check is called \"SV-99\""),
-        "{error}"
-    );
+    let expected = "no check is called \"SV-99\"";
+    assert!(error.to_string().starts_with(expected), "{error}");
 }
 
 #[tokio::test]
@@ -268,35 +231,28 @@ async fn a_server_that_answers_nothing_ends_the_run_in_time() {
 #[tokio::test]
 async fn checks_that_the_time_limit_left_out_do_not_pass() {
     let target = peer::start(NO_FAULT).await;
-    let options = Options::default()
-        .run_limit(Duration::from_millis(60))
-        .era(Era::Modern);
+    let options = Options::default().run_limit(Duration::from_millis(60));
+    let options = options.era(Era::Modern);
     match run(&target, &options).await {
         Ok(report) => {
             assert!(!report.passes());
             let last = report.findings().last().unwrap();
-            assert_eq!(
-                last.outcome,
-                Outcome::Unanswered("the time limit of the run passed".to_owned())
-            );
+            let expected = Outcome::Unanswered("the time limit of the run passed".to_owned());
+            assert_eq!(last.outcome, expected);
         }
         // The survey was not over.
-        Err(error) => assert!(
-            error.to_string().contains("the time limit passed"),
-            "{error}"
-        ),
+        Err(error) => {
+            let error = error.to_string();
+            assert!(error.contains("the time limit passed"), "{error}");
+        }
     }
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_an_error() {
     let target = Target::http("http://127.0.0.1:1/mcp").unwrap();
-    let error = run(&target, &Options::default())
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("Connection refused") || error.contains("connect"),
-        "{error}"
-    );
+    let error = run(&target, &Options::default()).await.unwrap_err();
+    let error = error.to_string();
+    let is_named = error.contains("Connection refused") || error.contains("connect");
+    assert!(is_named, "{error}");
 }

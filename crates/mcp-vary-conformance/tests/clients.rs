@@ -1,6 +1,6 @@
 //! Every check of clients, against a client that is right and against one with its fault.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -33,19 +33,19 @@ fn client(transport: Transport, fault: &str) -> ClientCommand {
     .unwrap()
 }
 
+async fn run(transport: Transport, fault: &str, options: &Options) -> Report {
+    let report = run_client(&client(transport, fault), options).await;
+    report.unwrap()
+}
+
 async fn check(transport: Transport, fault: &str) -> Report {
     let options = Options::for_clients().run_limit(Duration::from_secs(240));
-    run_client(&client(transport, fault), &options)
-        .await
-        .unwrap()
+    run(transport, fault, &options).await
 }
 
 fn objections(report: &Report) -> BTreeSet<(Era, &'static str)> {
-    let findings = report.findings().iter();
-    let objections = findings.filter(|finding| finding.is_objection());
-    objections
-        .map(|finding| (finding.era, finding.check.id()))
-        .collect()
+    let objections = report.findings().iter().filter(|it| it.is_objection());
+    objections.map(|it| (it.era, it.check.id())).collect()
 }
 
 /// What the fault that is called like a check must lead to: the check's objection, in each of its eras.
@@ -64,11 +64,8 @@ async fn a_right_client_passes_every_check(transport: Transport) {
                     && finding.era == *era
                     && finding.outcome == Outcome::Passed
             };
-            let id = check.id();
-            assert!(
-                report.findings().iter().any(passed),
-                "{id} in {era}\n{text}"
-            );
+            let (id, has_passed) = (check.id(), report.findings().iter().any(passed));
+            assert!(has_passed, "{id} in {era}\n{text}");
         }
     }
 }
@@ -115,82 +112,49 @@ async fn a_violation_shows_the_message_of_the_client() {
     let mut findings = report.findings().iter();
     let finding = findings.find(|finding| finding.is_objection()).unwrap();
     assert!(!report.passes());
-    assert_eq!(
-        finding.outcome,
-        Outcome::Violated("a selector is 7".to_owned())
-    );
+    let expected = Outcome::Violated("a selector is 7".to_owned());
+    assert_eq!(finding.outcome, expected);
     let last = finding.exchanges.last().unwrap();
-    assert!(
-        last.sent
-            .contains(r#""io.modelcontextprotocol/server-variant":7"#),
-        "{}",
-        last.sent
-    );
-    assert!(
-        last.received.contains("Invalid server variant"),
-        "{}",
-        last.received
-    );
+    let (sent, received) = (&last.sent, &last.received);
+    let expected = r#""io.modelcontextprotocol/server-variant":7"#;
+    assert!(sent.contains(expected), "{sent}");
+    assert!(received.contains("Invalid server variant"), "{received}");
 }
 
 #[tokio::test]
 async fn only_what_is_selected_is_reported() {
     let options = Options::for_clients().only(["SV-13"]).unwrap();
     let options = options.era(Era::Legacy);
-    let report = run_client(&client(Transport::Http, NO_FAULT), &options)
-        .await
-        .unwrap();
+    let report = run(Transport::Http, NO_FAULT, &options).await;
     let ids: Vec<&str> = report.findings().iter().map(|it| it.check.id()).collect();
-    assert_eq!(
-        ids,
-        [
-            "SV-13/client-cursors-are-opaque",
-            "SV-13/client-keeps-cursors-with-their-variant"
-        ]
-    );
+    let expected = ["cursors-are-opaque", "keeps-cursors-with-their-variant"];
+    assert_eq!(ids, expected.map(|it| format!("SV-13/client-{it}")));
 }
 
 #[test]
 fn checks_of_servers_cannot_be_selected_for_clients() {
-    let error = Options::for_clients()
-        .only(["SV-1/unique-ids"])
-        .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("no check is called \"SV-1/unique-ids\""),
-        "{error}"
-    );
-    assert!(
-        Options::default()
-            .only(["SV-19/client-retries-once"])
-            .is_err()
-    );
+    let selected = Options::for_clients().only(["SV-1/unique-ids"]);
+    let error = selected.unwrap_err().to_string();
+    let expected = "no check is called \"SV-1/unique-ids\"";
+    assert!(error.starts_with(expected), "{error}");
+    let selected = Options::default().only(["SV-19/client-retries-once"]);
+    assert!(selected.is_err());
 }
 
 #[tokio::test]
 async fn a_client_without_an_extension_fails_only_where_it_is_expected() {
     let fault = "EXT-2/client-extensions-are-a-map";
     let options = Options::for_clients().only(["CN-17"]).unwrap();
-    let report = run_client(&client(Transport::Http, fault), &options)
-        .await
-        .unwrap();
+    let report = run(Transport::Http, fault, &options).await;
     let asked_for = "the client does not declare content negotiation, which this run asks for";
-    assert_eq!(
-        report.findings()[0].outcome,
-        Outcome::Violated(asked_for.to_owned())
-    );
+    let expected = Outcome::Violated(asked_for.to_owned());
+    assert_eq!(report.findings()[0].outcome, expected);
     let options = Options::for_clients().expect(Extension::Variants);
-    let report = run_client(&client(Transport::Http, fault), &options)
-        .await
-        .unwrap();
+    let report = run(Transport::Http, fault, &options).await;
     let text = report.render(Format::Plain);
-    assert!(
-        text.contains(
-            "the client neither declares server variants nor selects one, which this run asks for"
-        ),
-        "{text}"
-    );
+    let expected =
+        "the client neither declares server variants nor selects one, which this run asks for";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[tokio::test]
@@ -214,23 +178,17 @@ async fn a_client_that_cannot_be_started_is_an_error() {
     let command = ClientCommand::http(["no-such-program-of-anybody"]).unwrap();
     let error = run_client(&command, &Options::for_clients()).await;
     let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("the program `no-such-program-of-anybody` was not found"),
-        "{error}"
-    );
+    let expected = "the program `no-such-program-of-anybody` was not found";
+    assert!(error.contains(expected), "{error}");
 }
 
 #[tokio::test]
 async fn a_client_that_stays_or_never_stops_is_ended() {
-    let options = Options::for_clients()
-        .only(["SV-13", "SV-1"])
-        .unwrap()
-        .request_limit(Duration::from_millis(300));
+    let options = Options::for_clients().only(["SV-13", "SV-1"]).unwrap();
+    let options = options.request_limit(Duration::from_millis(300));
     for fault in ["staying", "endless"] {
         let started = Instant::now();
-        let report = run_client(&client(Transport::Http, fault), &options)
-            .await
-            .unwrap();
+        let report = run(Transport::Http, fault, &options).await;
         assert!(report.passes(), "{}", report.render(Format::Plain));
         let elapsed = started.elapsed();
         assert!(elapsed < Duration::from_secs(30), "{fault}: {elapsed:?}");

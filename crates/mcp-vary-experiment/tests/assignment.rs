@@ -98,18 +98,12 @@ fn an_experiment_that_cannot_be_meant_says_what_to_change() {
     let message = |name: &str, arms: Vec<Arm>| Experiment::new(name, arms).unwrap_err().to_string();
     let two = |weight| vec![arm("a", weight), arm("b", 0)];
     assert_eq!(message("", two(1)), "`` must have 1 to 128 bytes");
-    assert_eq!(
-        message("x", vec![arm("a", 1)]),
-        "an experiment has 2 to 16 arms; this one has 1"
-    );
-    assert_eq!(
-        message("x", vec![arm("a", 1), arm("a", 1)]),
-        "two arms have the variant `a`"
-    );
-    assert_eq!(
-        message("x", two(MAX_WEIGHT + 1)),
-        "the weight of `a` is more than 1000000; write less"
-    );
+    let expected = "an experiment has 2 to 16 arms; this one has 1";
+    assert_eq!(message("x", vec![arm("a", 1)]), expected);
+    let expected = "two arms have the variant `a`";
+    assert_eq!(message("x", vec![arm("a", 1), arm("a", 1)]), expected);
+    let expected = "the weight of `a` is more than 1000000; write less";
+    assert_eq!(message("x", two(MAX_WEIGHT + 1)), expected);
     assert_eq!(Experiment::new("x", two(0)), Err(ExperimentError::NoWeight));
 }
 

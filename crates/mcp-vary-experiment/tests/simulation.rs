@@ -35,6 +35,21 @@ struct Clients {
     spread: f64,
 }
 
+impl Clients {
+    const fn with_rate(self, rate: f64) -> Self {
+        Self { rate, ..self }
+    }
+}
+
+const fn clients(number: u32, calls: u32, rate: f64, spread: f64) -> Clients {
+    Clients {
+        number,
+        calls,
+        rate,
+        spread,
+    }
+}
+
 fn simulated(random: &mut Random, clients: Clients) -> Sums {
     let mut sums = Sums::default();
     for _ in 0..clients.number {
@@ -107,38 +122,23 @@ fn assert_few_false_alarms(verdicts: &[Verdict]) {
 
 #[test]
 fn equal_arms_of_clients_with_one_call_each_differ_in_at_most_65_of_1000_experiments() {
-    let clients = Clients {
-        number: 2_000,
-        calls: 1,
-        rate: 0.5,
-        spread: 0.0,
-    };
-    assert_few_false_alarms(&verdicts(1, clients, clients));
+    let all = clients(2_000, 1, 0.5, 0.0);
+    assert_few_false_alarms(&verdicts(1, all, all));
 }
 
 #[test]
 fn equal_arms_of_clients_with_rates_of_their_own_differ_in_at_most_65_of_1000_experiments() {
-    let clients = Clients {
-        number: 600,
-        calls: 50,
-        rate: 0.5,
-        spread: 0.4,
-    };
-    assert_few_false_alarms(&verdicts(2, clients, clients));
+    let all = clients(600, 50, 0.5, 0.4);
+    assert_few_false_alarms(&verdicts(2, all, all));
 }
 
 /// What the intervals by client are for: by call, the same data would alarm in every third experiment.
 #[test]
 fn the_same_clients_judged_by_call_would_differ_far_too_often() {
-    let clients = Clients {
-        number: 600,
-        calls: 50,
-        rate: 0.5,
-        spread: 0.4,
-    };
+    let all = clients(600, 50, 0.5, 0.4);
     let mut random = Random(2);
     let alarms = (0..RUNS).filter(|_| {
-        let [one, other] = [(); 2].map(|()| simulated(&mut random, clients));
+        let [one, other] = [(); 2].map(|()| simulated(&mut random, all));
         let rate = (one.x + other.x) / (one.n + other.n);
         let error = (rate * (1.0 - rate) * (1.0 / one.n + 1.0 / other.n)).sqrt();
         ((one.x / one.n - other.x / other.n) / error).abs() > 1.96
@@ -149,16 +149,8 @@ fn the_same_clients_judged_by_call_would_differ_far_too_often() {
 
 #[test]
 fn a_difference_of_50_to_55_percent_is_found_in_at_least_800_of_1000_experiments() {
-    let control = Clients {
-        number: 2_000,
-        calls: 1,
-        rate: 0.5,
-        spread: 0.0,
-    };
-    let treatment = Clients {
-        rate: 0.55,
-        ..control
-    };
+    let control = clients(2_000, 1, 0.5, 0.0);
+    let treatment = control.with_rate(0.55);
     let verdicts = verdicts(3, control, treatment);
     let found = count(&verdicts, |it| *it == Verdict::Worse);
     assert!(found >= 800, "{found} of {RUNS}");
@@ -168,16 +160,8 @@ fn a_difference_of_50_to_55_percent_is_found_in_at_least_800_of_1000_experiments
 /// 600 clients an arm find 50 → 55 % in four of ten cases: what they show may be chance, and is not declared.
 #[test]
 fn nothing_is_declared_before_there_are_enough_clients() {
-    let control = Clients {
-        number: 600,
-        calls: 1,
-        rate: 0.5,
-        spread: 0.0,
-    };
-    let treatment = Clients {
-        rate: 0.55,
-        ..control
-    };
+    let control = clients(600, 1, 0.5, 0.0);
+    let treatment = control.with_rate(0.55);
     let verdicts = verdicts(4, control, treatment);
     let declared = count(&verdicts, is_alarm);
     assert!(declared <= 70, "{declared} of {RUNS}");
@@ -191,16 +175,8 @@ fn nothing_is_declared_before_there_are_enough_clients() {
 /// 400 sessions show 10 against 30 % of failures long before they would show 5 points.
 #[test]
 fn a_difference_of_10_to_30_percent_is_found_with_200_clients_in_each_arm() {
-    let control = Clients {
-        number: 200,
-        calls: 5,
-        rate: 0.1,
-        spread: 0.1,
-    };
-    let treatment = Clients {
-        rate: 0.3,
-        ..control
-    };
+    let control = clients(200, 5, 0.1, 0.1);
+    let treatment = control.with_rate(0.3);
     let verdicts = verdicts(6, control, treatment);
     let found = count(&verdicts, |it| *it == Verdict::Worse);
     assert!(found >= 990, "{found} of {RUNS}");
@@ -210,12 +186,7 @@ fn a_difference_of_10_to_30_percent_is_found_with_200_clients_in_each_arm() {
 #[test]
 fn looking_early_finds_few_differences_that_do_not_exist() {
     let mut random = Random(7);
-    let hundred = Clients {
-        number: 100,
-        calls: 5,
-        rate: 0.3,
-        spread: 0.2,
-    };
+    let hundred = clients(100, 5, 0.3, 0.2);
     let is_alarming = |_: &u32| {
         let [mut one, mut other] = [Sums::default(); 2];
         let looks = (0..10).map(|_| {
@@ -244,30 +215,18 @@ fn sum(one: Sums, other: Sums) -> Sums {
 /// All calls of one arm fail, and none of the other.
 #[test]
 fn an_arm_that_always_fails_is_worse() {
-    let clients = |rate: f64| Clients {
-        number: 100,
-        calls: 1,
-        rate,
-        spread: 0.0,
-    };
     let mut random = Random(8);
-    let [control, treatment] = [-1.0, 2.0].map(|rate| simulated(&mut random, clients(rate)));
+    let arms = [-1.0, 2.0].map(|rate| simulated(&mut random, clients(100, 1, rate, 0.0)));
+    let [control, treatment] = arms;
     assert_eq!(verdict(control, treatment), Verdict::Worse);
 }
 
 #[test]
 fn arms_with_other_shares_than_planned_get_no_verdict() {
     let mut random = Random(5);
-    let clients = |number| Clients {
-        number,
-        calls: 1,
-        rate: 0.5,
-        spread: 0.0,
-    };
-    let control = simulated(&mut random, clients(4_000));
-    let treatment = simulated(&mut random, clients(3_600));
-    assert_eq!(verdict(control, treatment), Verdict::Uneven);
+    let mut sums = |number| simulated(&mut random, clients(number, 1, 0.5, 0.0));
+    let control = sums(4_000);
+    assert_eq!(verdict(control, sums(3_600)), Verdict::Uneven);
     // Shares that differ by chance do.
-    let treatment = simulated(&mut random, clients(3_950));
-    assert_eq!(verdict(control, treatment), Verdict::NoDifference);
+    assert_eq!(verdict(control, sums(3_950)), Verdict::NoDifference);
 }

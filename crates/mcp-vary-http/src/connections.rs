@@ -330,35 +330,29 @@ mod tests {
 
     /// Which of these gives way, of which each came later than the one before.
     #[track_caller]
-    fn gives_way(all: &[(Activity, u64)], may_end_calls: bool, expected: Option<usize>) {
+    fn gives_way(all: &[(Activity, u64)], expected: Option<usize>) {
+        assert_eq!(found(all, false), expected, "{all:?}");
+    }
+
+    fn found(all: &[(Activity, u64)], may_end_calls: bool) -> Option<usize> {
         let all = all.iter().zip(0..);
-        let all: Vec<_> = all
-            .map(|((activity, session), since)| VictimView {
-                activity: *activity,
-                since,
-                session: *session,
-            })
-            .collect();
-        assert_eq!(victim(&all, all.len(), may_end_calls), expected, "{all:?}");
+        let all = all.map(|(&(activity, session), since)| VictimView {
+            activity,
+            since,
+            session,
+        });
+        let all: Vec<_> = all.collect();
+        victim(&all, all.len(), may_end_calls)
     }
 
     #[test]
     fn the_session_that_holds_the_most_gives_way_first() {
-        gives_way(
-            &[(Listening, 1), (Listening, 2), (Listening, 2)],
-            false,
-            Some(1),
-        );
-        gives_way(&[(Idle, 1), (Listening, 2), (Listening, 2)], false, Some(1));
-        gives_way(
-            &[(Listening, 2), (Idle, 2), (Idle, 2), (Idle, 1)],
-            false,
-            Some(1),
-        );
+        gives_way(&[(Listening, 1), (Listening, 2), (Listening, 2)], Some(1));
+        gives_way(&[(Idle, 1), (Listening, 2), (Listening, 2)], Some(1));
+        gives_way(&[(Listening, 2), (Idle, 2), (Idle, 2), (Idle, 1)], Some(1));
         // Calls do not count against a session.
         gives_way(
             &[(Listening, 1), (Calling, 1), (Calling, 1), (Idle, 2)],
-            false,
             Some(3),
         );
         // Without a session each stands for itself.
@@ -370,27 +364,26 @@ mod tests {
                 (Listening, 1),
                 (Listening, 1),
             ],
-            false,
             Some(3),
         );
     }
 
     #[test]
     fn of_equals_the_idlest_and_oldest_gives_way() {
-        gives_way(&[(Listening, 1), (Idle, 2), (Idle, 3)], false, Some(1));
-        gives_way(&[(Listening, 0), (Listening, 0), (New, 0)], false, Some(0));
+        gives_way(&[(Listening, 1), (Idle, 2), (Idle, 3)], Some(1));
+        gives_way(&[(Listening, 0), (Listening, 0), (New, 0)], Some(0));
     }
 
     #[test]
     fn who_sends_nothing_gives_way_when_there_are_many() {
-        gives_way(&[(Idle, 1), (Idle, 1), (New, 0), (New, 0)], false, Some(2));
-        gives_way(&[(Idle, 1), (Idle, 1), (Idle, 1), (New, 0)], false, Some(0));
+        gives_way(&[(Idle, 1), (Idle, 1), (New, 0), (New, 0)], Some(2));
+        gives_way(&[(Idle, 1), (Idle, 1), (Idle, 1), (New, 0)], Some(0));
     }
 
     #[test]
     fn calls_give_way_last_and_only_when_they_may() {
-        gives_way(&[(Calling, 1), (Calling, 2)], false, None);
-        gives_way(&[(Calling, 1), (Calling, 2)], true, Some(0));
-        gives_way(&[(Calling, 1), (New, 0)], true, Some(1));
+        gives_way(&[(Calling, 1), (Calling, 2)], None);
+        assert_eq!(found(&[(Calling, 1), (Calling, 2)], true), Some(0));
+        assert_eq!(found(&[(Calling, 1), (New, 0)], true), Some(1));
     }
 }

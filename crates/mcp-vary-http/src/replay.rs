@@ -229,10 +229,8 @@ mod tests {
         streams.push(read.log(), b"{}");
         let cx = std::task::Context::from_waker(std::task::Waker::noop());
         for _ in 0..2 {
-            assert!(matches!(
-                read.poll_event(&cx),
-                std::task::Poll::Ready(Some(_))
-            ));
+            let event = read.poll_event(&cx);
+            assert!(matches!(event, std::task::Poll::Ready(Some(_))));
         }
         let resumed = streams.resume(7, &at(read.log(), 0));
         assert!(
@@ -252,10 +250,8 @@ mod tests {
             ..at(told.log(), 0)
         };
         assert!(matches!(streams.resume(8, &elsewhere), ResumedStream::New));
-        assert!(matches!(
-            streams.resume(7, &elsewhere),
-            ResumedStream::Standalone(_)
-        ));
+        let resumed = streams.resume(7, &elsewhere);
+        assert!(matches!(resumed, ResumedStream::Standalone(_)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -271,11 +267,8 @@ mod tests {
         drop((told, running, ended));
         assert_eq!(streams.sweep(), 4);
         tokio::time::advance(Duration::from_secs(121)).await;
-        assert_eq!(
-            (streams.count(), streams.lock().len()),
-            (2, 4),
-            "counting changes nothing"
-        );
+        let found = (streams.count(), streams.lock().len());
+        assert_eq!(found, (2, 4), "counting changes nothing");
         assert_eq!(streams.sweep(), 2, "what somebody reads, or feeds, stays");
         drop(listening);
         tokio::time::advance(Duration::from_secs(121)).await;

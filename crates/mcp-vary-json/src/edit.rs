@@ -230,14 +230,10 @@ mod tests {
     #[test]
     fn a_value_is_replaced_where_it_stands_or_added_at_the_end() {
         let set = |object, key| set(object, key, "null").into_owned();
-        assert_eq!(
-            set(ODD, "b"),
-            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":null,"c" :3 }"#
-        );
-        assert_eq!(
-            set(ODD, "d"),
-            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 ,"d":null}"#
-        );
+        let expected = r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":null,"c" :3 }"#;
+        assert_eq!(set(ODD, "b"), expected);
+        let expected = r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 ,"d":null}"#;
+        assert_eq!(set(ODD, "d"), expected);
         assert_eq!(set("{ }", "a"), r#"{ "a":null}"#);
         assert_eq!(set(r#"{"a":1,"a":2}"#, "a"), r#"{"a":null,"a":null}"#);
         assert_eq!(set("7", "a"), "7");
@@ -256,14 +252,10 @@ mod tests {
 
     #[test]
     fn a_member_is_renamed_where_it_stands() {
-        assert_eq!(
-            rename(ODD, "a", "z"),
-            r#"{ "z" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 }"#
-        );
-        assert_eq!(
-            rename(ODD, "b", "z"),
-            r#"{ "a" : 1.0 ,"\ud800":[ ], "z":2,"c" :3 }"#
-        );
+        let expected = r#"{ "z" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 }"#;
+        assert_eq!(rename(ODD, "a", "z"), expected);
+        let expected = r#"{ "a" : 1.0 ,"\ud800":[ ], "z":2,"c" :3 }"#;
+        assert_eq!(rename(ODD, "b", "z"), expected);
         assert_eq!(rename(ODD, "b", "a"), remove(ODD, "b"));
         assert_eq!(rename(ODD, "y", "z"), ODD);
         assert_eq!(rename(r#"{"a":1,"a":2}"#, "a", "z"), r#"{"z":2}"#);
@@ -282,10 +274,8 @@ mod tests {
     fn a_member_is_cut_out_with_one_comma() {
         assert_eq!(remove(ODD, "a"), r#"{ "\ud800":[ ], "\u0062":2,"c" :3 }"#);
         assert_eq!(remove(ODD, "b"), r#"{ "a" : 1.0 ,"\ud800":[ ],"c" :3 }"#);
-        assert_eq!(
-            remove(ODD, "c"),
-            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2 }"#
-        );
+        let expected = r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2 }"#;
+        assert_eq!(remove(ODD, "c"), expected);
         assert_eq!(remove(ODD, "d"), ODD);
         assert_eq!(remove(r#"{"a":1}"#, "a"), "{}");
         assert_eq!(remove(r#"{"a":1,"a":2,"b":3}"#, "a"), r#"{"b":3}"#);

@@ -379,11 +379,8 @@ mod tests {
 
     #[track_caller]
     fn holds(text: &str, expected: &[&str]) {
-        assert_eq!(
-            elements(text, usize::MAX).as_deref(),
-            Some(expected),
-            "{text}"
-        );
+        let found = elements(text, usize::MAX);
+        assert_eq!(found.as_deref(), Some(expected), "{text}");
     }
 
     /// Without the slower reader that explains what is wrong.
@@ -392,10 +389,8 @@ mod tests {
         holds("[]", &[]);
         holds(" [ ] ", &[]);
         holds("[1]", &["1"]);
-        holds(
-            "\n[1 ,\t[2, 3],{\"]\": []} ] ",
-            &["1", "[2, 3]", "{\"]\": []}"],
-        );
+        let text = "\n[1 ,\t[2, 3],{\"]\": []} ] ";
+        holds(text, &["1", "[2, 3]", "{\"]\": []}"]);
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deepest = nested(crate::MAX_DEPTH);
         holds(&deepest, &[&deepest[1..deepest.len() - 1]]);

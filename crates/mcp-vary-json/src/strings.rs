@@ -484,11 +484,8 @@ mod tests {
                     bytes[at] = special;
                     assert_eq!(next_special(&bytes, 0), at, "{special} of {length}");
                     assert_eq!(next_special(&bytes, at), at, "{special} of {length}");
-                    assert_eq!(
-                        next_special(&bytes, at + 1),
-                        length,
-                        "{special} of {length}"
-                    );
+                    let found = next_special(&bytes, at + 1);
+                    assert_eq!(found, length, "{special} of {length}");
                 }
             }
         }

@@ -1,5 +1,5 @@
 //! What the check of a call costs: `cargo bench -p mcp-vary-rates`.
-#![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::hint::black_box;
 use std::net::IpAddr;

@@ -39,23 +39,29 @@ fn limiter(limits: Vec<Limit>) -> Limiter {
     limiter_for(1024, limits)
 }
 
-fn principal(name: &'static str) -> Caller<'static, &'static str> {
+type Client = Caller<'static, &'static str>;
+
+fn principal(name: &'static str) -> Client {
     Caller {
         principal: Some(name),
-        key: None,
-        address: Some(IpAddr::from([192, 0, 2, 1])),
+        ..at(Some(IpAddr::from([192, 0, 2, 1])))
     }
 }
 
-fn anonymous(address: &str) -> Caller<'static, &'static str> {
+/// An anonymous client.
+const fn at(address: Option<IpAddr>) -> Client {
     Caller {
         principal: None,
         key: None,
-        address: Some(address.parse().unwrap()),
+        address,
     }
 }
 
-fn key(name: &'static str) -> Caller<'static, &'static str> {
+fn anonymous(address: &str) -> Client {
+    at(Some(address.parse().unwrap()))
+}
+
+fn key(name: &'static str) -> Client {
     Caller {
         key: Some(name),
         ..principal(name)
@@ -69,7 +75,7 @@ impl Limiter {
     }
 
     #[track_caller]
-    fn allows(&self, caller: &Caller<'_, &'static str>, operation: Operation<'_>) -> &Self {
+    fn allows(&self, caller: &Client, operation: Operation<'_>) -> &Self {
         let outcome = self.limiter.check(caller, &operation);
         assert_eq!(outcome, Ok(()), "{caller:?} {operation:?}");
         self
@@ -78,16 +84,14 @@ impl Limiter {
     #[track_caller]
     fn refuses(
         &self,
-        caller: &Caller<'_, &'static str>,
+        caller: &Client,
         operation: Operation<'_>,
         limit: &str,
         retry_after: u64,
     ) -> &Self {
         let refusal = self.limiter.check(caller, &operation).unwrap_err();
-        assert_eq!(
-            (refusal.limit(), refusal.retry_after()),
-            (limit, retry_after)
-        );
+        let found = (refusal.limit(), refusal.retry_after());
+        assert_eq!(found, (limit, retry_after));
         self
     }
 }
@@ -139,12 +143,9 @@ fn anonymous_clients_are_limited_by_address_and_by_the_64_of_an_ipv6_address() {
 #[test]
 fn a_client_on_stdio_has_a_bucket_too() {
     let calls = limit("calls", Per::Principal, Counted::Calls, "1/min");
-    let local = Caller {
-        principal: None,
-        key: None,
-        address: None,
-    };
-    limiter(vec![calls])
+    let local = at(None);
+    let limiter = limiter(vec![calls]);
+    limiter
         .allows(&local, PUSH)
         .refuses(&local, PUSH, "calls", 60);
 }
@@ -281,12 +282,7 @@ fn a_flood_of_clients_is_bounded() {
     let calls = limit("calls", Per::Principal, Counted::Calls, "10/min");
     let limiter = limiter_for(2048, vec![calls]);
     for host in 0..20_000_u32 {
-        let caller = Caller {
-            principal: None,
-            key: None,
-            address: Some(IpAddr::from(host.to_be_bytes())),
-        };
-        limiter.allows(&caller, PUSH);
+        limiter.allows(&at(Some(IpAddr::from(host.to_be_bytes()))), PUSH);
     }
     assert_eq!(limiter.limiter.buckets(), 2048);
 }
@@ -312,10 +308,8 @@ fn a_limit_that_never_counts_is_refused_with_the_fix() {
     );
     let switches = limit("a", Per::Principal, Counted::Switches, "1/s");
     let error = switches.for_tools("*").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`tools` applies to limits that count calls"
-    );
+    let expected = "`tools` applies to limits that count calls";
+    assert_eq!(error.to_string(), expected);
     for pattern in ["", "[", &"a".repeat(513)] {
         let calls = limit("a", Per::Principal, Counted::Calls, "1/s");
         let error = calls.for_tools(pattern).unwrap_err().to_string();
@@ -331,10 +325,8 @@ fn limits_with_one_name_or_without_room_are_refused() {
             .to_string()
     };
     let calls = || limit("calls", Per::Principal, Counted::Calls, "1/s");
-    assert_eq!(
-        new(vec![calls(), calls()], 1),
-        "two limits have the name `calls`; rename one"
-    );
+    let repeated = "two limits have the name `calls`; rename one";
+    assert_eq!(new(vec![calls(), calls()], 1), repeated);
     let range = "a limit must remember 1 to 1048576 clients, not 0";
     assert_eq!(new(vec![calls()], 0), range);
     let many = new(vec![calls(); 65], 1);
@@ -346,16 +338,12 @@ fn a_refusal_says_everything_on_both_transports() {
     let calls = limit("access[1]", Per::Principal, Counted::Calls, "1/min");
     let limiter = limiter(vec![calls]);
     limiter.allows(&principal("alice"), PUSH);
-    let refusal = limiter
-        .limiter
-        .check(&principal("alice"), &PUSH)
-        .unwrap_err();
+    let refusal = limiter.limiter.check(&principal("alice"), &PUSH);
+    let refusal = refusal.unwrap_err();
     assert_eq!(HTTP_STATUS, 429);
     assert_eq!(refusal.wait(), Duration::from_secs(60));
-    assert_eq!(
-        refusal.to_string(),
-        "the limit `access[1]` is reached; retry after 60 s"
-    );
+    let message = "the limit `access[1]` is reached; retry after 60 s";
+    assert_eq!(refusal.to_string(), message);
     let data = refusal.data().to_string();
     assert_eq!(data, r#"{"limit":"access[1]","retryAfter":60}"#);
 }

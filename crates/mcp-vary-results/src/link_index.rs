@@ -225,10 +225,8 @@ mod tests {
         assert_eq!(resource_uris(prompt), ["a:3"]);
         let blocks = r#"{"messages":[{"content":[{"type":"resource_link","uri":"a:5"}]}]}"#;
         assert_eq!(resource_uris(blocks), ["a:5"]);
-        assert_eq!(
-            resource_uris(r#"{"contents":[{"uri":"a:4"},{"uri":5}]}"#),
-            ["a:4"]
-        );
+        let found = resource_uris(r#"{"contents":[{"uri":"a:4"},{"uri":5}]}"#);
+        assert_eq!(found, ["a:4"]);
         assert!(resource_uris("7").is_empty());
     }
 
@@ -303,11 +301,8 @@ mod tests {
         assert_eq!(links.sources("a", "a:1").len(), 1);
         assert_eq!(links.sources("b", "a:2").len(), 1);
         let known = |n: usize| links.sources("a", &format!("b:{n}")).len();
-        assert_eq!(
-            (known(0), known(3 * MAX_LINKS_PER_SERVER - 1)),
-            (0, 1),
-            "its oldest go first"
-        );
+        let found = (known(0), known(3 * MAX_LINKS_PER_SERVER - 1));
+        assert_eq!(found, (0, 1), "its oldest go first");
         let servers = links.servers.lock();
         let held = &servers["a"];
         assert!(

@@ -160,10 +160,8 @@ mod tests {
         says("`query`, `a` and `b`", "`q`, `b` and `a`");
         says("Tool search_issues not found", "Tool find not found");
         says("Unknown tool: search_issues", "Unknown tool: find");
-        says(
-            "2 errors\nquery\n  Field required\r\na",
-            "2 errors\nq\n  Field required\r\nb",
-        );
+        let server = "2 errors\nquery\n  Field required\r\na";
+        says(server, "2 errors\nq\n  Field required\r\nb");
         says("query", "q");
         says("[{\"path\":[\"query\"]}]", "[{\"path\":[\"q\"]}]");
     }

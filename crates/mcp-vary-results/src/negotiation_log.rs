@@ -168,10 +168,8 @@ mod tests {
             let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
             Tags(&features).to_string()
         };
-        assert_eq!(
-            shown(&["agent".to_owned(), "format=json".to_owned()]),
-            "agent,format=json"
-        );
+        let found = shown(&["agent".to_owned(), "format=json".to_owned()]);
+        assert_eq!(found, "agent,format=json");
         assert_eq!(shown(&[]), "");
         let long: Vec<_> = (0..64)
             .map(|n| format!("x-{n}={}", "v".repeat(100)))

@@ -298,12 +298,16 @@ mod tests {
             server: "a".into(),
             upstream_name: "b".into(),
         };
-        let owner = ResultOwner {
-            client,
-            principal: None,
-            tool,
-        };
-        kept.insert(&uri, json.to_owned(), owner);
+        let principal = None;
+        kept.insert(
+            &uri,
+            json.to_owned(),
+            ResultOwner {
+                client,
+                principal,
+                tool,
+            },
+        );
         uri
     }
 
@@ -351,10 +355,8 @@ mod tests {
             )
         );
         let last = contents(&kept, &format!("{uri}?pointer=/rows&offset=2&limit=2"));
-        assert!(
-            last.contains(r#"[{\"n\":3}]"#) && !last.contains("next part"),
-            "{last}"
-        );
+        assert!(last.contains(r#"[{\"n\":3}]"#), "{last}");
+        assert!(!last.contains("next part"), "{last}");
     }
 
     #[test]
@@ -362,10 +364,8 @@ mod tests {
         let kept = kept(1 << 20, || 0);
         let uri = keep(&kept, r#""two words""#, None);
         let read = contents(&kept, &uri);
-        assert!(
-            read.contains(r#""mimeType":"text/plain","text":"two words""#),
-            "{read}"
-        );
+        let expected = r#""mimeType":"text/plain","text":"two words""#;
+        assert!(read.contains(expected), "{read}");
     }
 
     #[test]
@@ -373,19 +373,14 @@ mod tests {
         let kept = kept(1 << 20, || 0);
         let uri = keep(&kept, "[1]", Some(7));
         assert!(kept.read(&uri, reader(7)).is_ok());
-        assert!(matches!(
-            kept.read(&uri, reader(8)),
-            Err(ReadError::NotFound)
-        ));
-        assert!(matches!(
-            kept.read("vary://result/0", reader(7)),
-            Err(ReadError::NotFound)
-        ));
-        let bad = kept.read(&format!("{uri}?limit=x"), reader(7));
+        let part = format!("{uri}?limit=x");
+        let bad = kept.read(&part, reader(7));
         assert!(matches!(bad, Err(ReadError::Part(_))));
-        // Whether a part is well-formed is nobody's business who may not read it.
-        let bad = kept.read(&format!("{uri}?limit=x"), reader(8));
-        assert!(matches!(bad, Err(ReadError::NotFound)));
+        // Others do not learn whether a part is well-formed.
+        for (uri, client) in [(&*uri, 8), ("vary://result/0", 7), (&*part, 8)] {
+            let read = kept.read(uri, reader(client));
+            assert!(matches!(read, Err(ReadError::NotFound)), "{uri}");
+        }
     }
 
     #[test]
@@ -396,19 +391,13 @@ mod tests {
             Some(principal.id())
         });
         let uri = keep(&kept, "[1]", None);
-        kept.lock()
-            .get_mut(&uri[PREFIX.len()..], 0)
-            .unwrap()
-            .owner
-            .principal = ann;
+        let key = &uri[PREFIX.len()..];
+        kept.lock().get_mut(key, 0).unwrap().owner.principal = ann;
         let read = |client, principal| kept.read(&uri, ResultReader { client, principal }).is_ok();
         assert!(read(7, ann) && read(8, ann));
         assert!(!read(7, eve) && !read(7, None));
-        let reader = ResultReader {
-            client: 7,
-            principal: eve,
-        };
-        assert_eq!(kept.tool(&uri, reader), None);
+        let (client, principal) = (7, eve);
+        assert_eq!(kept.tool(&uri, ResultReader { client, principal }), None);
     }
 
     #[test]

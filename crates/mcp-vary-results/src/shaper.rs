@@ -460,19 +460,13 @@ mod tests {
     #[test]
     fn one_field_alone_loses_no_image_and_no_error() {
         let both = r#"{"content":[{"type":"text","text":"8"},{"type":"image"}], "structuredContent":{"a":1.0}}"#;
-        assert_eq!(
-            drop_structured_content(both),
-            r#"{"content":[{"type":"text","text":"8"},{"type":"image"}]}"#
-        );
-        assert_eq!(
-            structured_only(both),
-            r#"{"content":[{"type":"image"}], "structuredContent":{"a":1.0}}"#
-        );
+        let expected = r#"{"content":[{"type":"text","text":"8"},{"type":"image"}]}"#;
+        assert_eq!(drop_structured_content(both), expected);
+        let expected = r#"{"content":[{"type":"image"}], "structuredContent":{"a":1.0}}"#;
+        assert_eq!(structured_only(both), expected);
         let bare = r#"{"content":[{"type":"image"}],"structuredContent":{"a":1.0}}"#;
-        assert_eq!(
-            drop_structured_content(bare),
-            r#"{"content":[{"type":"image"},{"type":"text","text":"{\"a\":1.0}"}]}"#
-        );
+        let expected = r#"{"content":[{"type":"image"},{"type":"text","text":"{\"a\":1.0}"}]}"#;
+        assert_eq!(drop_structured_content(bare), expected);
         for unchanged in [
             r#"{"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1},"isError":true}"#,
             r#"{"content":[{"type":"text","text":"8"}]}"#,

@@ -269,10 +269,8 @@ mod tests {
     #[test]
     fn a_template_names_members_and_all_that_is_known() {
         let template = "{{ tool }} of {{ server }}: {{ temp }} °C in {{ arguments.city }}, {{ value.temp }}, {{ text }}";
-        assert_eq!(
-            made(template, r#"{"temp": 8.0}"#).unwrap(),
-            "weather of met: 8.0 °C in Bern, 8.0, as written"
-        );
+        let expected = "weather of met: 8.0 °C in Bern, 8.0, as written";
+        assert_eq!(made(template, r#"{"temp": 8.0}"#).unwrap(), expected);
     }
 
     #[test]
@@ -317,11 +315,8 @@ mod tests {
                     (0..size).map(|at| format!("k{at}{at}")).collect(),
                 ),
             ] {
-                assert_eq!(
-                    made(&template, &value).unwrap(),
-                    expected,
-                    "{template} {size}"
-                );
+                let found = made(&template, &value).unwrap();
+                assert_eq!(found, expected, "{template} {size}");
             }
         }
     }
@@ -331,27 +326,21 @@ mod tests {
         let template =
             "| n |\n|---|\n{% for row in rows %}\n| {{ row.n | cell }} |\n{% endfor %}\nend";
         let value = r#"{"rows":[{"n":"a|b"},{"n":"c\nd"}]}"#;
-        assert_eq!(
-            made(template, value).unwrap(),
-            "| n |\n|---|\n| a\\|b |\n| c d |\nend"
-        );
+        let expected = "| n |\n|---|\n| a\\|b |\n| c d |\nend";
+        assert_eq!(made(template, value).unwrap(), expected);
     }
 
     #[test]
     fn numbers_are_said_as_they_are_spelled() {
         let value = r#"[1, 8.0, 1.50, 12345678901234567890123, 1e3]"#;
-        assert_eq!(
-            made("{{ value | join(' ') }}", value).unwrap(),
-            "1 8.0 1.50 12345678901234567890123 1e3"
-        );
+        let expected = "1 8.0 1.50 12345678901234567890123 1e3";
+        assert_eq!(made("{{ value | join(' ') }}", value).unwrap(), expected);
     }
 
     #[test]
     fn the_gateways_own_renderings_are_at_hand() {
-        assert_eq!(
-            made("{{ value | markdown }}", r#"{"a":1}"#).unwrap(),
-            "- **a**: 1"
-        );
+        let found = made("{{ value | markdown }}", r#"{"a":1}"#).unwrap();
+        assert_eq!(found, "- **a**: 1");
     }
 
     #[test]

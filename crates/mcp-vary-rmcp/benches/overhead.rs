@@ -5,11 +5,8 @@
 //! is that of the request: parsed by rmcp, answered by the handler, written as bytes. Each subject
 //! gets the same bytes. In each round all subjects take turns, and the figures are the differences
 //! within a round. `--check` sends a few requests and only checks the responses.
-#![expect(
-    clippy::print_stdout,
-    reason = "the figures are printed for the person who runs it"
-)]
-#![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
+#![expect(clippy::print_stdout, reason = "the figures are printed")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,10 +41,8 @@ const STUDENT: f64 = 2.093;
 
 fn main() -> ExitCode {
     let check = std::env::args().any(|argument| argument == "--check");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
     match runtime.block_on(measure(check)) {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -86,11 +81,8 @@ fn report(name: &str, subjects: &[(&str, Subject)], table: &[Vec<f64>]) -> bool 
     let bare = &table[0];
     let mut line = format!("{name:<28} {:>6.1} µs", mean(bare));
     for ((subject, _), costs) in subjects.iter().zip(table).skip(1) {
-        let more: Vec<f64> = costs
-            .iter()
-            .zip(bare)
-            .map(|(with, bare)| with - bare)
-            .collect();
+        let pairs = costs.iter().zip(bare);
+        let more: Vec<f64> = pairs.map(|(with, bare)| with - bare).collect();
         let (mean, interval) = (mean(&more), interval(&more));
         let verdict = if mean <= BAR { "" } else { " MISSED" };
         holds &= mean <= BAR;
@@ -176,7 +168,6 @@ fn good(answer: &[u8]) {
 async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
     let variants = || {
         let echo = VariantHandler::new(Echo);
-        let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
         let named = |description: &str| ToolView::new().with_description(description);
         let short = View::new().with_tool("echo", named("Says it again"));
         let few = View::new().with_tools(["echo", "tool_1", "tool_2"]);
@@ -188,44 +179,29 @@ async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
             .with_variant(variant("renamed"), echo.with_view(renamed))
     };
     let handlers = || {
-        let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
-        ["all", "short", "few", "renamed"]
-            .into_iter()
-            .fold(VaryServer::builder(), |builder, id| {
-                builder.with_variant(variant(id), Echo)
-            })
+        let ids = ["all", "short", "few", "renamed"].into_iter();
+        ids.fold(VaryServer::builder(), |builder, id| {
+            builder.with_variant(variant(id), Echo)
+        })
     };
+    let negotiation = VaryServer::new(Echo);
+    let both = variants().with_negotiation().build().unwrap();
+    let variants = variants().build().unwrap();
+    let handlers = handlers().with_negotiation().build().unwrap();
     vec![
         ("bare", subject(Echo, method, way, true).await),
-        (
-            "variants",
-            subject(variants().build().unwrap(), method, way, true).await,
-        ),
+        ("variants", subject(variants, method, way, true).await),
         (
             "negotiation",
-            subject(VaryServer::new(Echo), method, way, false).await,
+            subject(negotiation, method, way, false).await,
         ),
-        (
-            "both",
-            subject(
-                variants().with_negotiation().build().unwrap(),
-                method,
-                way,
-                true,
-            )
-            .await,
-        ),
-        (
-            "handlers",
-            subject(
-                handlers().with_negotiation().build().unwrap(),
-                method,
-                way,
-                true,
-            )
-            .await,
-        ),
+        ("both", subject(both, method, way, true).await),
+        ("handlers", subject(handlers, method, way, true).await),
     ]
+}
+
+fn variant(id: &str) -> ServerVariant {
+    ServerVariant::new(id.parse().unwrap(), "")
 }
 
 async fn subject<S: ServerHandler + Clone>(
@@ -305,28 +281,27 @@ fn capabilities() -> Value {
 /// variants rejects a selector: for such servers (`selects` is false) the requests carry another
 /// key of the same length.
 fn messages(method: &str, is_modern: bool, selects: bool) -> Vec<String> {
-    [None, Some("short"), Some("few"), Some("renamed")]
-        .into_iter()
-        .map(|variant| {
-            let mut meta = json!({});
-            if is_modern {
-                meta = json!({
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1.0.0"},
-                    "io.modelcontextprotocol/clientCapabilities": capabilities(),
-                });
-            }
-            if let Some(variant) = variant {
-                meta[if selects { SELECTOR } else { OTHER }] = json!(variant);
-            }
-            let mut params = json!({"_meta": meta});
-            if method == "tools/call" {
-                params["name"] = json!("echo");
-                params["arguments"] = json!({"text": "hello"});
-            }
-            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
-        })
-        .collect()
+    let message = |variant: Option<&str>| {
+        let mut meta = json!({});
+        if is_modern {
+            meta = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1.0.0"},
+                "io.modelcontextprotocol/clientCapabilities": capabilities(),
+            });
+        }
+        if let Some(variant) = variant {
+            meta[if selects { SELECTOR } else { OTHER }] = json!(variant);
+        }
+        let mut params = json!({"_meta": meta});
+        if method == "tools/call" {
+            params["name"] = json!("echo");
+            params["arguments"] = json!({"text": "hello"});
+        }
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+    };
+    let variants = [None, Some("short"), Some("few"), Some("renamed")];
+    variants.into_iter().map(message).collect()
 }
 
 const SELECTOR: &str = "io.modelcontextprotocol/server-variant";
@@ -366,8 +341,8 @@ impl ServerHandler for Echo {
 
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         static TOOLS: std::sync::LazyLock<Vec<Tool>> = std::sync::LazyLock::new(Echo::tools);
         Ok(ListToolsResult::with_all_items(TOOLS.clone()))
@@ -376,7 +351,7 @@ impl ServerHandler for Echo {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let text = arguments["text"].as_str().unwrap_or_default().to_owned();

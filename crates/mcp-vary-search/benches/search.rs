@@ -2,11 +2,8 @@
 //!
 //! The figures are CPU time of this thread. Other work on the machine makes a round slower and never faster, so the
 //! fastest round is compared. `--check` runs everything once and compares only the memory.
-#![expect(clippy::unwrap_used, reason = "a measurement that fails is none")]
-#![expect(
-    clippy::print_stdout,
-    reason = "the figures are printed for the person who runs it"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(clippy::print_stdout, reason = "the figures are printed")]
 
 use std::hint::black_box;
 use std::process::ExitCode;

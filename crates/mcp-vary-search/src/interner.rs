@@ -104,10 +104,8 @@ mod tests {
     #[test]
     fn a_number_is_used_again() {
         let mut table = Interner::<u8>::default();
-        assert_eq!(
-            [table.insert("a"), table.insert("b"), table.insert("a")],
-            [0, 1, 0]
-        );
+        let found = [table.insert("a"), table.insert("b"), table.insert("a")];
+        assert_eq!(found, [0, 1, 0]);
         table.remove(0);
         table.remove(0);
         assert_eq!(table.number("a"), None);

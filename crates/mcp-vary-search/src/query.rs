@@ -181,10 +181,8 @@ mod tests {
     #[test]
     fn a_query_has_the_parts_that_it_lists() {
         has_clauses("open a file", &["open file"]);
-        has_clauses(
-            "read docx, or convert + merge",
-            &["read docx", "convert", "merg"],
-        );
+        let text = "read docx, or convert + merge";
+        has_clauses(text, &["read docx", "convert", "merg"]);
         has_clauses("发送邮件、搜索", &["发送 送邮 邮件", "搜索"]);
     }
 
@@ -208,10 +206,8 @@ mod tests {
     #[test]
     fn what_is_no_query_is_refused() {
         let error = |text: &str| Query::new(text).unwrap_err().to_string();
-        assert_eq!(
-            error(&"a".repeat(2049)),
-            "the query has 2049 bytes; the limit is 2048"
-        );
+        let expected = "the query has 2049 bytes; the limit is 2048";
+        assert_eq!(error(&"a".repeat(2049)), expected);
         let empty = "the query has no words; describe in a few words what the tool should do";
         assert_eq!([error(""), error(" ,_-!")], [empty, empty]);
         let bound = Query::new(&"ab ".repeat(600)).unwrap();

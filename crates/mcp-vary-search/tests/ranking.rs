@@ -86,11 +86,8 @@ fn a_name_counts_more_than_a_sentence_and_a_sentence_more_than_the_description()
 #[test]
 fn one_clause_that_matches_whole_is_better_than_two_halves() {
     let names = ["gamma_delta", "alpha_beta"];
-    names_found(
-        &names,
-        "alpha beta, gamma epsilon or delta zeta",
-        &["alpha_beta", "gamma_delta"],
-    );
+    let query = "alpha beta, gamma epsilon or delta zeta";
+    names_found(&names, query, &["alpha_beta", "gamma_delta"]);
 }
 
 #[test]
@@ -149,10 +146,8 @@ fn a_removed_tool_is_not_found_and_the_others_stay_where_they_are() {
     index.replace(0, &tools[0]).unwrap();
     assert_eq!(index.search(&query, 5).len(), 2);
     let error = index.remove(2).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "there is no tool at position 2; the index has 2 positions"
-    );
+    let expected = "there is no tool at position 2; the index has 2 positions";
+    assert_eq!(error, expected);
 }
 
 #[test]

@@ -58,10 +58,7 @@ pub struct WireError {
 
 /// The JSON-RPC error for a malformed message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "JSON-RPC has no other errors of an envelope"
-)]
+#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no other such errors")]
 pub enum WireErrorKind {
     /// `-32700`: the bytes are not JSON.
     Parse,
@@ -303,10 +300,8 @@ mod tests {
         let whole = Bytes::from_static(br#"{"a":{"b":1}}"#);
         let text = std::str::from_utf8(&whole).unwrap();
         let part = slice_of(&whole, &text[5..12]).unwrap();
-        assert_eq!(
-            (&*part, part.as_ptr()),
-            (&br#"{"b":1}"#[..], whole[5..].as_ptr())
-        );
+        let expected = (&br#"{"b":1}"#[..], whole[5..].as_ptr());
+        assert_eq!((&*part, part.as_ptr()), expected);
         assert_eq!(slice_of(&whole, "[]"), None);
     }
 
@@ -328,10 +323,8 @@ mod tests {
         let (message, read) = Message::read_with_params(text.as_bytes()).unwrap();
         assert_eq!(message.params, Some(params));
         let owned = |members: &Members<'_>| -> Pairs {
-            let pairs = members.iter();
-            pairs
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .collect()
+            let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+            members.iter().map(owned).collect()
         };
         read.map(|params| (owned(&params.members), owned(&params.meta)))
     }
@@ -366,102 +359,62 @@ mod tests {
 
     #[test]
     fn garbage_is_a_parse_error_without_an_id() {
-        for text in [
-            "",
-            "{",
-            "nonsense",
-            "{\"id\":1}x",
-            "{\"id\":1,}",
-            "\"\\u12\"",
-        ] {
+        let torn = [r#"{"id":1}x"#, r#"{"id":1,}"#, r#""\u12""#];
+        for text in ["", "{", "nonsense"].into_iter().chain(torn) {
             refuses(text, WireErrorKind::Parse, None);
         }
-        assert_eq!(
-            Message::read(b"{\"a\":\"\xff\"}").unwrap_err().kind,
-            WireErrorKind::Parse
-        );
+        let found = Message::read(b"{\"a\":\"\xff\"}").unwrap_err().kind;
+        assert_eq!(found, WireErrorKind::Parse);
     }
 
     #[test]
     fn json_that_is_no_message_is_an_invalid_request() {
-        refuses("[]", WireErrorKind::InvalidRequest, None);
-        refuses("1", WireErrorKind::InvalidRequest, None);
-        refuses("{}", WireErrorKind::InvalidRequest, None);
-        refuses(
-            r#"{"jsonrpc":"1.0","id":3,"method":"m"}"#,
-            WireErrorKind::InvalidRequest,
-            Some("3"),
-        );
-        refuses(
-            r#"{"jsonrpc":"2.0","id":3}"#,
-            WireErrorKind::InvalidRequest,
-            Some("3"),
-        );
-        refuses(
-            r#"{"jsonrpc":"2.0","id":3,"method":4}"#,
-            WireErrorKind::InvalidRequest,
-            Some("3"),
-        );
-        refuses(
-            r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
-            WireErrorKind::InvalidRequest,
-            None,
-        );
-        refuses(
-            r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#,
-            WireErrorKind::InvalidRequest,
-            None,
-        );
-        refuses(
-            r#"{"jsonrpc":"2.0","id":"a","method":"m","result":1}"#,
-            WireErrorKind::InvalidRequest,
-            Some("\"a\""),
-        );
+        for text in ["[]", "1", "{}"] {
+            refuses(text, WireErrorKind::InvalidRequest, None);
+        }
+        for (members, id) in [
+            (r#""jsonrpc":"1.0","id":3,"method":"m""#, Some("3")),
+            (r#""jsonrpc":"2.0","id":3"#, Some("3")),
+            (r#""jsonrpc":"2.0","id":3,"method":4"#, Some("3")),
+            (r#""jsonrpc":"2.0","id":null,"method":"m""#, None),
+            (r#""jsonrpc":"2.0","id":1.5,"method":"m""#, None),
+            (
+                r#""jsonrpc":"2.0","id":"a","method":"m","result":1"#,
+                Some("\"a\""),
+            ),
+        ] {
+            refuses(&format!("{{{members}}}"), WireErrorKind::InvalidRequest, id);
+        }
     }
 
     #[test]
     fn a_key_given_twice_is_an_invalid_request() {
-        refuses(
-            r#"{"jsonrpc":"2.0","id":3,"method":"m","m\u0065thod":"n"}"#,
-            WireErrorKind::InvalidRequest,
-            Some("3"),
-        );
+        let text = r#"{"jsonrpc":"2.0","id":3,"method":"m","m\u0065thod":"n"}"#;
+        refuses(text, WireErrorKind::InvalidRequest, Some("3"));
     }
 
     #[test]
     fn params_that_are_no_object_are_invalid_params() {
-        refuses(
-            r#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}"#,
-            WireErrorKind::InvalidParams,
-            Some("3"),
-        );
+        let text = r#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}"#;
+        refuses(text, WireErrorKind::InvalidParams, Some("3"));
     }
 
     #[test]
     fn deep_nesting_is_refused_and_brackets_in_strings_do_not_count() {
-        let deep = |n| {
-            format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
-                "[".repeat(n),
-                "]".repeat(n)
-            )
-        };
+        let with =
+            |a: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{a}}}}}"#);
+        let deep = |n| with(&("[".repeat(n) + &"]".repeat(n)));
         assert!(Message::read(deep(json::MAX_DEPTH - 2).as_bytes()).is_ok());
         refuses(&deep(json::MAX_DEPTH - 1), WireErrorKind::Parse, None);
-        let text = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#,
-            "[".repeat(999)
-        );
+        let text = with(&format!(r#""\"{}""#, "[".repeat(999)));
         assert!(Message::read(text.as_bytes()).is_ok());
     }
 
     #[test]
     fn a_batch_is_told_from_a_message() {
         assert!(batch(b" {}").is_none());
-        assert_eq!(
-            batch(br#" [{"a":1}, 2]"#).unwrap().unwrap(),
-            [r#"{"a":1}"#, "2"]
-        );
+        let expected = [r#"{"a":1}"#, "2"];
+        assert_eq!(batch(br#" [{"a":1}, 2]"#).unwrap().unwrap(), expected);
         assert!(batch(b"[]").unwrap().is_err());
         assert!(batch(b"[1").unwrap().is_err());
     }

@@ -303,11 +303,8 @@ mod tests {
             Revision::V2025_11_25,
             r#"{"name":"a"}"#,
         );
-        upward(
-            r#"{"name":"a","_meta":{}}"#,
-            Revision::V2025_11_25,
-            r#"{"name":"a","_meta":{}}"#,
-        );
+        let params = r#"{"name":"a","_meta":{}}"#;
+        upward(params, Revision::V2025_11_25, r#"{"name":"a","_meta":{}}"#);
     }
 
     #[test]
@@ -328,21 +325,12 @@ mod tests {
     #[test]
     fn a_modern_client_gets_what_its_revision_requires() {
         downward("{}", Caching::None, r#"{"resultType":"complete"}"#);
-        downward(
-            r#"{ "a": 1.0 }"#,
-            Caching::None,
-            r#"{"resultType":"complete", "a": 1.0 }"#,
-        );
-        downward(
-            r#"{"resultType":"x"}"#,
-            Caching::None,
-            r#"{"resultType":"x"}"#,
-        );
-        downward(
-            r#"{"a":{"resultType":1}}"#,
-            Caching::None,
-            r#"{"resultType":"complete","a":{"resultType":1}}"#,
-        );
+        let expected = r#"{"resultType":"complete", "a": 1.0 }"#;
+        downward(r#"{ "a": 1.0 }"#, Caching::None, expected);
+        let result = r#"{"resultType":"x"}"#;
+        downward(result, Caching::None, r#"{"resultType":"x"}"#);
+        let expected = r#"{"resultType":"complete","a":{"resultType":1}}"#;
+        downward(r#"{"a":{"resultType":1}}"#, Caching::None, expected);
         downward(
             r#"{"contents":[],"ttlMs":5}"#,
             Caching::AsDeclared,

@@ -384,11 +384,8 @@ mod tests {
             &[("mcp-param-region", "=?base64?WsO8cmljaA==?=")],
             true,
         );
-        holds(
-            r#"{"region":"eu"}"#,
-            &[("mcp-param-region", "=?base64?%?=")],
-            false,
-        );
+        let arguments = r#"{"region":"eu"}"#;
+        holds(arguments, &[("mcp-param-region", "=?base64?%?=")], false);
     }
 
     #[test]

@@ -14,9 +14,9 @@ use mcp_vary::error_code::{
     METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, PARSE_ERROR, RATE_LIMITED, SESSION_NOT_FOUND,
     UNSUPPORTED_VERSION,
 };
-use mcp_vary::json;
-use mcp_vary::json::edit;
+use mcp_vary::json::{self, edit};
 use mcp_vary_base::memory_budget::Exhausted;
+use serde_json::{Value, json};
 
 use crate::envelope::{WireError, WireErrorKind};
 use crate::revision::Revision;
@@ -115,8 +115,7 @@ impl RpcError {
     /// The call needs scopes that the token lacks: HTTP status 403 (RFC 6750, section 3.1).
     pub fn insufficient_scope<'s>(scopes: impl Iterator<Item = &'s str>) -> Self {
         let scopes: Arc<[String]> = scopes.map(str::to_owned).collect();
-        let texts: Vec<_> = scopes.iter().map(|scope| json::string(scope)).collect();
-        let data = format!(r#"{{"scopes":[{}]}}"#, texts.join(","));
+        let data = json!({"scopes": *scopes}).to_string();
         let message = "the token lacks a scope that this call needs";
         let error = Self::new(INSUFFICIENT_SCOPE, message).with_data(data);
         Self {
@@ -144,14 +143,13 @@ impl RpcError {
     /// The error of a server's response; `None` if it cannot be read.
     pub fn from_upstream(error: &str) -> Option<Self> {
         let message = edit::get(error, "message").filter(|text| text.starts_with('"'))?;
+        let code = serde_json::from_str(edit::get(error, "code")?).ok()?;
+        // A lone surrogate can be forwarded, but not stored in a string here.
+        let message = serde_json::from_str(message).unwrap_or_else(|_| message.to_owned());
         Some(Self {
-            code: serde_json::from_str(edit::get(error, "code")?).ok()?,
-            // A lone surrogate can be forwarded, but not stored in a string here.
-            message: serde_json::from_str(message).unwrap_or_else(|_| message.to_owned()),
             data: edit::get(error, "data").map(str::to_owned),
             upstream_raw: Some(error.to_owned()),
-            scopes: None,
-            retry_after: None,
+            ..Self::new(code, message)
         })
     }
 
@@ -274,15 +272,12 @@ impl From<&mcp_vary::error::Error> for RpcError {
     fn from(error: &mcp_vary::error::Error) -> Self {
         let object = error.to_error_object();
         Self {
-            code: object.code,
-            message: object.message,
             data: object.data.map(|data| data.to_string()),
-            upstream_raw: None,
-            scopes: None,
             retry_after: match error {
                 mcp_vary::error::Error::TooManySwitches { retry_after, .. } => Some(*retry_after),
                 _ => None,
             },
+            ..Self::new(object.code, object.message)
         }
     }
 }
@@ -316,12 +311,12 @@ pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
 
 /// The supported revisions, newest first, as a JSON array.
 pub fn supported_versions() -> String {
-    let all: Vec<_> = Revision::ALL
+    let all: Value = Revision::ALL
         .iter()
         .rev()
-        .map(|revision| json::string(revision.as_str()))
+        .map(|revision| revision.as_str())
         .collect();
-    format!("[{}]", all.join(","))
+    all.to_string()
 }
 
 #[cfg(test)]
@@ -341,11 +336,8 @@ mod tests {
             Some("\"\\u0041\""),
             r#"{"jsonrpc":"2.0","id":"\u0041","error":{"code":-32602,"message":"no \"x\"","data":{"a": 1.0}}}"#,
         );
-        says(
-            &RpcError::invalid_request("x"),
-            None,
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"x"}}"#,
-        );
+        let text = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"x"}}"#;
+        says(&RpcError::invalid_request("x"), None, text);
     }
 
     #[test]
@@ -406,10 +398,8 @@ mod tests {
         for code in [PARSE_ERROR, INVALID_REQUEST, SESSION_NOT_FOUND, -32022] {
             assert_eq!(told(code).status(Era::Legacy), StatusCode::OK, "{code}");
         }
-        assert_eq!(
-            told(METHOD_NOT_FOUND).status(Era::Modern),
-            StatusCode::NOT_FOUND
-        );
+        let found = told(METHOD_NOT_FOUND).status(Era::Modern);
+        assert_eq!(found, StatusCode::NOT_FOUND);
     }
 
     #[test]

@@ -230,16 +230,12 @@ mod tests {
 
     #[test]
     fn the_envelope_says_what_a_message_is() {
-        reads(
-            r#"{"id":7,"result":{"a": 1.10}}"#,
-            r#"result Some(7) {"a": 1.10}"#,
-        );
+        let text = r#"{"id":7,"result":{"a": 1.10}}"#;
+        reads(text, r#"result Some(7) {"a": 1.10}"#);
         reads(r#"{"result":null,"id":7}"#, "result Some(7) null");
         reads(r#"{"id":7,"error":null,"result":{}}"#, "result Some(7) {}");
-        reads(
-            r#"{"id":7,"error":{"code":1}}"#,
-            r#"error Some(7) {"code":1}"#,
-        );
+        let text = r#"{"id":7,"error":{"code":1}}"#;
+        reads(text, r#"error Some(7) {"code":1}"#);
         reads(r#"{"id":null,"error":{}}"#, "error None {}");
         reads(r#" {"id":"x","method":"ping"}"#, r#"request "x" ping None"#);
         reads(r#"{"method":"a\/b"}"#, "tells a/b None");
@@ -252,10 +248,8 @@ mod tests {
         reads("{", "it is not JSON");
         reads(r#"{"level":30,"msg":"up"}"#, "it has no `method`");
         reads(r#"{"id":"7","result":{}}"#, "its `id` is not one of ours");
-        reads(
-            r#"{"id":1,"id":2,"result":{}}"#,
-            "it is not JSON: `id` is given twice",
-        );
+        let expected = "it is not JSON: `id` is given twice";
+        reads(r#"{"id":1,"id":2,"result":{}}"#, expected);
         reads(r#"{"method":1}"#, "its `method` is not a string");
     }
 
@@ -279,10 +273,8 @@ mod tests {
     #[test]
     fn a_message_is_one_line() {
         let line = write_request(Some(3), "a\"b", Some("{\n\"x\":\r1}"));
-        assert_eq!(
-            line,
-            r#"{"jsonrpc":"2.0","id":3,"method":"a\"b","params":{ "x": 1}}"#
-        );
+        let expected = r#"{"jsonrpc":"2.0","id":3,"method":"a\"b","params":{ "x": 1}}"#;
+        assert_eq!(line, expected);
     }
 
     #[test]

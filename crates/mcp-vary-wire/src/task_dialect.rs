@@ -128,9 +128,7 @@ mod tests {
         assert!(has_extension(declared));
         let result = r#"{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"a"}}}"#;
         let renamed = rename_related_task(result, &|id| Some(format!("gw-{id}")));
-        assert_eq!(
-            renamed,
-            r#"{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"gw-a"}}}"#
-        );
+        let expected = r#"{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"gw-a"}}}"#;
+        assert_eq!(renamed, expected);
     }
 }

@@ -207,25 +207,27 @@ const TAG_BYTES: usize = 32;
 mod tests {
     use super::*;
 
+    fn binding<'a>(variant: &'a VariantId, method: &'a str) -> CursorBinding<'a> {
+        CursorBinding {
+            variant,
+            method,
+            principal: "",
+        }
+    }
+
     /// SV-13: no key is printed.
     #[test]
     fn keys_are_not_shown() {
         let keys = CursorKeys::new([171; 32]).with_previous([[205; 32], [1; 32]]);
-        assert_eq!(
-            format!("{keys:?}"),
-            "CursorKeys { current: .., previous: 2 }"
-        );
+        let shown = "CursorKeys { current: .., previous: 2 }";
+        assert_eq!(format!("{keys:?}"), shown);
     }
 
     /// SV-13: the longest identifier fits in the byte that tells its length.
     #[test]
     fn the_longest_variant_fits() {
         let variant: VariantId = "v".repeat(crate::variant::MAX_ID).parse().unwrap();
-        let binding = CursorBinding {
-            variant: &variant,
-            method: "tools/list",
-            principal: "",
-        };
+        let binding = binding(&variant, "tools/list");
         let keys = CursorKeys::new([1; 32]);
         let cursor = seal(&keys, &binding, "x");
         assert_eq!(open(&keys, &binding, &cursor).as_deref(), Ok("x"));
@@ -235,11 +237,7 @@ mod tests {
     #[test]
     fn a_previous_key_only_opens() {
         let variant: VariantId = "v".parse().unwrap();
-        let binding = CursorBinding {
-            variant: &variant,
-            method: "m",
-            principal: "",
-        };
+        let binding = binding(&variant, "m");
         let rotated = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
         let cursor = seal(&rotated, &binding, "x");
         let old = CursorKeys::new([1; 32]);
@@ -250,17 +248,10 @@ mod tests {
     #[test]
     fn a_cursor_is_base64url() {
         let variant: VariantId = "v".parse().unwrap();
-        let binding = CursorBinding {
-            variant: &variant,
-            method: "m",
-            principal: "",
-        };
+        let binding = binding(&variant, "m");
         let cursor = seal(&CursorKeys::new([1; 32]), &binding, "\u{ff}\u{fe}>>>???");
-        assert!(
-            cursor
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
-        );
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        assert!(cursor.bytes().all(is_plain), "{cursor}");
     }
 
     #[test]

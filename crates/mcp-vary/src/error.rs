@@ -16,10 +16,7 @@ pub const MAX_ECHO: usize = 128;
 
 /// Which generation of the protocol a client speaks.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "every reader must handle a third era"
-)]
+#[expect(clippy::exhaustive_enums, reason = "readers must handle a third era")]
 pub enum Era {
     /// 2025-11-25 and earlier: `initialize` and sessions.
     Legacy,
@@ -395,22 +392,16 @@ mod tests {
             era: Era::Legacy,
         };
         let said = |error: Error| error.to_string();
-        assert_eq!(
-            said(not_found(Identifier::Tool("a\nb".to_owned()))),
-            r"the tool `a\nb` does not exist"
-        );
-        assert_eq!(
-            said(not_found(Identifier::Prompt("p".to_owned()))),
-            "the prompt `p` does not exist"
-        );
+        let found = said(not_found(Identifier::Tool("a\nb".to_owned())));
+        assert_eq!(found, r"the tool `a\nb` does not exist");
+        let found = said(not_found(Identifier::Prompt("p".to_owned())));
+        assert_eq!(found, "the prompt `p` does not exist");
         assert_eq!(
             said(not_found(Identifier::Resource("file:///a".to_owned()))),
             "the resource `file:///a` does not exist"
         );
-        assert_eq!(
-            said(Error::invalid_variant(&json!("x\u{202e}y"), None)),
-            r#"the server variant \"x\u{202e}y\" is invalid"#
-        );
+        let found = said(Error::invalid_variant(&json!("x\u{202e}y"), None));
+        assert_eq!(found, r#"the server variant \"x\u{202e}y\" is invalid"#);
         assert_eq!(Error::VariantsNotSupported.code(), -32602);
     }
 }

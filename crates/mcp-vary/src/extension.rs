@@ -39,10 +39,7 @@ pub const EXTENSIONS: &[Extension] = &[
 
 /// The wire names of one extension.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "written as a literal in tables of extensions"
-)]
+#[expect(clippy::exhaustive_structs, reason = "written in tables of extensions")]
 pub struct Extension {
     /// The identifier under which settings are declared.
     pub id: &'static str,
@@ -511,10 +508,8 @@ mod tests {
             meta: &["com.example/task"],
         }];
         let meta = json!({"com.example/task": 1, CLIENT_CAPABILITIES_META: capabilities});
-        assert_eq!(
-            strip_meta(&meta.to_string(), &table).unwrap(),
-            r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#
-        );
+        let expected = r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#;
+        assert_eq!(strip_meta(&meta.to_string(), &table).unwrap(), expected);
     }
 
     /// EXT-7: settings that count as undeclared say so, although an object was there.
@@ -575,13 +570,9 @@ mod tests {
         };
         let plain = json!({"a/b": {}});
         assert_eq!(answer(Carrier::Extensions), json!({"extensions": plain}));
-        assert_eq!(
-            answer(Carrier::Experimental),
-            json!({"experimental": plain, "extensions": plain})
-        );
-        assert_eq!(
-            answer(Carrier::ExperimentalExtensions),
-            json!({"experimental": {"extensions": plain}, "extensions": plain})
-        );
+        let expected = json!({"experimental": plain, "extensions": plain});
+        assert_eq!(answer(Carrier::Experimental), expected);
+        let expected = json!({"experimental": {"extensions": plain}, "extensions": plain});
+        assert_eq!(answer(Carrier::ExperimentalExtensions), expected);
     }
 }

@@ -217,10 +217,8 @@ mod tests {
     /// CN-1: every invalid form says what is wrong with it.
     #[track_caller]
     fn refuses(text: &str, expected: &str) {
-        assert_eq!(
-            text.parse::<FeatureTag>().unwrap_err().to_string(),
-            expected
-        );
+        let found = text.parse::<FeatureTag>().unwrap_err().to_string();
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -229,10 +227,8 @@ mod tests {
         refuses(&"a".repeat(129), "a tag has at most 128 bytes");
         refuses("=x", "a key is missing before `=` or after `!`");
         refuses("x=", "a value is missing after `=`");
-        refuses(
-            "!format=json",
-            "an absent tag has no value; write `key!=value` to exclude one",
-        );
+        let expected = "an absent tag has no value; write `key!=value` to exclude one";
+        refuses("!format=json", expected);
     }
 
     #[test]

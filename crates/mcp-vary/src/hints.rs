@@ -286,10 +286,8 @@ mod tests {
         let (hints, _) = VariantHints::read(&settings);
         assert_eq!(hints.to_settings(), settings);
         assert!(!hints.is_empty());
-        assert_eq!(
-            hints.iter().collect::<Vec<_>>(),
-            [("a", &["b".to_owned()][..])]
-        );
+        let expected = [("a", &["b".to_owned()][..])];
+        assert_eq!(hints.iter().collect::<Vec<_>>(), expected);
         assert_eq!(VariantHints::default().to_settings(), json!({}));
         assert!(VariantHints::default().is_empty());
         let (only, _) = VariantHints::read(&json!({"variantHints": {"description": "d"}}));

@@ -175,10 +175,8 @@ mod tests {
     fn what_is_long_is_cut_between_characters() {
         shows(&"a".repeat(64), &"a".repeat(64));
         shows(&"a".repeat(65), &format!("{}...", "a".repeat(64)));
-        shows(
-            &format!("{}\n{}", "a".repeat(63), "a".repeat(9)),
-            &format!("{}...", "a".repeat(63)),
-        );
+        let text = format!("{}\n{}", "a".repeat(63), "a".repeat(9));
+        shows(&text, &format!("{}...", "a".repeat(63)));
     }
 
     /// EXT-5: everything is counted, and only so much described.

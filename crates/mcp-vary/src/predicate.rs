@@ -474,10 +474,8 @@ mod tests {
         refuses("x!=[1-2]", &format!("`x!=[1-2]` {range}"));
         refuses("agent & agent", "`agent` occurs twice; remove one");
         refuses("x=[1-] & x=[01-]", "`x=[1-]` occurs twice; remove one");
-        refuses(
-            "format=json & a & format!=json",
-            "`format=json` and `format!=json` never match together; remove one",
-        );
+        let expected = "`format=json` and `format!=json` never match together; remove one";
+        refuses("format=json & a & format!=json", expected);
         refuses(&"a & ".repeat(20), "`a` occurs twice; remove one");
         let many: Vec<_> = (0..=MAX_TERMS).map(|n| format!("t{n}")).collect();
         refuses(&many.join("&"), "a condition joins at most 16 terms");
@@ -507,10 +505,8 @@ mod tests {
         let prints = |text: &str| text.parse::<Predicate>().unwrap().to_string();
         assert_eq!(prints("agent&!x&y!=1"), "agent & !x & y!=1");
         assert_eq!(prints(" x=[007-] "), "x=[7-]");
-        assert_eq!(
-            prints("x=[-7] & y=[1-2] & z=[-]"),
-            "x=[-7] & y=[1-2] & z=[-]"
-        );
+        let expected = "x=[-7] & y=[1-2] & z=[-]";
+        assert_eq!(prints("x=[-7] & y=[1-2] & z=[-]"), expected);
         assert_eq!(prints(" * "), "*");
         assert_eq!(Predicate::any().to_string(), "*");
     }
@@ -549,10 +545,8 @@ mod tests {
             says(&["*", "agent&x"]),
             "the last alternative has the condition `agent & x`; add one under `*` after it"
         );
-        assert_eq!(
-            says(&["agent", "*", "*"]),
-            "alternative number 2 is under `*`, so the last is never chosen; remove one"
-        );
+        let expected = "alternative number 2 is under `*`, so the last is never chosen; remove one";
+        assert_eq!(says(&["agent", "*", "*"]), expected);
     }
 
     /// CN-20: JSON goes through the same door.

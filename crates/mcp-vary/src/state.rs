@@ -352,29 +352,11 @@ mod tests {
     /// SV-26: whatever differs in the arguments differs in the digest.
     #[test]
     fn arguments_that_differ_are_told_apart() {
-        differ(&[
-            json!(null),
-            json!(true),
-            json!(false),
-            json!(1),
-            json!(1.0),
-            json!("1"),
-            json!(""),
-            json!([]),
-            json!({}),
-            json!([1]),
-            json!([[1]]),
-            json!([1, 1]),
-            json!(["", ""]),
-            json!([["", ""]]),
-            json!({"a": 1}),
-            json!({"a": "1"}),
-            json!({"b": 1}),
-            json!({"a": 1, "b": 1}),
-            json!("n"),
-            json!([[], 1]),
-            json!([[1], []]),
+        let values = json!([
+            null, true, false, 1, 1.0, "1", "", [], {}, [1], [[1]], [1, 1], ["", ""], [["", ""]],
+            {"a": 1}, {"a": "1"}, {"b": 1}, {"a": 1, "b": 1}, "n", [[], 1], [[1], []],
         ]);
+        differ(values.as_array().unwrap());
         assert_ne!(Parameters::of("a", None), Parameters::of("b", None));
     }
 
@@ -390,17 +372,10 @@ mod tests {
             let read = Parameters::of_json("x", Some(text)).unwrap();
             assert_eq!(read, Parameters::of("x", value.as_object()), "{text}");
         }
-        assert_eq!(
-            Parameters::of_json("x", None),
-            Ok(Parameters::of("x", None))
-        );
-        for text in [
-            "",
-            "{",
-            r#"{"a":[{"q":1,"q":2}]}"#,
-            r#"{"a":1e400}"#,
-            "{} 1",
-        ] {
+        let without = Parameters::of_json("x", None);
+        assert_eq!(without, Ok(Parameters::of("x", None)));
+        let repeated = r#"{"a":[{"q":1,"q":2}]}"#;
+        for text in ["", "{", repeated, r#"{"a":1e400}"#, "{} 1"] {
             assert!(Parameters::of_json("x", Some(text)).is_err(), "{text}");
         }
     }
@@ -429,13 +404,11 @@ mod tests {
 
     #[test]
     fn errors_are_sentences() {
-        let said = [StateError::Invalid, StateError::Expired].map(|error| error.to_string());
-        assert_eq!(
-            said,
-            [
-                "the request state is invalid",
-                "the request state has expired"
-            ]
-        );
+        for (error, text) in [
+            (StateError::Invalid, "the request state is invalid"),
+            (StateError::Expired, "the request state has expired"),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
     }
 }

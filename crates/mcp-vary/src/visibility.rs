@@ -27,10 +27,7 @@ pub enum Experience {
 
 /// The parts of a result to forward to its reader.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a result has two fields to choose from"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a result has only two fields")]
 pub enum Forward<'a> {
     /// The blocks of `content`, each as written.
     Content(Vec<&'a str>),

@@ -1,9 +1,6 @@
 //! What holds of every answer to every client (CN-9, CN-14, TR-2 to TR-4).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a case that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::shape::{Answer, Policy, Shaped, ToolFacts, tool_result};

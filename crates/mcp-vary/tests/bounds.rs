@@ -1,9 +1,6 @@
 //! Results within an operator's limits (CN-20, TR-4).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a result that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::Json;
@@ -52,6 +49,14 @@ fn within(result: &str, tags: &[&str], bounds: Bounds, schema: Option<&Value>) -
     compact_tool_result(result, &features, tool, &Policy::default(), &compaction)
 }
 
+/// At most `tokens`, and no other bound.
+fn at_most(tokens: usize) -> Bounds {
+    Bounds {
+        tokens: Some(tokens),
+        ..Bounds::default()
+    }
+}
+
 fn said(compacted: &Compacted) -> Option<Value> {
     match &compacted.shaped {
         Shaped::Changed { result, .. } => Some(serde_json::from_str(result).unwrap()),
@@ -62,6 +67,12 @@ fn said(compacted: &Compacted) -> Option<Value> {
 fn texts(result: &Value) -> Vec<&str> {
     let blocks = result["content"].as_array().unwrap().iter();
     blocks.filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// The number of images in `result`.
+fn images(result: &Value) -> usize {
+    let blocks = result["content"].as_array().unwrap().iter();
+    blocks.filter(|block| block["type"] == "image").count()
 }
 
 /// What `result` costs: its texts together, or its structured value.
@@ -99,19 +110,11 @@ fn a_result_costs_no_more_than_it_may() {
         for result in forms(&value) {
             for tags in TAGS {
                 for most in [300, 3000] {
-                    let bounds = Bounds {
-                        tokens: Some(most),
-                        ..Bounds::default()
-                    };
-                    let short = within(&result.to_string(), tags, bounds, None);
+                    let short = within(&result.to_string(), tags, at_most(most), None);
                     let told = said(&short).unwrap();
                     let about = format!("{list} {tags:?} {most}: {told}");
                     assert!(cost(&told) <= most, "{} {about}", cost(&told));
-                    let images = told["content"].as_array().unwrap().iter();
-                    let images = images.filter(|block| block["type"] == "image");
-                    let had = result["content"].as_array().unwrap().iter();
-                    let had = had.filter(|block| block["type"] == "image");
-                    assert_eq!(images.count(), had.count(), "{about}");
+                    assert_eq!(images(&told), images(&result), "{about}");
                     assert!(told.to_string().contains(URI), "{about}");
                     for (all, left_out) in [(&short.whole, &short.left_out)] {
                         let Some(all) = all else { continue };
@@ -131,16 +134,9 @@ fn a_result_costs_no_more_than_it_may() {
 fn tokens_are_spent_on_whole_rows() {
     for (value, list) in rows() {
         let result = json!({"content": [{"type": "text", "text": value.to_string()}]});
-        let bounds = Bounds {
-            tokens: Some(2000),
-            ..Bounds::default()
-        };
-        let told = said(&within(&result.to_string(), &[], bounds, None)).unwrap();
+        let told = said(&within(&result.to_string(), &[], at_most(2000), None)).unwrap();
         let left: Value = serde_json::from_str(texts(&told)[0]).unwrap();
-        let (kept, all) = (
-            left[&list].as_array().unwrap(),
-            value[&list].as_array().unwrap(),
-        );
+        let [kept, all] = [&left, &value].map(|it| it[&list].as_array().unwrap());
         assert!(kept.len() > 3 && all.starts_with(kept), "{list}: {left}");
         assert!(cost(&told) > 1000, "{list}: {}", cost(&told));
         for (key, member) in value.as_object().unwrap() {
@@ -190,10 +186,8 @@ fn a_schema_keeps_its_rows() {
         assert_eq!(structured["rows"].as_array().unwrap().len(), kept);
         assert_eq!(structured.get(META_LEFT_OUT).is_some(), kept == 3);
         assert_eq!(texts(&told)[0], r#"{"rows":[0,1,2]}"#);
-        assert_eq!(
-            texts(&told)[1],
-            "/rows: 3 of 20 elements; vary://result/x?pointer=/rows&offset=3"
-        );
+        let left_out = "/rows: 3 of 20 elements; vary://result/x?pointer=/rows&offset=3";
+        assert_eq!(texts(&told)[1], left_out);
     }
 }
 
@@ -214,11 +208,10 @@ fn what_nests_deeper_is_counted() {
              /d/*: nested deeper than is shown; vary://result/x?pointer=/d/0",
         ]
     );
-    let structured = &told["structuredContent"];
-    assert_eq!(
-        (&structured["a"], &structured["d"]),
-        (&json!({"b": {}}), &json!([[]]))
-    );
+    let structured = json!({"a": {"b": {}}, "d": [[]]});
+    for (key, value) in structured.as_object().unwrap() {
+        assert_eq!(told["structuredContent"][key], *value, "{key}");
+    }
 }
 
 /// Several texts share the tokens: documents stay documents, and what is left out of them is read apart.
@@ -229,33 +222,21 @@ fn several_texts_share_the_room() {
     let result = json!({"content": [
         {"type": "text", "text": "short"}, {"type": "text", "text": document}, {"type": "text", "text": prose},
     ]});
-    let bounds = Bounds {
-        tokens: Some(400),
-        ..Bounds::default()
-    };
-    let short = within(&result.to_string(), &[], bounds, None);
+    let short = within(&result.to_string(), &[], at_most(400), None);
     let told = said(&short).unwrap();
     let said = texts(&told);
     assert_eq!(said[0], "short");
     let left: Vec<u32> = serde_json::from_str(said[1]).unwrap();
     assert!(left.len() > 10 && left.len() < 500, "{}", left.len());
     assert!(prose.starts_with(said[2].strip_suffix("…").unwrap()));
-    let line = format!(
-        "/1: {} of 500 elements; vary://result/x/texts?pointer=/1&offset={}",
-        left.len(),
-        left.len()
-    );
-    assert!(said[3].starts_with(&line), "{}", said[3]);
+    let shown = left.len();
+    let rows =
+        format!("/1: {shown} of 500 elements; vary://result/x/texts?pointer=/1&offset={shown}");
+    assert!(said[3].starts_with(&rows), "{}", said[3]);
     assert_eq!(short.whole, None);
     let all: Value = serde_json::from_str(&short.texts.unwrap()).unwrap();
-    assert_eq!(
-        all,
-        json!([
-            "short",
-            serde_json::from_str::<Value>(&document).unwrap(),
-            prose
-        ])
-    );
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(all, json!(["short", document, prose]));
     assert_eq!(told["content"][4]["uri"], "vary://result/x/texts");
 }
 
@@ -286,10 +267,8 @@ fn a_template_says_what_is_left() {
     let (features, tool) = (Features::default(), ToolFacts::default());
     let short = compact_tool_result(&result, &features, tool, &Policy::default(), &compaction);
     let told = said(&short).unwrap();
-    assert_eq!(
-        texts(&told),
-        ["Names: name 0; name 1", "/names: 2 of 100 elements"]
-    );
+    let expected = ["Names: name 0; name 1", "/names: 2 of 100 elements"];
+    assert_eq!(texts(&told), expected);
     assert_eq!(short.whole.as_deref(), Some(written.as_str()));
 }
 
@@ -297,10 +276,6 @@ fn a_template_says_what_is_left() {
 #[test]
 fn an_error_is_never_cut() {
     let error = json!({"content": [{"type": "text", "text": "no ".repeat(5000)}], "isError": true});
-    let bounds = Bounds {
-        tokens: Some(100),
-        ..Bounds::default()
-    };
-    let short = within(&error.to_string(), &["human"], bounds, None);
+    let short = within(&error.to_string(), &["human"], at_most(100), None);
     assert_eq!(short.shaped, Shaped::Unchanged);
 }

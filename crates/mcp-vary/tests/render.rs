@@ -1,9 +1,6 @@
 //! What a person sees of a value (CN-10, CN-12).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a case that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::json::Json;
 use mcp_vary::render::{self, Limits, compact_columns, compact_markdown};
@@ -25,18 +22,14 @@ fn scalars_are_themselves() {
         reads(scalar, scalar);
         says(scalar, scalar);
     }
-    reads(
-        r#""8 °C, 東京, 2026-11-20T04:29:51+01:00""#,
-        "8 °C, 東京, 2026-11-20T04:29:51+01:00",
-    );
+    let value = r#""8 °C, 東京, 2026-11-20T04:29:51+01:00""#;
+    reads(value, "8 °C, 東京, 2026-11-20T04:29:51+01:00");
 }
 
 #[test]
 fn nothing_is_seen_to_be_nothing() {
-    reads(
-        r#"{"a": [], "b": {}, "c": "", "d": null}"#,
-        "- **a**: []\n- **b**: {}\n- **c**: \"\"\n- **d**: null",
-    );
+    let markdown = "- **a**: []\n- **b**: {}\n- **c**: \"\"\n- **d**: null";
+    reads(r#"{"a": [], "b": {}, "c": "", "d": null}"#, markdown);
     reads("[]", "[]");
     reads("{}", "{}");
     says(r#"[[], {}, ""]"#, "[]\n{}\n\"\"");
@@ -90,52 +83,34 @@ fn a_string_opens_no_block() {
 
 #[test]
 fn only_a_safe_url_is_a_link() {
-    reads(
-        r#"{"a": "https://a.test/b_c?d=*"}"#,
-        "- **a**: <https://a.test/b_c?d=*>",
-    );
-    reads(
-        r#"{"a": "see https://a.test"}"#,
-        "- **a**: see https://a.test",
-    );
-    reads(
-        r#"{"a": "https://bank.test@evil.test"}"#,
-        "- **a**: https://bank.test@evil.test",
-    );
-    reads(
-        r#"{"a": "javascript:alert(1)"}"#,
-        "- **a**: javascript:alert(1)",
-    );
-    reads(
-        r#"{"a": "https://a.test/> <b>"}"#,
-        r"- **a**: https://a.test/> \<b>",
-    );
+    let value = r#"{"a": "https://a.test/b_c?d=*"}"#;
+    reads(value, "- **a**: <https://a.test/b_c?d=*>");
+    let value = r#"{"a": "see https://a.test"}"#;
+    reads(value, "- **a**: see https://a.test");
+    let value = r#"{"a": "https://bank.test@evil.test"}"#;
+    reads(value, "- **a**: https://bank.test@evil.test");
+    let value = r#"{"a": "javascript:alert(1)"}"#;
+    reads(value, "- **a**: javascript:alert(1)");
+    let value = r#"{"a": "https://a.test/> <b>"}"#;
+    reads(value, r"- **a**: https://a.test/> \<b>");
 }
 
 #[test]
 fn lines_stand_in_a_fence_that_they_cannot_leave() {
-    reads(
-        r#"{"a": "x\r\ny\rz\n"}"#,
-        "- **a**:\n\n  ```\n  x\n  y\n  z\n  ```",
-    );
-    reads(
-        r#"{"a": "```\n# x"}"#,
-        "- **a**:\n\n  ````\n  ```\n  # x\n  ````",
-    );
+    let markdown = "- **a**:\n\n  ```\n  x\n  y\n  z\n  ```";
+    reads(r#"{"a": "x\r\ny\rz\n"}"#, markdown);
+    let markdown = "- **a**:\n\n  ````\n  ```\n  # x\n  ````";
+    reads(r#"{"a": "```\n# x"}"#, markdown);
     reads(r#"["a\nb", "c"]"#, "- ```\n  a\n  b\n  ```\n- c");
     says(r#"{"a": "x\n\ny"}"#, "a:\n  x\n\n  y");
 }
 
 #[test]
 fn rows_are_a_table_over_all_keys_first_seen_first() {
-    reads(
-        r#"[{"b": 1, "a": "x"}, {"c": null, "b": -2.50}]"#,
-        "| b | a | c |\n| ---: | --- | --- |\n| 1 | x |  |\n| -2.50 |  | null |",
-    );
-    says(
-        r#"[{"b": 1, "a": "x"}, {"c": null, "b": -2.50}]"#,
-        "    b  a  c\n    1  x\n-2.50     null",
-    );
+    let markdown = "| b | a | c |\n| ---: | --- | --- |\n| 1 | x |  |\n| -2.50 |  | null |";
+    reads(r#"[{"b": 1, "a": "x"}, {"c": null, "b": -2.50}]"#, markdown);
+    let value = r#"[{"b": 1, "a": "x"}, {"c": null, "b": -2.50}]"#;
+    says(value, "    b  a  c\n    1  x\n-2.50     null");
 }
 
 #[test]
@@ -152,10 +127,8 @@ fn objects_in_a_column_are_columns_and_lists_are_listed() {
         r#"[{"from": {"station": "Bern", "at": {"h": 8}}, "tags": ["a", "b"], "mix": {}}]"#,
         "| from.station | from.at.h | tags | mix |\n| --- | ---: | --- | --- |\n| Bern | 8 | a, b | {} |",
     );
-    reads(
-        r#"[{"a": {"b": 1, "c": [{"d": 2}]}}, {"a": null}]"#,
-        "| a |\n| --- |\n| b: 1, c: \\[{d: 2}] |\n| null |",
-    );
+    let value = r#"[{"a": {"b": 1, "c": [{"d": 2}]}}, {"a": null}]"#;
+    reads(value, "| a |\n| --- |\n| b: 1, c: \\[{d: 2}] |\n| null |");
     // A key with a point in it is not taken for another column.
     reads(
         r#"[{"a": {"b": 1}, "a.b": 2}]"#,
@@ -185,10 +158,8 @@ fn what_is_too_wide_for_a_table_has_sections() {
 
 #[test]
 fn objects_in_objects_have_headings_down_to_the_sixth() {
-    reads(
-        r#"{"a": {"b": 1}, "c": 2}"#,
-        "- **c**: 2\n\n## a\n\n- **b**: 1",
-    );
+    let markdown = "- **c**: 2\n\n## a\n\n- **b**: 1";
+    reads(r#"{"a": {"b": 1}, "c": 2}"#, markdown);
     reads(
         r#"{"a":{"b":{"c":{"d":{"e":{"f":{"g":[1,{"h":2}]}}}}}}}"#,
         "## a\n\n### b\n\n#### c\n\n##### d\n\n###### e\n\n- **f**: g: \\[1, {h: 2}]",
@@ -197,10 +168,8 @@ fn objects_in_objects_have_headings_down_to_the_sixth() {
 
 #[test]
 fn lists_stand_in_a_line_while_they_are_short() {
-    reads(
-        r#"{"a": [1, 2.0, null], "b": ["x", "y"]}"#,
-        "- **a**: 1, 2.0, null\n- **b**: x, y",
-    );
+    let value = r#"{"a": [1, 2.0, null], "b": ["x", "y"]}"#;
+    reads(value, "- **a**: 1, 2.0, null\n- **b**: x, y");
     reads(r#"{"a": ["x, y", "z"]}"#, "## a\n\n- x, y\n- z");
     reads("[[1, 2], [3, 4]]", "- 1, 2\n- 3, 4");
     reads(r#"[1, {"a": 2}]"#, "## 1\n\n1\n\n## 2\n\n- **a**: 2");
@@ -209,36 +178,28 @@ fn lists_stand_in_a_line_while_they_are_short() {
 
 #[test]
 fn text_has_no_markup_at_all() {
-    says(
-        r##"{"*a*": "<b> # [x](y)", "c": {"d": ["_e_", "f"]}}"##,
-        "*a*: <b> # [x](y)\nc:\n  d: _e_, f",
-    );
+    let value = r##"{"*a*": "<b> # [x](y)", "c": {"d": ["_e_", "f"]}}"##;
+    says(value, "*a*: <b> # [x](y)\nc:\n  d: _e_, f");
 }
 
 #[test]
 fn a_text_table_that_no_terminal_shows_has_sections() {
     let long = "x".repeat(170);
-    says(
-        &format!(r#"[{{"a": "{long}"}}]"#),
-        &format!("1:\n  a: {long}"),
-    );
+    let value = format!(r#"[{{"a": "{long}"}}]"#);
+    says(&value, &format!("1:\n  a: {long}"));
 }
 
 #[test]
 fn a_text_of_several_lines_is_fenced_wherever_it_stands() {
     reads(r#""a\nb""#, "```\na\nb\n```");
-    reads(
-        r#"["a\nb", [[]]]"#,
-        "## 1\n\n```\na\nb\n```\n\n## 2\n\n- []",
-    );
+    let markdown = "## 1\n\n```\na\nb\n```\n\n## 2\n\n- []";
+    reads(r#"["a\nb", [[]]]"#, markdown);
 }
 
 #[test]
 fn what_is_empty_in_a_cell_is_written_once() {
-    reads(
-        r#"[{"a": [[], {}, [1]]}, {"a": [2, [3]]}]"#,
-        "| a |\n| --- |\n| [], {}, \\[1] |\n| 2, \\[3] |",
-    );
+    let markdown = "| a |\n| --- |\n| [], {}, \\[1] |\n| 2, \\[3] |";
+    reads(r#"[{"a": [[], {}, [1]]}, {"a": [2, [3]]}]"#, markdown);
 }
 
 #[test]
@@ -276,23 +237,17 @@ fn a_url_within_a_text_is_a_link_where_it_would_be_markup() {
 /// CN-10: what an SDK wraps for its schema's sake stands alone, and objects of one shape are rows.
 #[test]
 fn a_wrapper_has_no_heading_and_like_objects_are_a_table() {
-    reads(
-        r#"{"result": [{"n": 1}, {"n": 2}]}"#,
-        "| n |\n| ---: |\n| 1 |\n| 2 |",
-    );
-    reads(
-        r#"{"entities": [{"n": 1}]}"#,
-        "## entities\n\n| n |\n| ---: |\n| 1 |",
-    );
+    let value = r#"{"result": [{"n": 1}, {"n": 2}]}"#;
+    reads(value, "| n |\n| ---: |\n| 1 |\n| 2 |");
+    let markdown = "## entities\n\n| n |\n| ---: |\n| 1 |";
+    reads(r#"{"entities": [{"n": 1}]}"#, markdown);
     reads(
         r#"{"Bern": {"c": 8, "rain": 0.3}, "Thun": {"c": 9, "rain": 0.1}}"#,
         "|  | c | rain |\n| --- | ---: | ---: |\n| Bern | 8 | 0.3 |\n| Thun | 9 | 0.1 |",
     );
     // Of another shape: sections.
-    reads(
-        r#"{"Bern": {"c": 8}, "Thun": {"f": 48}}"#,
-        "## Bern\n\n- **c**: 8\n\n## Thun\n\n- **f**: 48",
-    );
+    let markdown = "## Bern\n\n- **c**: 8\n\n## Thun\n\n- **f**: 48";
+    reads(r#"{"Bern": {"c": 8}, "Thun": {"f": 48}}"#, markdown);
 }
 
 /// CN-10: a comma within an element is no end of it.
@@ -312,10 +267,8 @@ fn edges_and_ends_keep_their_meaning() {
     reads(r#"{"a": "snake_"}"#, r"- **a**: snake\_");
     reads(r#"{"a": "_snake"}"#, r"- **a**: \_snake");
     reads(r#"{"a": "&;"}"#, "- **a**: &;");
-    reads(
-        r#"["123456789. a", "1234567890. a", "a, b"]"#,
-        "- 123456789\\. a\n- 1234567890. a\n- a, b",
-    );
+    let value = r#"["123456789. a", "1234567890. a", "a, b"]"#;
+    reads(value, "- 123456789\\. a\n- 1234567890. a\n- a, b");
 }
 
 #[test]
@@ -375,10 +328,8 @@ fn a_table_has_short_cells_and_short_rows() {
 
 #[test]
 fn objects_in_columns_are_opened_three_deep() {
-    reads(
-        r#"[{"a": {"b": {"c": {"d": {"e": 1}}}}}]"#,
-        "| a.b.c.d |\n| --- |\n| e: 1 |",
-    );
+    let value = r#"[{"a": {"b": {"c": {"d": {"e": 1}}}}}]"#;
+    reads(value, "| a.b.c.d |\n| --- |\n| e: 1 |");
 }
 
 #[test]
@@ -446,10 +397,8 @@ fn a_table_has_at_most_128_columns() {
         (0..count).map(|n| (format!("key{n}"), n.into())).collect()
     };
     let is_table = |row: serde_json::Value| columns_of(&vec![row; 20].into()).is_object();
-    assert_eq!(
-        [128, 129].map(|n| is_table(members(n).into())),
-        [true, false]
-    );
+    let found = [128, 129].map(|n| is_table(members(n).into()));
+    assert_eq!(found, [true, false]);
     let nested = |n: usize| is_table(json!({"a": members(64), "b": members(n)}));
     assert_eq!([64, 65].map(nested), [true, false]);
 }

@@ -1,9 +1,6 @@
 //! What holds of every resource and prompt that is shaped (CN-7, CN-8, CN-15), and of places.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a case that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::{Json, Members, elements, string};
@@ -175,20 +172,16 @@ fn what_is_no_place_is_kept_as_it_is() {
     reads(&point("7", ",5,6"), "none");
     reads(&point("7", ",\"up\""), "none");
     reads(&point("180.1", ""), "none");
-    reads(
-        &point(&long(29), ""),
-        &format!("- **coordinates**: 46°N, {}°E", long(29)),
-    );
+    let expected = format!("- **coordinates**: 46°N, {}°E", long(29));
+    reads(&point(&long(29), ""), &expected);
     reads(&point(&long(30), ""), "none");
 }
 
 /// CN-15: what is told of a place, and what is left as it is.
 #[test]
 fn places_read_as_people_write_them() {
-    reads(
-        r#"{"type":"Point","coordinates":[-71.0589,42.36,10.50]}"#,
-        "- **coordinates**: 42.36°N, 71.0589°W, 10.50 m",
-    );
+    let geo_json = r#"{"type":"Point","coordinates":[-71.0589,42.36,10.50]}"#;
+    reads(geo_json, "- **coordinates**: 42.36°N, 71.0589°W, 10.50 m");
     reads(
         r#"{"type":"Polygon","coordinates":[[[7.65,45.96],[7.67,45.96],[7.67,-45.98],[7.65,45.96]]]}"#,
         "- **geometry**: Polygon\n- **positions**: 4\n- **extent**: 45.98°S, 7.65°E – 45.96°N, 7.67°E",
@@ -200,15 +193,11 @@ fn places_read_as_people_write_them() {
         "- **name**: stations\n\n## features\n\n| id | coordinates | name | elevation_m |\n\
          | --- | --- | --- | ---: |\n| st-1 | 47.26°N, 8.93°E | A | 468 |\n| st-2 | 46.45°N, 8.01°E | B | 3487 |",
     );
-    reads(
-        r#"{"type":"Feature","geometry":null,"properties":{"name":"A"}}"#,
-        "- **name**: A",
-    );
+    let geo_json = r#"{"type":"Feature","geometry":null,"properties":{"name":"A"}}"#;
+    reads(geo_json, "- **name**: A");
     reads(r#"{"type":"Point","coordinates":[700000,200000]}"#, "none");
-    reads(
-        r#"{"type":"Point","coordinates":[7,45],"crs":{"type":"name"}}"#,
-        "none",
-    );
+    let geo_json = r#"{"type":"Point","coordinates":[7,45],"crs":{"type":"name"}}"#;
+    reads(geo_json, "none");
     reads(r#"{"type":"GeometryCollection","geometries":[]}"#, "none");
     reads(
         r#"{"type":"Feature","geometry":{"type":"Point","coordinates":[7,45]},"properties":{"coordinates":"x"}}"#,
@@ -222,19 +211,15 @@ fn places_read_as_people_write_them() {
 fn representations_that_cannot_be_asked_for_are_refused() {
     let html = Representation::text("text/html", "<p>").unwrap();
     let error = Representations::default().with(html).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "no `format` selects this representation; give it a condition"
-    );
+    let expected = "no `format` selects this representation; give it a condition";
+    assert_eq!(error.to_string(), expected);
     let text = Representation::Rendered(Rendering::Text);
     let twice = Representations::default()
         .with(text.clone())
         .unwrap()
         .with(text);
-    assert_eq!(
-        twice.unwrap_err().to_string(),
-        "two representations have the format `text`; give one of them a condition"
-    );
+    let expected = "two representations have the format `text`; give one of them a condition";
+    assert_eq!(twice.unwrap_err().to_string(), expected);
     for bad in [
         "",
         "text",

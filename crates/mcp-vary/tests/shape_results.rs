@@ -1,9 +1,6 @@
 //! What clients see of results that real servers gave (CN-9, CN-10, CN-12).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a recording that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};

@@ -1,9 +1,6 @@
 //! `spec/vectors/shaping.json` holds (CN-5 to CN-12, CN-19, TR-3 to TR-5).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a vector that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};

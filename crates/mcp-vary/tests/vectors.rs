@@ -1,9 +1,6 @@
 //! The language-neutral cases in `spec/vectors`, run against this library.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a vector that cannot be read is a test that fails"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod view_cases;
 
@@ -70,10 +67,8 @@ fn holds(file: &str, actual: impl Fn(&Value) -> Value) {
         let actual = actual(&case.input);
         if actual != case.expected {
             let (id, name) = (&case.requirement, &case.name);
-            wrong.push(format!(
-                "{id} {name}:\n  is  {actual}\n  not {}",
-                case.expected
-            ));
+            let expected = &case.expected;
+            wrong.push(format!("{id} {name}:\n  is  {actual}\n  not {expected}"));
         }
     }
     assert!(wrong.is_empty(), "{file}:\n{}", wrong.join("\n"));
@@ -225,12 +220,10 @@ fn compaction() {
             };
         }
         if let form @ ("markdown" | "text") = string(&input["form"]) {
-            let render = if form == "text" {
-                compact_text
-            } else {
-                compact_markdown
+            let (text, left_out) = match form {
+                "text" => compact_text(&value, &limits),
+                _ => compact_markdown(&value, &limits),
             };
-            let (text, left_out) = render(&value, &limits);
             let left_out: Value = left_out.iter().map(ToString::to_string).collect();
             return json!({"value": text, "left_out": left_out});
         }
@@ -513,16 +506,11 @@ fn variants() {
 fn ranking() {
     holds("ranking.json", |input| {
         let (hints, _) = VariantHints::read(&json!({"variantHints": {"hints": input["hints"]}}));
-        let variants: Vec<_> = input["variants"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(variant)
-            .collect();
+        let variants = input["variants"].as_array().unwrap();
+        let variants: Vec<_> = variants.iter().map(variant).collect();
         let ranking = rank(&variants, &hints, &weights(&input["weights"]));
-        let limit = input["limit"]
-            .as_u64()
-            .map_or(DEFAULT_ADVERTISED, |n| n.try_into().unwrap());
+        let limit = input["limit"].as_u64();
+        let limit = limit.map_or(DEFAULT_ADVERTISED, |n| n.try_into().unwrap());
         let (advertised, more) = ranking.advertise(limit);
         json!({
             "order": ranking.ids().collect::<Vec<_>>(),
@@ -540,11 +528,8 @@ fn cursors() {
         let (sealed, opened) = (&input["sealed"], &input["opened"]);
         let (sealed_for, active) = (id(&sealed["variant"]), id(&opened["variant"]));
         let seal_key = CursorKeys::new(key(&input["sealKey"]));
-        let mut cursor = seal(
-            &seal_key,
-            &binding(sealed, &sealed_for),
-            string(&input["inner"]),
-        );
+        let binding_of_seal = binding(sealed, &sealed_for);
+        let mut cursor = seal(&seal_key, &binding_of_seal, string(&input["inner"]));
         if let Some(keep) = input["keep"].as_i64() {
             let length = i64::try_from(cursor.len()).unwrap();
             let keep = if keep < 0 { length + keep } else { keep };
@@ -599,10 +584,8 @@ fn states() {
 
 fn parameters(request: &Value) -> Parameters {
     let parameters = &request["parameters"];
-    Parameters::of(
-        string(&parameters["name"]),
-        parameters["arguments"].as_object(),
-    )
+    let arguments = parameters["arguments"].as_object();
+    Parameters::of(string(&parameters["name"]), arguments)
 }
 
 fn of_state<'a>(

@@ -1,10 +1,7 @@
 //! What holds of every result that is forwarded or compared, and of those that real servers gave
 //! (TR-1, TR-2).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a recording that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use mcp_vary::json::{Json, string};
 use mcp_vary::render;

@@ -74,8 +74,8 @@ impl ServerHandler for Map {
 
     async fn list_resources(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let places = [(VALLEY, "Alpine Valley"), (HUT, "Mountain Hut")];
         let places = places.map(|(uri, name)| Resource::new(uri, name).with_mime_type(JSON));
@@ -101,8 +101,8 @@ impl ServerHandler for Map {
 
     async fn list_prompts(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let prompt = Prompt::new("check-weather", Some("Looks up the weather"), None);
         Ok(ListPromptsResult::with_all_items(vec![prompt]))

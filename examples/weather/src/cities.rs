@@ -45,6 +45,25 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     CITIES.iter().map(|city| city.name)
 }
 
+/// Temperature, humidity, chance of precipitation, wind, UV index and summary.
+const fn now(
+    temperature_c: i32,
+    humidity_percent: u32,
+    precipitation_probability: f64,
+    wind_speed_kmh: u32,
+    uv_index: u32,
+    forecast_summary: &'static str,
+) -> Now {
+    Now {
+        temperature_c,
+        humidity_percent,
+        precipitation_probability,
+        wind_speed_kmh,
+        uv_index,
+        forecast_summary,
+    }
+}
+
 const fn day(
     low_c: i32,
     high_c: i32,
@@ -72,14 +91,7 @@ static CITIES: [City; 6] = [
     City {
         name: "Bern",
         aliases: &["Berne", "Berna"],
-        now: Now {
-            temperature_c: 8,
-            humidity_percent: 72,
-            precipitation_probability: 0.3,
-            wind_speed_kmh: 15,
-            uv_index: 2,
-            forecast_summary: "Warming trend expected Thursday",
-        },
+        now: now(8, 72, 0.3, 15, 2, "Warming trend expected Thursday"),
         days: [
             day(1, 8, "clouds clearing by afternoon", 0.3),
             day(2, 9, "mostly sunny", 0.1),
@@ -91,14 +103,7 @@ static CITIES: [City; 6] = [
     City {
         name: "Zurich",
         aliases: &["Zürich", "Zuerich", "Zurigo"],
-        now: Now {
-            temperature_c: 7,
-            humidity_percent: 78,
-            precipitation_probability: 0.45,
-            wind_speed_kmh: 19,
-            uv_index: 2,
-            forecast_summary: "Showers tonight, drier from Tuesday",
-        },
+        now: now(7, 78, 0.45, 19, 2, "Showers tonight, drier from Tuesday"),
         days: [
             day(2, 7, "light rain", 0.45),
             day(2, 8, "showers", 0.5),
@@ -110,14 +115,14 @@ static CITIES: [City; 6] = [
     City {
         name: "Geneva",
         aliases: &["Genève", "Geneve", "Genf", "Ginevra"],
-        now: Now {
-            temperature_c: 9,
-            humidity_percent: 68,
-            precipitation_probability: 0.15,
-            wind_speed_kmh: 24,
-            uv_index: 3,
-            forecast_summary: "North-easterly bise easing by Wednesday",
-        },
+        now: now(
+            9,
+            68,
+            0.15,
+            24,
+            3,
+            "North-easterly bise easing by Wednesday",
+        ),
         days: [
             day(3, 9, "windy", 0.15),
             day(2, 8, "windy", 0.1),
@@ -129,14 +134,7 @@ static CITIES: [City; 6] = [
     City {
         name: "Basel",
         aliases: &["Bâle", "Basle", "Basilea"],
-        now: Now {
-            temperature_c: 10,
-            humidity_percent: 65,
-            precipitation_probability: 0.2,
-            wind_speed_kmh: 11,
-            uv_index: 3,
-            forecast_summary: "Mild and mostly dry all week",
-        },
+        now: now(10, 65, 0.2, 11, 3, "Mild and mostly dry all week"),
         days: [
             day(4, 10, "mostly cloudy", 0.2),
             day(4, 11, "partly cloudy", 0.15),
@@ -148,14 +146,14 @@ static CITIES: [City; 6] = [
     City {
         name: "Lugano",
         aliases: &[],
-        now: Now {
-            temperature_c: 13,
-            humidity_percent: 52,
-            precipitation_probability: 0.05,
-            wind_speed_kmh: 8,
-            uv_index: 4,
-            forecast_summary: "Sunny and spring-like until the weekend",
-        },
+        now: now(
+            13,
+            52,
+            0.05,
+            8,
+            4,
+            "Sunny and spring-like until the weekend",
+        ),
         days: [
             day(5, 13, "sunny", 0.05),
             day(5, 14, "sunny", 0.0),
@@ -167,14 +165,14 @@ static CITIES: [City; 6] = [
     City {
         name: "Zermatt",
         aliases: &[],
-        now: Now {
-            temperature_c: -4,
-            humidity_percent: 81,
-            precipitation_probability: 0.7,
-            wind_speed_kmh: 28,
-            uv_index: 5,
-            forecast_summary: "Fresh snow until Monday, then clear and cold",
-        },
+        now: now(
+            -4,
+            81,
+            0.7,
+            28,
+            5,
+            "Fresh snow until Monday, then clear and cold",
+        ),
         days: [
             day(-11, -4, "snow", 0.7),
             day(-12, -5, "snow showers", 0.55),

@@ -11,6 +11,10 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::{prompts, resources, tools};
 
+type Context = RequestContext<RoleServer>;
+type McpResult<T> = Result<T, ErrorData>;
+type PageParams = Option<PaginatedRequestParams>;
+
 /// The weather server as an rmcp handler; it has no state.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
@@ -29,59 +33,47 @@ impl ServerHandler for Weather {
             .with_instructions(INSTRUCTIONS)
     }
 
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, _: PageParams, _: Context) -> McpResult<ListToolsResult> {
         Ok(ListToolsResult::with_all_items(tools::all()))
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        _: Context,
+    ) -> McpResult<CallToolResponse> {
         tools::call(&request.name, &request.arguments.unwrap_or_default()).map(Into::into)
     }
 
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(&self, _: PageParams, _: Context) -> McpResult<ListResourcesResult> {
         Ok(ListResourcesResult::with_all_items(resources::all()))
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+        _: Context,
+    ) -> McpResult<ReadResourceResponse> {
         resources::read(&request.uri).map(Into::into)
     }
 
-    async fn list_prompts(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+    async fn list_prompts(&self, _: PageParams, _: Context) -> McpResult<ListPromptsResult> {
         Ok(ListPromptsResult::with_all_items(prompts::all()))
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+        _: Context,
+    ) -> McpResult<GetPromptResponse> {
         prompts::expand(&request.name, &request.arguments.unwrap_or_default()).map(Into::into)
     }
 
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+        _: Context,
+    ) -> McpResult<CompleteResult> {
         prompts::complete(&request.r#ref, &request.argument)
     }
 }

@@ -105,10 +105,8 @@ async fn what_is_not_listed_is_not_found() {
     let resource = ReadResourceRequestParams::new("map://features/atlantis");
     let error = protocol_error(client.read_resource(resource).await.map(drop));
     assert_eq!(error.code.0, -32002);
-    assert_eq!(
-        error.data,
-        Some(json!({ "uri": "map://features/atlantis" }))
-    );
+    let expected = Some(json!({ "uri": "map://features/atlantis" }));
+    assert_eq!(error.data, expected);
 
     let prompt = GetPromptRequestParams::new("tide_check");
     let error = protocol_error(client.get_prompt(prompt).await.map(drop));

@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-rmcp",
-        "access audit rates search vary view",
+        "access audit base rates search vary view",
         QUIET,
     )
     .with_sdk(),

@@ -63,21 +63,12 @@ fn some_short() -> impl Strategy<Value = Option<Text>> {
 }
 
 fn actors() -> impl Strategy<Value = Arc<Actor>> {
-    (
-        short(),
-        some_short(),
-        some_short(),
-        some_short(),
-        some_short(),
-    )
-        .prop_map(|(id, issuer, subject, client_id, key)| {
-            let mut actor = Actor::new(id);
-            actor.issuer = issuer;
-            actor.subject = subject;
-            actor.client_id = client_id;
-            actor.key = key;
-            Arc::new(actor)
-        })
+    let texts = (some_short(), some_short(), some_short(), some_short());
+    (short(), texts).prop_map(|(id, texts)| {
+        let mut actor = Actor::new(id);
+        (actor.issuer, actor.subject, actor.client_id, actor.key) = texts;
+        Arc::new(actor)
+    })
 }
 
 fn targets() -> impl Strategy<Value = Target> {
@@ -232,30 +223,22 @@ fn the_schema_refuses_what_is_not_a_record() {
 #[test]
 fn the_page_names_every_member_and_shows_records_that_follow_the_schema() {
     let page = docs("reference/audit.md");
+    let names = |it: String| assert!(page.contains(&it), "docs/reference/audit.md lacks {it}");
     let schema = schema();
     for (name, member) in schema["properties"].as_object().unwrap() {
-        assert!(
-            page.contains(&format!("`{name}`")),
-            "docs/reference/audit.md lacks `{name}`"
-        );
+        names(format!("`{name}`"));
         for inner in member["properties"].as_object().into_iter().flatten() {
-            let path = format!("`{name}.{}`", inner.0);
-            assert!(page.contains(&path), "docs/reference/audit.md lacks {path}");
+            names(format!("`{name}.{}`", inner.0));
         }
     }
     for event in schema["properties"]["event"]["enum"].as_array().unwrap() {
-        let event = event.as_str().unwrap();
-        assert!(
-            page.contains(&format!("`{event}`")),
-            "docs/reference/audit.md lacks `{event}`"
-        );
+        names(format!("`{}`", event.as_str().unwrap()));
     }
     let blocks = page.split("```json\n").skip(1);
-    let examples: Vec<&str> = blocks
-        .filter_map(|block| block.split("\n```").next())
+    let examples = blocks.filter_map(|block| block.split("\n```").next());
+    let records: Vec<Value> = examples
+        .map(|it| serde_json::from_str(it).unwrap())
         .collect();
-    assert!(examples.len() >= 2);
-    for example in examples {
-        validate(&serde_json::from_str(example).unwrap());
-    }
+    assert!(records.len() >= 2);
+    records.iter().for_each(validate);
 }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use crate::support::{SOON, call, config, lines_of, minimal, soon};
+use crate::support::{SOON, call, config, lines_of, minimal, numbers, soon};
 use mcp_vary_audit::{
     ArgumentsDetail, AuditLog, FileSink, MAX_SYSLOG_MESSAGE, OnFull, Sink, StreamSink,
     SyslogAddress, SyslogHeader, SyslogSink,
@@ -36,11 +36,7 @@ fn a_file_is_appended_to_by_each_run() {
         assert!(log.close(SOON));
     }
     let lines = lines_of(&fs::read_to_string(&path).unwrap());
-    let numbers: Vec<_> = lines
-        .iter()
-        .map(|line| line["seq"].as_u64().unwrap())
-        .collect();
-    assert_eq!(numbers, [1, 2, 3, 1, 2, 3]);
+    assert_eq!(numbers(&lines), [1, 2, 3, 1, 2, 3]);
     lines.iter().for_each(crate::support::validate);
 }
 
@@ -75,13 +71,7 @@ fn after_a_rotation_the_log_goes_on_in_a_new_file() {
     soon(|| path.exists());
     log.submit(minimal()).unwrap();
     assert!(log.close(SOON));
-    let numbers = |path| -> Vec<u64> {
-        let lines = lines_of(&fs::read_to_string(path).unwrap());
-        lines
-            .iter()
-            .map(|line| line["seq"].as_u64().unwrap())
-            .collect()
-    };
+    let numbers = |path| numbers(&lines_of(&fs::read_to_string(path).unwrap()));
     assert_eq!(numbers(&rotated), [1, 2, 3]);
     assert_eq!(numbers(&path), [4, 5]);
 }
@@ -216,10 +206,8 @@ fn the_daemon_of_the_machine_gets_a_message_for_each_line() {
     ));
     let started = receive(&daemon);
     let (header, json) = started.split_at(started.find('{').unwrap());
-    assert_eq!(
-        header,
-        "<85>1 2026-11-21T06:12:00.123456Z host.example.com vary 4711 audit - "
-    );
+    let expected = "<85>1 2026-11-21T06:12:00.123456Z host.example.com vary 4711 audit - ";
+    assert_eq!(header, expected);
     crate::support::validate(&serde_json::from_str(json).unwrap());
     log.submit(call()).unwrap();
     assert!(receive(&daemon).starts_with("<86>1 "));
@@ -297,14 +285,10 @@ fn a_header_that_would_break_messages_is_refused_with_the_reason() {
             .unwrap_err()
             .to_string()
     };
-    assert_eq!(
-        error(Some("a b"), "vary"),
-        "the hostname must have 1 to 255 visible ASCII characters without spaces"
-    );
-    assert_eq!(
-        error(None, "väry"),
-        "the program's name must have 1 to 48 visible ASCII characters without spaces"
-    );
+    let expected = "the hostname must have 1 to 255 visible ASCII characters without spaces";
+    assert_eq!(error(Some("a b"), "vary"), expected);
+    let expected = "the program's name must have 1 to 48 visible ASCII characters without spaces";
+    assert_eq!(error(None, "väry"), expected);
     assert_eq!(
         header().with_facility(24).unwrap_err().to_string(),
         "a syslog facility is a number from 0 to 23, not 24; 10 is for authorization messages"

@@ -209,6 +209,12 @@ pub(crate) fn write_all(
     lines
 }
 
+/// The numbers of `lines`.
+pub(crate) fn numbers(lines: &[Value]) -> Vec<u64> {
+    let numbers = lines.iter().map(|line| line["seq"].as_u64());
+    numbers.collect::<Option<_>>().unwrap()
+}
+
 pub(crate) fn lines_of(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -34,24 +34,17 @@ fn with(mut key: Value, members: &Value) -> Value {
 fn is_usable(key: Value, expected: bool) {
     let shown = key.to_string();
     let set = parse(&[good(), key]).unwrap();
-    assert_eq!(
-        (set.len() == 2, set.skipped() == 0),
-        (expected, expected),
-        "{shown}"
-    );
+    let found = (set.len() == 2, set.skipped() == 0);
+    assert_eq!(found, (expected, expected), "{shown}");
 }
 
 #[test]
 fn keys_for_signatures_are_used() {
     let (p256, p384) = (number(32, 1), number(48, 1));
-    is_usable(
-        json!({"kty": "EC", "crv": "P-256", "x": p256, "y": p256}),
-        true,
-    );
-    is_usable(
-        json!({"kty": "EC", "crv": "P-384", "x": p384, "y": p384}),
-        true,
-    );
+    let key = json!({"kty": "EC", "crv": "P-256", "x": p256, "y": p256});
+    is_usable(key, true);
+    let key = json!({"kty": "EC", "crv": "P-384", "x": p384, "y": p384});
+    is_usable(key, true);
     for extra in [
         json!({"use": "sig"}),
         json!({"alg": "EdDSA"}),
@@ -86,14 +79,10 @@ fn keys_that_cannot_verify_a_token_are_skipped() {
     ] {
         is_usable(with(good(), &extra), false);
     }
-    is_usable(
-        json!({"kty": "EC", "crv": "P-521", "x": number(66, 1), "y": number(66, 1)}),
-        false,
-    );
-    is_usable(
-        json!({"kty": "EC", "crv": "P-256", "x": number(31, 1), "y": number(32, 1)}),
-        false,
-    );
+    let key = json!({"kty": "EC", "crv": "P-521", "x": number(66, 1), "y": number(66, 1)});
+    is_usable(key, false);
+    let key = json!({"kty": "EC", "crv": "P-256", "x": number(31, 1), "y": number(32, 1)});
+    is_usable(key, false);
     is_usable(json!("a string"), false);
     is_usable(json!([]), false);
     is_usable(json!({}), false);
@@ -133,15 +122,11 @@ fn refuses(text: &[u8], error: KeySetError) {
 #[test]
 fn sets_are_bounded_and_well_formed() {
     assert_eq!(parse(&vec![good(); MAX_KEYS]).unwrap().len(), MAX_KEYS);
-    assert_eq!(
-        parse(&vec![good(); MAX_KEYS + 1]).unwrap_err(),
-        KeySetError::TooMany
-    );
+    let found = parse(&vec![good(); MAX_KEYS + 1]).unwrap_err();
+    assert_eq!(found, KeySetError::TooMany);
     assert_eq!(parse(&[]).unwrap_err(), KeySetError::NoneUsable(0));
-    assert_eq!(
-        parse(&[json!({}), json!({})]).unwrap_err(),
-        KeySetError::NoneUsable(2)
-    );
+    let found = parse(&[json!({}), json!({})]).unwrap_err();
+    assert_eq!(found, KeySetError::NoneUsable(2));
     refuses(&vec![b' '; MAX_KEY_SET + 1], KeySetError::TooLarge);
     let deep = format!("{{\"keys\":{}{}}}", "[".repeat(9), "]".repeat(9));
     for text in [

@@ -33,10 +33,8 @@ fn a_token_is_remembered_until_it_expires_and_for_five_minutes_at_most() {
     assert!(!is_remembered(NOW + 10, NOW + 10));
     assert!(is_remembered(NOW + 9999, NOW + MAX_AGE - 1));
     assert!(!is_remembered(NOW + 9999, NOW + MAX_AGE));
-    assert!(
-        !is_remembered(NOW - 30, NOW),
-        "it is accepted by the leeway, and not remembered"
-    );
+    // It is accepted by the leeway, and not remembered.
+    assert!(!is_remembered(NOW - 30, NOW));
 }
 
 #[test]
@@ -53,11 +51,8 @@ fn the_cache_is_bounded() {
     let cache = TokenCache::with_capacity(64);
     let token = verified(NOW + 10);
     for number in 0..1000 {
-        cache.insert(
-            TokenDigest::of(&number.to_string()),
-            Arc::clone(&token),
-            NOW,
-        );
+        let digest = TokenDigest::of(&number.to_string());
+        cache.insert(digest, Arc::clone(&token), NOW);
     }
     assert!((32..=64).contains(&cache.len()), "{}", cache.len());
 }
@@ -65,27 +60,21 @@ fn the_cache_is_bounded() {
 #[test]
 fn a_remembered_token_is_still_checked_against_the_address_and_the_clock() {
     let gateway = gateway();
-    let token = good()
-        .claim("aud", format!("{PUBLIC}/mcp/v/a"))
-        .claim("exp", NOW + 100)
-        .sign();
+    let token = good().claim("aud", format!("{PUBLIC}/mcp/v/a"));
+    let token = token.claim("exp", NOW + 100).sign();
     assert!(decide(&gateway, &bearer(&token).at("/mcp/v/a"), published()).is_ok());
     assert_eq!(gateway.cache().len(), 1);
     let denial = decide(&gateway, &bearer(&token).at("/mcp/v/b"), published()).unwrap_err();
-    assert_eq!(
-        denial.refusal,
-        Refusal::InvalidToken(InvalidToken::NotForThisServer)
-    );
+    let found = denial.refusal;
+    assert_eq!(found, Refusal::InvalidToken(InvalidToken::NotForThisServer));
     let later = gateway.authenticate(
         Credential::Bearer(BearerToken::parse(token.as_bytes()).unwrap()),
         &EndpointPath::parse("/mcp/v/a").unwrap(),
         NOW + 160,
         |_| published(),
     );
-    assert_eq!(
-        later.unwrap_err().refusal,
-        Refusal::InvalidToken(InvalidToken::Expired)
-    );
+    let found = later.unwrap_err().refusal;
+    assert_eq!(found, Refusal::InvalidToken(InvalidToken::Expired));
 }
 
 #[test]
@@ -100,14 +89,8 @@ fn what_was_refused_is_not_remembered() {
     }
     assert!(gateway.cache().is_empty());
     // It lacks a scope, but its signature need not be verified each time.
-    assert!(
-        decide(
-            &gateway,
-            &bearer(good().without("scope").sign()),
-            published()
-        )
-        .is_err()
-    );
+    let request = bearer(good().without("scope").sign());
+    assert!(decide(&gateway, &request, published()).is_err());
     assert_eq!(gateway.cache().len(), 1);
 }
 

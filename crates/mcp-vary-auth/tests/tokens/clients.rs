@@ -28,14 +28,8 @@ pub(crate) fn public() -> PublicUrl {
 pub(crate) fn trusted() -> Vec<TrustedIssuer> {
     let issuer = |name: &str, audiences: &[&str], scopes: &[&str]| TrustedIssuer {
         issuer: Issuer::parse(name).unwrap(),
-        audiences: audiences
-            .iter()
-            .map(|audience| (*audience).to_owned())
-            .collect(),
-        scopes: scopes
-            .iter()
-            .map(|scope| Scope::parse(scope).unwrap())
-            .collect(),
+        audiences: audiences.iter().map(|it| (*it).to_owned()).collect(),
+        scopes: scopes.iter().map(|it| Scope::parse(it).unwrap()).collect(),
         claims: ClaimMapping::default().with_names(["groups"]).unwrap(),
     };
     vec![
@@ -55,11 +49,11 @@ pub(crate) fn gateway() -> Authenticator {
         claims: Claims::from_json(r#"{"groups": ["build"]}"#).unwrap(),
         expires_at,
     };
-    let keys = vec![
+    let (ci, old) = (
         entry("ci", KEY_OF_CI, None),
         entry("old", KEY_OF_OLD, Some(NOW)),
-    ];
-    Authenticator::new(KeyTable::new(keys).unwrap(), Some(verifier()))
+    );
+    Authenticator::new(KeyTable::new(vec![ci, old]).unwrap(), Some(verifier()))
 }
 
 pub(crate) fn challenges() -> Challenges {
@@ -98,10 +92,8 @@ pub(crate) fn decide(
 
 /// The answer to `denial`.
 pub(crate) fn challenge(denial: &Denial, request: &Head) -> Challenge {
-    challenges().answer(
-        &denial.refusal,
-        &EndpointPath::parse(&request.path).unwrap(),
-    )
+    let path = EndpointPath::parse(&request.path).unwrap();
+    challenges().answer(&denial.refusal, &path)
 }
 
 /// The outcome in a line: `200 KIND PIN`, or status, error and description.
@@ -110,20 +102,17 @@ pub(crate) fn outcome(gateway: &Authenticator, request: &Head) -> String {
         Ok(admission) => {
             let pin = admission
                 .pin
-                .map_or_else(String::new, |pin| format!(" pinned to {}", pin.as_str()));
+                .map(|pin| format!(" pinned to {}", pin.as_str()));
+            let pin = pin.unwrap_or_default();
             format!("200 {}{pin}", admission.principal.kind())
         }
         Err(denial) => {
             let challenge = challenge(&denial, request);
             let body: Value = serde_json::from_str(&challenge.body).unwrap();
-            let text = |name: &str| body[name].as_str().unwrap().to_owned();
-            check_header(&challenge, &text("error"), &text("error_description"));
-            format!(
-                "{} {}: {}",
-                challenge.status.as_u16(),
-                text("error"),
-                text("error_description")
-            )
+            let text = |name: &str| body[name].as_str().unwrap();
+            let (error, description) = (text("error"), text("error_description"));
+            check_header(&challenge, error, description);
+            format!("{} {error}: {description}", challenge.status.as_u16())
         }
     }
 }
@@ -131,25 +120,17 @@ pub(crate) fn outcome(gateway: &Authenticator, request: &Head) -> String {
 /// The header says what the body says, and where the metadata is; without a credential it names no error.
 #[track_caller]
 fn check_header(challenge: &Challenge, error: &str, description: &str) {
-    let header = challenge
-        .www_authenticate
-        .as_ref()
-        .map(|header| header.to_str().unwrap());
+    let header = challenge.www_authenticate.as_ref();
+    let header = header.map(|header| header.to_str().unwrap());
     if matches!(challenge.status.as_u16(), 400 | 401 | 403) {
         let header = header.unwrap();
-        assert!(
-            header.contains("resource_metadata=\"https://mcp.example/.well-known/"),
-            "{header}"
-        );
-        let named = header.contains(&format!(
-            "error=\"{error}\", error_description=\"{description}\""
-        ));
+        let expected = "resource_metadata=\"https://mcp.example/.well-known/";
+        assert!(header.contains(expected), "{header}");
+        let named = format!("error=\"{error}\", error_description=\"{description}\"");
+        let named = header.contains(&named);
         assert_eq!(named, error != "unauthorized", "{header}");
-        assert_eq!(
-            header.contains("scope=\"mcp:read\""),
-            challenge.status != 400,
-            "{header}"
-        );
+        let found = header.contains("scope=\"mcp:read\"");
+        assert_eq!(found, challenge.status != 400, "{header}");
     } else {
         assert_eq!(header, None);
     }

@@ -18,10 +18,8 @@ fn an_unknown_key_asks_for_newer_keys_of_its_issuer() {
     let gateway = gateway();
     let request = bearer(good().alg("EdDSA").sign());
     let before = denial(decide(&gateway, &request, Ok(key_set(&["p256", "rsa"]))));
-    assert_eq!(
-        before.refusal,
-        Refusal::InvalidToken(InvalidToken::Signature)
-    );
+    let found = before.refusal;
+    assert_eq!(found, Refusal::InvalidToken(InvalidToken::Signature));
     assert_eq!(before.reason, Some(TokenError::UnknownKey));
     let issuer = before.fetch.expect("an issuer to ask");
     assert_eq!(issuer.get(), 0);
@@ -39,10 +37,8 @@ fn what_newer_keys_cannot_help_asks_for_none() {
         "opaque".to_owned(),
     ];
     for token in wrong {
-        assert_eq!(
-            denial(decide(&gateway, &bearer(token), published())).fetch,
-            None
-        );
+        let found = denial(decide(&gateway, &bearer(token), published())).fetch;
+        assert_eq!(found, None);
     }
 }
 
@@ -52,10 +48,8 @@ fn without_keys_the_answer_is_503_and_says_when_to_come_back() {
     for why in [KeysUnavailable::NeverLoaded, KeysUnavailable::TooOld] {
         let denial = denial(decide(&gateway(), &request, Err(why)));
         let challenge = challenge(&denial, &request);
-        assert_eq!(
-            (challenge.status.as_u16(), challenge.retry_after),
-            (503, Some(10))
-        );
+        let found = (challenge.status.as_u16(), challenge.retry_after);
+        assert_eq!(found, (503, Some(10)));
         assert_eq!(challenge.www_authenticate, None);
         assert!(denial.fetch.is_some());
     }
@@ -69,10 +63,8 @@ fn without_keys_a_token_of_nobody_is_still_refused_as_such() {
         &request,
         Err(KeysUnavailable::NeverLoaded),
     ));
-    assert_eq!(
-        denial.refusal,
-        Refusal::InvalidToken(InvalidToken::NotForThisServer)
-    );
+    let found = denial.refusal;
+    assert_eq!(found, Refusal::InvalidToken(InvalidToken::NotForThisServer));
 }
 
 #[test]
@@ -106,11 +98,8 @@ fn a_rotation_costs_one_fetch_and_a_thousand_unknown_keys_no_more() {
         (first.is_ok(), issuer.fetches())
     };
     assert_eq!(ask(good().alg("RS256").sign()), (true, 1));
-    assert_eq!(
-        ask(good().sign()),
-        (true, 2),
-        "a token of a new key passes at once"
-    );
+    let found = ask(good().sign());
+    assert_eq!(found, (true, 2), "a token of a new key passes at once");
     for kid in 0..1000 {
         let token = good()
             .header("kid", format!("unknown-{kid}"))

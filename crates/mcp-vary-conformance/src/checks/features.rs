@@ -2,18 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::client::Client;
-use crate::era::{BOTH, LEGACY};
-use crate::extension::{NEGOTIATION, VARIANTS};
-use crate::json::brief;
-use crate::list_kind::{ListKind, PROMPTS, RESOURCES, TOOLS};
-use crate::member::{IfAbsent, Member};
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
-use crate::survey::Survey;
+use crate::prelude::*;
 
 use super::hints::flags;
 
@@ -141,12 +130,8 @@ fn same(found: &Value, expected: &Value) -> Verdict {
 fn no_features_of_the_server(survey: &Survey) -> Verdict {
     let settings = survey.settings(NEGOTIATION);
     let features = settings.and_then(|settings| settings.get("features"));
-    ensure!(
-        features.is_none(),
-        "the server's settings have `features`: {}",
-        brief(&json!(features))
-    );
-    Ok(())
+    let finding = "the server's settings have `features`:";
+    requires(features.is_none(), finding, &json!(features))
 }
 
 async fn undeclared_gets_the_default(probe: &Probe<'_>) -> Verdict {
@@ -185,12 +170,9 @@ async fn valid_beside_invalid(probe: &Probe<'_>) -> Verdict {
 async fn negations_are_accepted(probe: &Probe<'_>) -> Verdict {
     let features = json!(["!interactive", "!mcp-capable", "format!=xml"]);
     let result = with_features(probe, features).await?;
-    ensure!(
-        result.get("isError") == Some(&Value::Null),
-        "the tool failed: {}",
-        brief(&result)
-    );
-    Ok(())
+    let is_right = result.get("isError") == Some(&Value::Null);
+    let finding = "the tool failed:";
+    requires(is_right, finding, &result)
 }
 
 async fn features_of_wrong_types(probe: &Probe<'_>) -> Verdict {

@@ -3,16 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::called_tool::{has_json_text, is_structured, texts};
-use crate::check::{Check, Level, Test};
-use crate::client::Client;
-use crate::era::BOTH;
-use crate::extension::NEGOTIATION;
-use crate::json::{array_at, brief, text_at};
-use crate::list_kind::{PROMPTS, RESOURCES};
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
+use crate::prelude::*;
 
 use super::features::{call, with_features};
 
@@ -82,11 +73,8 @@ async fn structured(probe: &Probe<'_>, features: Value) -> Result<Value, Objecti
 async fn is_structured_for(probe: &Probe<'_>, features: Value) -> Result<Value, Objection> {
     let body = structured(probe, features).await?;
     let is_structured = body.get("structuredContent").is_some_and(Value::is_object);
-    ensure!(
-        is_structured,
-        "`structuredContent` is not an object: {}",
-        brief(&body)
-    );
+    let finding = "`structuredContent` is not an object:";
+    requires(is_structured, finding, &body)?;
     Ok(body)
 }
 
@@ -103,10 +91,9 @@ async fn is_text_for(probe: &Probe<'_>, features: Value) -> Verdict {
 /// Objects unless `content` has a text, and none that is JSON.
 fn is_text(body: &Value) -> Verdict {
     let has_text = texts(body).next().is_some();
-    ensure!(has_text, "`content` has no text: {}", brief(body));
-    let has_json = has_json_text(body);
-    ensure!(!has_json, "a text of `content` is JSON: {}", brief(body));
-    Ok(())
+    requires(has_text, "`content` has no text:", body)?;
+    let finding = "a text of `content` is JSON:";
+    requires(!has_json_text(body), finding, body)
 }
 
 async fn agent_json_without_text(probe: &Probe<'_>) -> Verdict {
@@ -114,35 +101,22 @@ async fn agent_json_without_text(probe: &Probe<'_>) -> Verdict {
         return not_applicable("the tool has a user interface, to which its texts belong");
     }
     let body = structured(probe, json!(["agent", "format=json"])).await?;
-    ensure!(
-        texts(&body).next().is_none(),
-        "`content` has text: {}",
-        brief(&body)
-    );
-    Ok(())
+    requires(texts(&body).next().is_none(), "`content` has text:", &body)
 }
 
 async fn format_json_is_structured(probe: &Probe<'_>) -> Verdict {
     let has_interface = probe.survey().data_tool()?.has_interface;
     let body = is_structured_for(probe, json!(["format=json"])).await?;
     let is_json = |text| serde_json::from_str::<Value>(text).is_ok();
-    ensure!(
-        has_interface || texts(&body).all(is_json),
-        "`content` has prose: {}",
-        brief(&body)
-    );
-    Ok(())
+    let finding = "`content` has prose:";
+    requires(has_interface || texts(&body).all(is_json), finding, &body)
 }
 
 async fn format_text_is_plain(probe: &Probe<'_>) -> Verdict {
     let body = structured(probe, json!(["format=text"])).await?;
     is_text(&body)?;
-    ensure!(
-        !texts(&body).any(has_markup),
-        "a text of `content` has markup: {}",
-        brief(&body)
-    );
-    Ok(())
+    let finding = "a text of `content` has markup:";
+    requires(!texts(&body).any(has_markup), finding, &body)
 }
 
 /// Whether `text` has a heading, a bold word or a link of markdown.
@@ -172,12 +146,8 @@ async fn compact_is_not_longer(probe: &Probe<'_>) -> Verdict {
 async fn excluded_formats_leave_others(probe: &Probe<'_>) -> Verdict {
     let expected = structured(probe, json!(["agent", "format=json"])).await?;
     let excluding = structured(probe, json!(["agent", "format=json", "format!=xml"])).await?;
-    ensure!(
-        excluding == expected,
-        "with `format!=xml`, the result is {}",
-        brief(&excluding)
-    );
-    Ok(())
+    let finding = "with `format!=xml`, the result is";
+    requires(excluding == expected, finding, &excluding)
 }
 
 async fn bare_structure(probe: &Probe<'_>) -> Verdict {
@@ -188,8 +158,7 @@ async fn bare_structure(probe: &Probe<'_>) -> Verdict {
             && members.get("type") == Some(&"object".into())
             && members.get("properties").is_some_and(Value::is_object)
     });
-    ensure!(!is_wrapper, "the structure is wrapped: {}", brief(&body));
-    Ok(())
+    requires(!is_wrapper, "the structure is wrapped:", &body)
 }
 
 async fn human_markdown_without_structure(probe: &Probe<'_>) -> Verdict {
@@ -199,12 +168,8 @@ async fn human_markdown_without_structure(probe: &Probe<'_>) -> Verdict {
         );
     }
     let body = structured(probe, json!(["human", "format=markdown"])).await?;
-    ensure!(
-        !is_structured(&body),
-        "`structuredContent` is there: {}",
-        brief(&body)
-    );
-    Ok(())
+    let finding = "`structuredContent` is there:";
+    requires(!is_structured(&body), finding, &body)
 }
 
 async fn no_null_structure(probe: &Probe<'_>) -> Verdict {
@@ -229,12 +194,8 @@ async fn explicit_format_wins(probe: &Probe<'_>) -> Verdict {
     capabilities["sampling"] = json!({});
     let client = Client::connect(&probe.connections, capabilities).await?;
     let result = call(&client, probe).await?;
-    ensure!(
-        is_structured(&result),
-        "the result has no `structuredContent`: {}",
-        brief(&result)
-    );
-    Ok(())
+    let finding = "the result has no `structuredContent`:";
+    requires(is_structured(&result), finding, &result)
 }
 
 async fn json_resources_are_json(probe: &Probe<'_>) -> Verdict {
@@ -246,11 +207,7 @@ async fn json_resources_are_json(probe: &Probe<'_>) -> Verdict {
         let is_json = text_at(contents, &["mimeType"]) == Some("application/json");
         let text = text_at(contents, &["text"]).filter(|_| is_json);
         let is_true = text.is_none_or(|text| serde_json::from_str::<Value>(text).is_ok());
-        ensure!(
-            is_true,
-            "`application/json` that is not JSON: {}",
-            brief(contents)
-        );
+        requires(is_true, "`application/json` that is not JSON:", contents)?;
     }
     Ok(())
 }
@@ -262,7 +219,7 @@ async fn prompt_content_is_one_block(probe: &Probe<'_>) -> Verdict {
     let result = client.result(PROMPTS.item_method, params).await?;
     for message in array_at(&result, &["messages"]) {
         let is_block = message.get("content").is_some_and(Value::is_object);
-        ensure!(is_block, "the content is not one block: {}", brief(message));
+        requires(is_block, "the content is not one block:", message)?;
     }
     Ok(())
 }

@@ -2,18 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::client::Client;
-use crate::era::BOTH;
-use crate::extension::{NEGOTIATION, VARIANTS, is_identifier};
-use crate::json::{at, brief};
-use crate::list_kind::ListKind;
-use crate::member::{IfAbsent, Member};
-use crate::objection::{Objection, Verdict, ensure, not_applicable, violation};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
-use crate::survey::Survey;
+use crate::extension::is_identifier;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
@@ -64,24 +54,16 @@ fn extensions(survey: &Survey) -> Result<&Map<String, Value>, Objection> {
 fn prefixed_identifiers(survey: &Survey) -> Verdict {
     let identifiers = extensions(survey)?.keys();
     let unreadable: Vec<&String> = identifiers.filter(|key| !is_identifier(key)).collect();
-    ensure!(
-        unreadable.is_empty(),
-        "not `prefix/name` by the rules of `_meta` keys: {}",
-        brief(&json!(unreadable))
-    );
-    Ok(())
+    let finding = "not `prefix/name` by the rules of `_meta` keys:";
+    requires(unreadable.is_empty(), finding, &json!(unreadable))
 }
 
 fn prefixes_are_domains(survey: &Survey) -> Verdict {
     let identifiers = extensions(survey)?.keys();
     let prefixes = identifiers.filter_map(|key| Some(key.split_once('/')?.0));
     let others: Vec<&str> = prefixes.filter(|prefix| !prefix.contains('.')).collect();
-    ensure!(
-        others.is_empty(),
-        "not reversed domain names: {}",
-        brief(&json!(others))
-    );
-    Ok(())
+    let finding = "not reversed domain names:";
+    requires(others.is_empty(), finding, &json!(others))
 }
 
 fn declared_in_extensions(survey: &Survey) -> Verdict {
@@ -161,10 +143,7 @@ async fn unknown_extensions_are_ignored(probe: &Probe<'_>) -> Verdict {
     let with = probe
         .connect(json!({"com.example/unknown": {"enabled": true}}))
         .await?;
-    ensure!(
-        with.capabilities == without.capabilities,
-        "the server's capabilities became {}",
-        brief(&with.capabilities)
-    );
-    Ok(())
+    let is_right = with.capabilities == without.capabilities;
+    let finding = "the server's capabilities became";
+    requires(is_right, finding, &with.capabilities)
 }

@@ -2,15 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::client::{Client, selecting};
-use crate::era::{BOTH, Era};
-use crate::extension::{EXPERIMENTAL, VARIANTS};
-use crate::json::{at, brief, object_at, text_at};
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
+use crate::era::Era;
+use crate::extension::EXPERIMENTAL;
+use crate::prelude::*;
 
 use super::offers::is_stable;
 

@@ -3,15 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::check::{Check, Level, Test};
-use crate::client::{Client, selecting};
-use crate::era::{BOTH, LEGACY};
-use crate::json::{array_at, at, brief, text_at};
-use crate::list_kind::{ListKind, PROMPTS, RESOURCES, TOOLS};
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[

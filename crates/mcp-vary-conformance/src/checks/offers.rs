@@ -4,16 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::era::{BOTH, MODERN};
-use crate::extension::VARIANTS;
-use crate::json::{at, brief, text_at};
-use crate::member::{IfAbsent, Member};
-use crate::objection::{Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
-use crate::survey::Survey;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
@@ -129,18 +120,13 @@ fn unique_ids(survey: &Survey) -> Verdict {
     let ids = survey.variants();
     let mut seen = BTreeSet::new();
     let repeated = ids.iter().find(|id| !seen.insert(**id));
-    ensure!(repeated.is_none(), "repeated: {}", brief(&json!(repeated)));
-    Ok(())
+    requires(repeated.is_none(), "repeated:", &json!(repeated))
 }
 
 fn first_is_stable(survey: &Survey) -> Verdict {
     let first = survey.offered().first();
-    ensure!(
-        first.is_some_and(is_stable),
-        "the first variant is {}",
-        brief(&json!(first))
-    );
-    Ok(())
+    let finding = "the first variant is";
+    requires(first.is_some_and(is_stable), finding, &json!(first))
 }
 
 fn subset_has_a_fallback(survey: &Survey) -> Verdict {

@@ -4,16 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::client::{Client, selecting};
-use crate::era::BOTH;
-use crate::extension::VARIANTS;
-use crate::json::{array_at, at, brief, text_at};
-use crate::list_kind::TOOLS;
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[

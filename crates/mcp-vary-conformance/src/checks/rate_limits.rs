@@ -1,12 +1,6 @@
 //! Server variants: what clients get that switch too often.
 
-use crate::check::{Check, Level, Test};
-use crate::era::BOTH;
-use crate::json::text_at;
-use crate::objection::{Verdict, ensure, not_applicable};
-use crate::scope::Scope;
-use crate::source;
-use crate::survey::Survey;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[

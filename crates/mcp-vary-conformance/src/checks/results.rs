@@ -2,15 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::era::BOTH;
-use crate::json::{array_at, at, brief, object_at, text_at};
-use crate::list_kind::TOOLS;
-use crate::objection::{Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
-use crate::survey::Survey;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
@@ -39,8 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
 fn structure_comes_with_content(survey: &Survey) -> Verdict {
     let result = &survey.structured_tool()?.result;
     let is_empty = array_at(result, &["content"]).is_empty();
-    ensure!(!is_empty, "`content` is empty: {}", brief(result));
-    Ok(())
+    requires(!is_empty, "`content` is empty:", result)
 }
 
 fn text_does_not_contradict(survey: &Survey) -> Verdict {
@@ -117,11 +108,7 @@ fn fits(structure: &Value, schema: &Value) -> Verdict {
         "members that the schema requires are missing: {}",
         json!(missing)
     );
-    ensure!(
-        has_type(structure, schema),
-        "the structure is {}",
-        brief(structure)
-    );
+    requires(has_type(structure, schema), "the structure is", structure)?;
     for (name, schema) in object_at(schema, &["properties"]).into_iter().flatten() {
         let member = at(structure, &[name]);
         ensure!(

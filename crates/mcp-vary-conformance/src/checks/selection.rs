@@ -2,15 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::check::{Check, Level, Test};
-use crate::client::{selecting, selecting_value};
-use crate::era::{BOTH, LEGACY, MODERN};
-use crate::json::{array_at, brief};
-use crate::list_kind::{ListKind, PROMPTS, RESOURCES, TOOLS};
-use crate::objection::{Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
+use crate::client::selecting_value;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[

@@ -3,15 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::answer::ErrorAnswer;
-use crate::check::{Check, Level, Test};
-use crate::client::{Client, selecting};
-use crate::era::{BOTH, LEGACY};
-use crate::json::{brief, text_at};
-use crate::list_kind::{ListKind, PROMPTS, RESOURCES, TOOLS};
-use crate::objection::{Objection, Verdict, ensure, not_applicable};
-use crate::probe::Probe;
-use crate::scope::Scope;
-use crate::source;
+use crate::prelude::*;
 
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
@@ -126,12 +118,8 @@ async fn in_completion(probe: &Probe<'_>) -> Verdict {
 async fn requested_variant(probe: &Probe<'_>) -> Verdict {
     let error = refusal_of_a_list(probe).await?;
     let requested = text_at(&error.data, &["requestedVariant"]);
-    ensure!(
-        requested == Some(UNKNOWN),
-        "the data of the error is {}",
-        brief(&error.data)
-    );
-    Ok(())
+    let finding = "the data of the error is";
+    requires(requested == Some(UNKNOWN), finding, &error.data)
 }
 
 async fn visible_variants_only(probe: &Probe<'_>) -> Verdict {
@@ -146,12 +134,9 @@ async fn visible_variants_only(probe: &Probe<'_>) -> Verdict {
             .is_some_and(|id| offered.contains(&id) || (has_more && id != UNKNOWN))
     };
     let ids = available.as_array();
-    ensure!(
-        ids.is_some_and(|ids| ids.iter().all(is_visible)),
-        "`availableVariants` of the error is {}",
-        brief(available)
-    );
-    Ok(())
+    let is_right = ids.is_some_and(|ids| ids.iter().all(is_visible));
+    let finding = "`availableVariants` of the error is";
+    requires(is_right, finding, available)
 }
 
 async fn connection_survives(probe: &Probe<'_>) -> Verdict {

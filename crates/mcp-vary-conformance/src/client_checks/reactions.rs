@@ -272,14 +272,10 @@ mod tests {
     #[test]
     fn a_client_must_react_only_if_it_stays_for_the_time_of_a_reaction() {
         let expected = "`notifications/tools/list_changed` was sent, and nothing was listed in the 2.0 s that the client stayed";
-        assert_eq!(
-            stays_for_two_seconds(Duration::from_secs(1)),
-            Objection::Violation(expected.to_owned())
-        );
+        let found = stays_for_two_seconds(Duration::from_secs(1));
+        assert_eq!(found, Objection::Violation(expected.to_owned()));
         let expected = "the client ended before it could react to a change";
-        assert_eq!(
-            stays_for_two_seconds(Duration::from_secs(4)),
-            Objection::NotApplicable(expected.to_owned())
-        );
+        let found = stays_for_two_seconds(Duration::from_secs(4));
+        assert_eq!(found, Objection::NotApplicable(expected.to_owned()));
     }
 }

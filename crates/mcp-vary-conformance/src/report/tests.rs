@@ -50,10 +50,8 @@ fn a_finding_shows_the_sentence_and_the_traffic() {
          `status` and `deprecationInfo`.\n"
     );
     assert!(traffic.starts_with("{\"a\":1}\n  < HTTP 200 "), "{traffic}");
-    assert!(
-        traffic.ends_with("  stderr:   started\\u{7}\n"),
-        "{traffic}"
-    );
+    let expected = "  stderr:   started\\u{7}\n";
+    assert!(traffic.ends_with(expected), "{traffic}");
 }
 
 #[test]
@@ -88,10 +86,8 @@ fn what_differs_in_nothing_but_its_check_is_shown_once() {
 fn a_run_without_any_passed_check_is_not_called_a_pass() {
     let text = report("SV-1/unique-ids", Outcome::NotApplicable("none".to_owned()));
     let text = text.render(Format::Plain);
-    assert!(
-        text.starts_with("http://127.0.0.1:1/mcp: nothing could be checked\n"),
-        "{text}"
-    );
+    let expected = "http://127.0.0.1:1/mcp: nothing could be checked\n";
+    assert!(text.starts_with(expected), "{text}");
     assert!(text.ends_with("\nnot applicable\n    1 none\n"), "{text}");
 }
 
@@ -118,10 +114,8 @@ fn a_server_cannot_write_elements() {
         ),
         "{xml}"
     );
-    assert!(
-        xml.contains("failures=\"1\" errors=\"0\" skipped=\"0\""),
-        "{xml}"
-    );
+    let expected = "failures=\"1\" errors=\"0\" skipped=\"0\"";
+    assert!(xml.contains(expected), "{xml}");
     assert!(!xml.contains('\u{1b}'), "{xml}");
 }
 

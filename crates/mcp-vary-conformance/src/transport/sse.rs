@@ -63,10 +63,8 @@ mod tests {
 
     #[test]
     fn comments_and_events_without_data_are_nothing() {
-        reads(
-            ": ping\n\nid: 7\n\nevent: message\nid: 8\ndata: {}\n\n",
-            &["{}"],
-        );
+        let stream = ": ping\n\nid: 7\n\nevent: message\nid: 8\ndata: {}\n\n";
+        reads(stream, &["{}"]);
     }
 
     #[test]

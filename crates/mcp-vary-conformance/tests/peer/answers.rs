@@ -14,19 +14,19 @@ impl Peer {
         match request.method {
             "initialize" => {
                 let capabilities = self.capabilities(request)?;
-                Ok(
-                    json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": "peer"}}),
-                )
+                Ok(json!({
+                    "protocolVersion": "2025-11-25", "capabilities": capabilities,
+                    "serverInfo": {"name": "peer"},
+                }))
             }
             "server/discover" => {
                 let capabilities = self.capabilities(request)?;
-                Ok(
-                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities}),
-                )
+                Ok(json!({
+                    "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                    "capabilities": capabilities,
+                }))
             }
-            "resources/list" if self.has(NO_EXTENSIONS) => {
-                Err(Refusal(-32601, "Method not found".to_owned(), Value::Null))
-            }
+            "resources/list" if self.has(NO_EXTENSIONS) => Err(unknown_method("resources/list")),
             "tools/list" | "resources/list" | "prompts/list" => self.list(request, &variant),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
             "tools/call" => {
@@ -38,12 +38,11 @@ impl Peer {
             }
             "resources/read" => {
                 let uri = self.resolve(request, "resources/list", "uri", &variant)?;
-                let is_wrong =
-                    self.has("CN-15/json-resources-are-json") && request.tags(self).is_some();
+                let is_wrong = self.has("CN-15/json-resources-are-json");
+                let is_wrong = is_wrong && request.tags(self).is_some();
                 let text = if is_wrong { "a: 1" } else { "{\"a\":1}" };
-                Ok(
-                    json!({"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}),
-                )
+                let content = json!({"uri": uri, "mimeType": "application/json", "text": text});
+                Ok(json!({"contents": [content]}))
             }
             "prompts/get" => {
                 self.resolve(request, "prompts/list", "name", &variant)?;
@@ -53,44 +52,36 @@ impl Peer {
                 Ok(json!({"messages": [{"role": "user", "content": content}]}))
             }
             "resources/subscribe" if self.has("SV-14/subscribe-to-unknown") => Ok(json!({})),
-            "resources/subscribe" => self
-                .resolve(request, "resources/list", "uri", &variant)
-                .map(|_| json!({})),
+            "resources/subscribe" => {
+                self.resolve(request, "resources/list", "uri", &variant)?;
+                Ok(json!({}))
+            }
             "resources/unsubscribe" if self.has("SV-14/unsubscribe-is-accepted") => {
                 Err(invalid("Not subscribed", Value::Null))
             }
             "resources/unsubscribe" => Ok(json!({})),
             "completion/complete" => Ok(json!({"completion": {"values": []}})),
-            method => Err(Refusal(
-                -32601,
-                format!("Unknown method: {method}"),
-                Value::Null,
-            )),
+            method => Err(unknown_method(method)),
         }
     }
 
     /// The variant of a request.
     fn select(&self, request: &IncomingRequest<'_>) -> Result<String, Refusal> {
         let offered = self.variants(request);
-        let ids: Vec<&str> = offered
-            .iter()
-            .filter_map(|variant| variant["id"].as_str())
-            .collect();
+        let ids = offered.iter().filter_map(|variant| variant["id"].as_str());
+        let ids: Vec<&str> = ids.collect();
         let default = ids[0].to_owned();
         let before = self.last_selector(request);
         if !matches!(request.method, "initialize" | "server/discover") {
             self.connections.follows("other", &[]);
         }
         let Some(selector) = request.selector() else {
-            let is_sticky =
-                self.has("SV-8/selection-is-per-request") && before.as_deref() == Some("compact");
-            let is_other =
-                self.has("SV-8/default-is-the-first") && request.method == "resources/list";
-            return Ok(if is_sticky || is_other {
-                "compact".to_owned()
-            } else {
-                default
-            });
+            let was_compact = before.as_deref() == Some("compact");
+            let is_sticky = was_compact && self.has("SV-8/selection-is-per-request");
+            let lists_resources = request.method == "resources/list";
+            let is_other = lists_resources && self.has("SV-8/default-is-the-first");
+            let selected = (is_sticky || is_other).then(|| "compact".to_owned());
+            return Ok(selected.unwrap_or(default));
         };
         if self.has("SV-10/unsupported-selector") {
             return Ok(default);
@@ -99,11 +90,11 @@ impl Peer {
             return Err(invalid("Server variants not supported", Value::Null));
         }
         let Some(id) = selector.as_str().filter(|id| !id.is_empty()) else {
-            return if self.has("SV-9/selector-is-text") {
-                Ok(default)
-            } else {
-                Err(self.unknown_variant(request, selector, &ids))
-            };
+            let refusal = self.unknown_variant(request, selector, &ids);
+            return self
+                .has("SV-9/selector-is-text")
+                .then_some(default)
+                .ok_or(refusal);
         };
         self.limit(id, &default)?;
         if self.is_broken(request, id, before.as_deref()) {
@@ -123,11 +114,8 @@ impl Peer {
             "completion/complete" => "SV-9/unknown-variant-in-completion",
             _ => return Err(self.unknown_variant(request, selector, &ids)),
         };
-        if self.has(ignoring) {
-            Ok(default)
-        } else {
-            Err(self.unknown_variant(request, selector, &ids))
-        }
+        let refusal = self.unknown_variant(request, selector, &ids);
+        self.has(ignoring).then_some(default).ok_or(refusal)
     }
 
     /// Refuses a variant that is selected after too many others.
@@ -189,12 +177,8 @@ impl Peer {
         let mut start = 0;
         if let Some(cursor) = request.params["cursor"].as_str() {
             let Some((of, from)) = cursor.split_once(':') else {
-                let data = json!({"activeVariant": variant});
-                let names = !self.has("SV-13/unreadable-cursor-names-the-variant");
-                return Err(invalid(
-                    "Invalid cursor",
-                    if names { data } else { Value::Null },
-                ));
+                let is_nameless = self.has("SV-13/unreadable-cursor-names-the-variant");
+                return Err(about_variant("Invalid cursor", variant, is_nameless));
             };
             if of != variant && !self.has("SV-13/other-variant-is-refused") {
                 let data = json!({"cursorVariant": of, "requestedVariant": variant});
@@ -214,11 +198,8 @@ impl Peer {
             "resources/list" => self.has("CN-16/resources-do-not-depend-on-tags"),
             _ => self.has("CN-16/prompts-do-not-depend-on-tags"),
         };
-        if hides
-            && request
-                .tags(self)
-                .is_some_and(|tags| tags.contains(&"!interactive".to_owned()))
-        {
+        let tags = request.tags(self).unwrap_or_default();
+        if hides && tags.contains(&"!interactive".to_owned()) {
             all.remove(0);
         }
         if request.is_guest {
@@ -248,56 +229,46 @@ impl Peer {
         variant: &str,
     ) -> Result<&'a str, Refusal> {
         let name = request.params[key].as_str().unwrap();
-        let has = |variant| {
-            elements(list, variant)
-                .iter()
-                .any(|element| element[key] == name)
-        };
-        let (leaky, nameless) = match list {
-            "tools/list" => (
-                "SV-12/tools-of-another-variant",
-                "SV-12/unknown-tool-names-the-variant",
-            ),
-            "resources/list" => (
-                "SV-12/resources-of-another-variant",
-                "SV-12/unknown-resource-names-the-variant",
-            ),
-            _ => (
-                "SV-12/prompts-of-another-variant",
-                "SV-12/unknown-prompt-names-the-variant",
-            ),
-        };
+        let has = |variant| elements(list, variant).iter().any(|it| it[key] == name);
+        let kind = list.trim_end_matches("s/list");
+        let leaky = format!("SV-12/{kind}s-of-another-variant");
+        let nameless = format!("SV-12/unknown-{kind}-names-the-variant");
         let is_hidden = request.is_guest && name == "debug";
         let is_hidden = is_hidden && !self.has("SV-20/variants-open-no-tools");
-        if !is_hidden && has(variant) || (self.has(leaky) && has("standard")) {
+        if !is_hidden && has(variant) || (self.has(&leaky) && has("standard")) {
             return Ok(name);
         }
-        let is_nameless = self.has(nameless) && request.method != "resources/subscribe";
-        let data = json!({"activeVariant": variant});
-        Err(invalid(
-            &format!("Unknown: {name}"),
-            if is_nameless { Value::Null } else { data },
-        ))
+        let is_nameless = self.has(&nameless) && request.method != "resources/subscribe";
+        let message = format!("Unknown: {name}");
+        Err(about_variant(&message, variant, is_nameless))
     }
 
     /// The selector of the request before, if both list tools.
     fn last_selector(&self, request: &IncomingRequest<'_>) -> Option<String> {
-        let id = request
-            .selector()
-            .and_then(Value::as_str)
+        let id = request.selector().and_then(Value::as_str);
+        let now = id
+            .filter(|_| request.method == "tools/list")
             .map(str::to_owned);
-        let now = id.filter(|_| request.method == "tools/list");
         std::mem::replace(&mut *self.selector.lock().unwrap(), now)
     }
 }
 
 fn has_array_of_features(request: &IncomingRequest<'_>) -> bool {
-    let features = request
-        .settings(super::NEGOTIATION)
-        .and_then(|settings| settings.get("features"));
+    let settings = request.settings(super::NEGOTIATION);
+    let features = settings.and_then(|settings| settings.get("features"));
     features.is_none_or(Value::is_array)
 }
 
 fn invalid(message: &str, data: Value) -> Refusal {
     Refusal(INVALID_PARAMS, message.to_owned(), data)
+}
+
+/// A refusal that names the variant, or, as a fault, does not.
+fn about_variant(message: &str, variant: &str, is_nameless: bool) -> Refusal {
+    let data = json!({"activeVariant": variant});
+    invalid(message, if is_nameless { Value::Null } else { data })
+}
+
+fn unknown_method(method: &str) -> Refusal {
+    Refusal(-32601, format!("Unknown method: {method}"), Value::Null)
 }

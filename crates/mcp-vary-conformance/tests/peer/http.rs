@@ -71,10 +71,8 @@ async fn respond(
         message["params"]["_meta"][SELECTOR] = variant.to_str().unwrap().into();
     }
     if session.is_none() && message["method"] != "initialize" {
-        assert_eq!(
-            head.headers["mcp-method"],
-            message["method"].as_str().unwrap()
-        );
+        let expected = message["method"].as_str().unwrap();
+        assert_eq!(head.headers["mcp-method"], expected);
         assert_eq!(head.headers["mcp-protocol-version"], "2026-07-28");
     }
     let is_guest = head

@@ -74,10 +74,8 @@ async fn a_line_without_an_end_is_not_read() {
     else {
         panic!("another error");
     };
-    assert!(
-        reasons.contains("standard output cannot be read: a line is longer than 4194304 bytes"),
-        "{reasons}"
-    );
+    let expected = "standard output cannot be read: a line is longer than 4194304 bytes";
+    assert!(reasons.contains(expected), "{reasons}");
 }
 
 #[tokio::test]
@@ -101,10 +99,8 @@ async fn a_command_that_is_not_there_is_an_error() {
         .await
         .unwrap_err()
         .to_string();
-    assert!(
-        error.contains("the program `no-such-program-of-anybody` was not found"),
-        "{error}"
-    );
+    let expected = "the program `no-such-program-of-anybody` was not found";
+    assert!(error.contains(expected), "{error}");
 }
 
 /// The processes that a report's standard error names.

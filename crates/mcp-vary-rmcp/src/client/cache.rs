@@ -1,11 +1,12 @@
 //! The cache of a client: lists and resource contents by variant.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::lock::Lock;
 use rmcp::model::{
     NotificationMetaObject, Prompt, ReadResourceResult, Resource, ResourceTemplate,
     ServerNotification, SubscriptionFilter, Tool,
@@ -44,7 +45,7 @@ pub(super) struct VariantCache {
     pub(super) contents: TtlCache<(Selector, String), ReadResourceResult>,
     pub(super) acknowledged: watch::Sender<Acknowledged>,
     /// The changes of lists of resources after which subscriptions were not revalidated yet.
-    changed_resources: Mutex<ChangedVariants>,
+    changed_resources: Lock<ChangedVariants>,
 }
 
 /// The variants that notifications of changes named since the last look.
@@ -79,7 +80,7 @@ impl Default for VariantCache {
             templates: TtlCache::new(MAX_LISTS),
             contents: TtlCache::new(MAX_CONTENTS),
             acknowledged: watch::Sender::default(),
-            changed_resources: Mutex::default(),
+            changed_resources: Lock::default(),
         }
     }
 }
@@ -99,7 +100,7 @@ impl VariantCache {
             ServerNotification::ResourceListChangedNotification(_) => {
                 self.resources.invalidate(lists);
                 self.templates.invalidate(lists);
-                self.changed_resources().add(changed);
+                self.changed_resources.lock().add(changed);
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
                 self.contents.invalidate(|(selected, uri)| {
@@ -126,22 +127,17 @@ impl VariantCache {
 
     /// The variants whose resources have changed since the last call.
     pub(super) fn take_changed_resources(&self) -> ChangedVariants {
-        std::mem::take(&mut *self.changed_resources())
+        std::mem::take(&mut *self.changed_resources.lock())
     }
 
     /// Keeps `changes` for the next call.
     pub(super) fn return_changed_resources(&self, changes: ChangedVariants) {
-        let mut changed = self.changed_resources();
+        let mut changed = self.changed_resources.lock();
         changed.all |= changes.all;
         changes
             .some
             .into_iter()
             .for_each(|variant| changed.add(Some(variant)));
-    }
-
-    fn changed_resources(&self) -> MutexGuard<'_, ChangedVariants> {
-        let changed = self.changed_resources.lock();
-        changed.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn acknowledge(&self, id: String, filter: SubscriptionFilter) {
@@ -171,7 +167,7 @@ fn affects(changed: Option<&VariantId>, selected: &Selector) -> bool {
 /// A bounded cache with a TTL for each entry.
 #[derive(Debug)]
 pub(super) struct TtlCache<K, V> {
-    entries: Mutex<Entries<K, V>>,
+    entries: Lock<Entries<K, V>>,
     capacity: usize,
 }
 
@@ -200,7 +196,7 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
             generation: Generation::default(),
         };
         Self {
-            entries: Mutex::new(entries),
+            entries: Lock::new(entries),
             capacity,
         }
     }
@@ -209,7 +205,7 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
     /// a new value with.
     pub(super) fn get(&self, key: &K) -> Result<V, Generation> {
         let now = Instant::now();
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         match entries.entries.get(key) {
             Some(entry) if entry.expires_at > now => return Ok(entry.value.clone()),
             Some(_) => {
@@ -223,7 +219,7 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
     /// Inserts `value` for `time`, unless there was an invalidation since `generation`.
     pub(super) fn insert(&self, key: K, value: V, time: Duration, generation: Generation) {
         let now = Instant::now();
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         if time.is_zero() || entries.generation != generation {
             return;
         }
@@ -248,13 +244,9 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
     }
 
     fn invalidate(&self, touched: impl Fn(&K) -> bool) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         entries.generation.0 += 1;
         entries.entries.retain(|key, _| !touched(key));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Entries<K, V>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -105,12 +105,8 @@ mod tests {
         );
         refuses(-32603, said, &data, false);
         let of_a_cursor = json!({"requestedVariant": "a", "cursorVariant": "b"});
-        refuses(
-            -32602,
-            "Cursor invalid for requested variant",
-            &of_a_cursor,
-            false,
-        );
+        let message = "Cursor invalid for requested variant";
+        refuses(-32602, message, &of_a_cursor, false);
         refuses(
             -32602,
             "Unknown tool: x",

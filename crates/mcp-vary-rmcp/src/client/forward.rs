@@ -10,10 +10,7 @@ use serde_json::Value;
 ///
 /// [`mcp_vary::visibility::forward`] documents the rules.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a result has two fields to choose from"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a result has only two fields")]
 pub enum Forwarded {
     /// The blocks of `content`.
     Content(Vec<ContentBlock>),

@@ -77,8 +77,8 @@ pub(super) trait ListItem: Clone + Sized {
     fn announces_changes(capabilities: &ServerCapabilities) -> bool;
 }
 
-macro_rules! list_item {
-    ($item:ty, $request:ident, $result:ident, $items:ident, $cache:ident, $capability:ident) => {
+macro_rules! list_items {
+    ($($item:ty: $request:ident, $result:ident, $items:ident, $cache:ident, $capability:ident;)+) => {$(
         impl ListItem for $item {
             fn request(params: PaginatedRequestParams) -> ClientRequest {
                 ClientRequest::$request($request::with_param(params))
@@ -104,34 +104,16 @@ macro_rules! list_item {
                 kind.is_some_and(|kind| kind.list_changed == Some(true))
             }
         }
-    };
+    )+};
 }
 
-list_item!(Tool, ListToolsRequest, ListToolsResult, tools, tools, tools);
-list_item!(
-    Prompt,
-    ListPromptsRequest,
-    ListPromptsResult,
-    prompts,
-    prompts,
-    prompts
-);
-list_item!(
-    Resource,
-    ListResourcesRequest,
-    ListResourcesResult,
-    resources,
-    resources,
-    resources
-);
-list_item!(
-    ResourceTemplate,
-    ListResourceTemplatesRequest,
-    ListResourceTemplatesResult,
-    resource_templates,
-    templates,
-    resources
-);
+list_items! {
+    Tool: ListToolsRequest, ListToolsResult, tools, tools, tools;
+    Prompt: ListPromptsRequest, ListPromptsResult, prompts, prompts, prompts;
+    Resource: ListResourcesRequest, ListResourcesResult, resources, resources, resources;
+    ResourceTemplate: ListResourceTemplatesRequest, ListResourceTemplatesResult, resource_templates,
+        templates, resources;
+}
 
 impl Client {
     /// The whole list in `variant`, or in the default if the server rejects the variant.

@@ -82,11 +82,12 @@ mod variant_subscription;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::extension::{Declaration, Declared, declared};
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::lock::Lock;
 use rmcp::model::{GetMeta as _, RequestMetaObject, ServerNotification};
 use rmcp::service::{ClientCacheConfig, DynService, Peer, RoleClient, Service};
 use serde_json::Value;
@@ -140,10 +141,10 @@ struct ClientState {
     /// Answers the server's input requests.
     handler: Arc<dyn DynService<RoleClient>>,
     cache: Arc<VariantCache>,
-    offers: RwLock<Arc<Offers>>,
-    switch_log: Mutex<SwitchLog>,
+    offers: Lock<Arc<Offers>>,
+    switch_log: Lock<SwitchLog>,
     /// The choices of models.
-    model_choices: Mutex<BTreeMap<TaskContext, Choice>>,
+    model_choices: Lock<BTreeMap<TaskContext, Choice>>,
     /// The variant of each subscription of a legacy session.
     subscriptions: tokio::sync::Mutex<BTreeMap<String, Selector>>,
 }
@@ -169,9 +170,9 @@ impl Client {
             peer: peer.clone(),
             handler: declaring.handler_arc(),
             cache: Arc::clone(&declaring.cache),
-            offers: RwLock::new(Arc::new(offers)),
-            switch_log: Mutex::default(),
-            model_choices: Mutex::default(),
+            offers: Lock::new(Arc::new(offers)),
+            switch_log: Lock::default(),
+            model_choices: Lock::default(),
             subscriptions: tokio::sync::Mutex::default(),
         };
         Self {
@@ -220,7 +221,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_switch_limit(self, limit: SwitchLimit) -> Self {
-        self.switch_log().limit = limit;
+        self.state.switch_log.lock().limit = limit;
         self
     }
 
@@ -247,8 +248,7 @@ impl Client {
     /// The variants that the server advertises, best first; empty if it has none.
     #[must_use]
     pub fn offers(&self) -> Arc<Offers> {
-        let offers = self.state.offers.read();
-        Arc::clone(&offers.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.state.offers.lock())
     }
 
     /// The settings that the server declared for the extension `D` when the connection began.
@@ -295,9 +295,8 @@ impl Client {
         if !self.is_legacy() {
             let discovered = self.peer().discover(RequestMetaObject::new()).await?;
             let offers = Arc::new(read_offers(&discovered.capabilities));
-            let held = self.state.offers.write();
-            *held.unwrap_or_else(PoisonError::into_inner) = offers;
-            self.model_choices().clear();
+            *self.state.offers.lock() = offers;
+            self.state.model_choices.lock().clear();
         }
         Ok(self.offers())
     }
@@ -336,7 +335,7 @@ impl Client {
     /// The latest [`MAX_CHOICE_RECORDS`] choices, oldest first, for an audit.
     #[must_use]
     pub fn choices(&self) -> Vec<ChoiceRecord> {
-        self.switch_log().records()
+        self.state.switch_log.lock().records()
     }
 
     /// Invalidates the cache by a notification that came through [`rmcp::service::Subscription`].
@@ -355,37 +354,26 @@ impl Client {
 
     /// The model's earlier choice for `context`.
     fn remembered_choice(&self, context: &TaskContext) -> Option<Choice> {
-        self.model_choices().get(context).cloned()
+        self.state.model_choices.lock().get(context).cloned()
     }
 
     fn remember_choice(&self, context: TaskContext, choice: &Choice) {
-        let mut chosen = self.model_choices();
+        let mut chosen = self.state.model_choices.lock();
         if chosen.len() >= model::MAX_REMEMBERED {
             chosen.pop_first();
         }
         chosen.insert(context, choice.clone());
     }
 
-    fn model_choices(&self) -> MutexGuard<'_, BTreeMap<TaskContext, Choice>> {
-        let chosen = self.state.model_choices.lock();
-        chosen.unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn bind(&self, preferred: Choice, offers: &Offers) -> VariantClient {
-        let choice = self
-            .switch_log()
-            .record_choice(preferred, offers, Instant::now());
+        let mut switch_log = self.state.switch_log.lock();
+        let choice = switch_log.record_choice(preferred, offers, Instant::now());
         VariantClient::new(self.clone(), choice)
     }
 
     fn is_legacy(&self) -> bool {
         let info = self.peer().peer_info();
         info.is_none_or(|info| info.protocol_version.has_initialize())
-    }
-
-    fn switch_log(&self) -> MutexGuard<'_, SwitchLog> {
-        let switching = self.state.switch_log.lock();
-        switching.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

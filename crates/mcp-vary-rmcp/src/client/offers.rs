@@ -207,11 +207,8 @@ mod tests {
             .collect();
         let names: Vec<_> = (0..MAX_VARIANTS).map(|id| id.to_string()).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        reads(
-            &json!({"availableVariants": many}),
-            &names,
-            1_000 - MAX_VARIANTS,
-        );
+        let settings = json!({"availableVariants": many});
+        reads(&settings, &names, 1_000 - MAX_VARIANTS);
     }
 
     /// SV-19: a variant that is not advertised can be selected if the server has more; without any

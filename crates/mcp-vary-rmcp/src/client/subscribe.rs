@@ -1,9 +1,6 @@
 //! Subscriptions to resources in legacy sessions.
 
-#![expect(
-    deprecated,
-    reason = "the SDK deprecates what only legacy sessions have; they are served as well"
-)]
+#![expect(deprecated, reason = "only legacy sessions have it; they are served")]
 
 use mcp_vary::variant::VariantId;
 use rmcp::model::{

@@ -4,6 +4,8 @@ use mcp_vary::variant::VariantId;
 use rmcp::ErrorData;
 use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
 
+use super::rules::McpResult;
+
 /// The variant of a request: take it beside `Parameters`, or from a context's `extensions`.
 ///
 /// Without variants the extractor fails with an internal error.
@@ -19,7 +21,7 @@ impl ActiveVariant {
 }
 
 impl<C: AsRequestContext> FromContextPart<C> for ActiveVariant {
-    fn from_context_part(context: &mut C) -> Result<Self, ErrorData> {
+    fn from_context_part(context: &mut C) -> McpResult<Self> {
         let active = context.as_request_context().extensions.get::<Self>();
         active
             .cloned()

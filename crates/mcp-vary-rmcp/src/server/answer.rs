@@ -277,10 +277,8 @@ mod tests {
         }
         let text = r#"{"content":[{"type":"text","text":"a"}],"isError":true}"#;
         let result = read_tool_result(text).unwrap();
-        assert_eq!(
-            (result.structured_content, result.is_error),
-            (None, Some(true))
-        );
+        let found = (result.structured_content, result.is_error);
+        assert_eq!(found, (None, Some(true)));
         assert!(read_tool_result("{").is_err());
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::Ranking;
 use mcp_vary::rank::model::{INSTRUCTIONS, MAX_VARIANTS, Reordering, parse_answer, question};
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_base::lock::Lock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -128,7 +129,7 @@ pub(super) type DynRanker = Arc<dyn Fn(&RankingRequest) -> RankFuture<'_> + Send
 /// The orders of a ranker, by what was asked.
 pub(super) struct AsyncRanking {
     ranker: DynRanker,
-    orders: Arc<Mutex<BTreeMap<RankingKey, Outcome>>>,
+    orders: Arc<Lock<BTreeMap<RankingKey, Outcome>>>,
     in_flight: Arc<Semaphore>,
 }
 
@@ -167,7 +168,7 @@ impl AsyncRanking {
         if key.hints.is_empty() || !(2..=MAX_VARIANTS).contains(&visible.len()) {
             return;
         }
-        let mut orders = lock(&self.orders);
+        let mut orders = self.orders.lock();
         match orders.get(key) {
             Some(Outcome::Order(order)) => {
                 Arc::make_mut(ranking).reorder(order, Reordering::AfterDefault);
@@ -218,19 +219,19 @@ impl AsyncRanking {
 
 /// A question that is under way. If its task panics, it counts as failed.
 struct PendingQuestion {
-    orders: Arc<Mutex<BTreeMap<RankingKey, Outcome>>>,
+    orders: Arc<Lock<BTreeMap<RankingKey, Outcome>>>,
     key: RankingKey,
 }
 
 impl PendingQuestion {
     fn finish(&self, outcome: Outcome) {
-        lock(&self.orders).insert(self.key.clone(), outcome);
+        self.orders.lock().insert(self.key.clone(), outcome);
     }
 }
 
 impl Drop for PendingQuestion {
     fn drop(&mut self) {
-        if let Some(outcome @ Outcome::Pending) = lock(&self.orders).get_mut(&self.key) {
+        if let Some(outcome @ Outcome::Pending) = self.orders.lock().get_mut(&self.key) {
             *outcome = Outcome::Failed;
         }
     }
@@ -244,12 +245,6 @@ fn checked(order: Vec<VariantId>, request: &RankingRequest) -> Result<Arc<[Varia
         true => Ok(order.into()),
         false => Err("the order does not name each variant once".to_owned()),
     }
-}
-
-fn lock(
-    orders: &Mutex<BTreeMap<RankingKey, Outcome>>,
-) -> MutexGuard<'_, BTreeMap<RankingKey, Outcome>> {
-    orders.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The largest part of an error that is logged, in characters.

@@ -1,17 +1,15 @@
 //! The capabilities and protocol versions of a server: those of its handlers, and the extensions.
 
 use std::borrow::Cow;
-use std::sync::PoisonError;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, Carrier, SERVER_VARIANTS};
 use mcp_vary::feature;
 use mcp_vary::hints::VariantHints;
-use rmcp::RoleServer;
 use rmcp::model::{ProtocolVersion, ServerCapabilities};
-use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
 use super::features::declared_by;
+use super::rules::Context;
 use super::vary_server::VaryServer;
 
 impl VaryServer {
@@ -24,11 +22,7 @@ impl VaryServer {
         let parts: Vec<_> = std::iter::once(first)
             .chain(others.map(|handler| handler.server_info().capabilities))
             .collect();
-        let mut cached = self
-            .state
-            .capabilities_cache
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.state.capabilities_cache.lock();
         match &*cached {
             Some((merged, all)) if *merged == parts => all.clone(),
             _ => {
@@ -59,7 +53,7 @@ impl VaryServer {
     pub(super) fn advertise_extensions(
         &self,
         capabilities: &mut ServerCapabilities,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
     ) {
         if self.state.negotiates_content {
             let carrier = declared_by::<feature::Features>(context).carrier;

@@ -8,7 +8,7 @@ use mcp_vary_rates::Caller;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
-use super::rules::{AddressFn, PrincipalFn};
+use super::rules::{AddressFn, Context, PrincipalFn};
 
 /// The principal that a layer in front of the server has recognised: an `Arc<Principal>` in the
 /// extensions of the HTTP request, or of the context.
@@ -46,7 +46,7 @@ pub(super) struct Clients {
 
 impl Clients {
     /// The principal of a request; `None` for anonymous clients.
-    pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
+    pub(super) fn principal(&self, context: &Context) -> Option<Arc<Principal>> {
         let found = match &self.principal {
             Some(principal) => principal(context),
             None => principal(context),
@@ -55,19 +55,19 @@ impl Clients {
     }
 
     /// The id of the principal, to which cursors and states are bound; empty for anonymous clients.
-    pub(super) fn principal_id(&self, context: &RequestContext<RoleServer>) -> String {
+    pub(super) fn principal_id(&self, context: &Context) -> String {
         let principal = self.principal(context);
         principal.map_or_else(String::new, |principal| principal.id_text().to_owned())
     }
 
     /// The address of the client, if the author's function returns one.
-    pub(super) fn address(&self, context: &RequestContext<RoleServer>) -> Option<IpAddr> {
+    pub(super) fn address(&self, context: &Context) -> Option<IpAddr> {
         self.address.as_ref().and_then(|address| address(context))
     }
 
     /// What distinguishes a client without a session from others: its principal, else its address.
     /// Empty if nothing does.
-    pub(super) fn key(&self, context: &RequestContext<RoleServer>) -> String {
+    pub(super) fn key(&self, context: &Context) -> String {
         let id = self.principal_id(context);
         match self.address(context) {
             Some(address) if id.is_empty() => address.to_canonical().to_string(),
@@ -78,7 +78,7 @@ impl Clients {
     /// Calls `act` with the client as rate limits see it.
     pub(super) fn with_caller<T>(
         &self,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         act: impl FnOnce(&Caller<'_, PrincipalId>) -> T,
     ) -> T {
         let principal = self.principal(context);

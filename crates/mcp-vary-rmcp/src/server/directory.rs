@@ -5,12 +5,11 @@ use mcp_vary_view::{
     describe_named_tools, describe_tools, escape_invisible, search_arguments, search_tools,
 };
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, ListToolsResult, Tool};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use super::list_result::{ListResult, list_all, list_before};
 use super::pages::{EarlierItems, Page};
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
 use super::view::View;
 
@@ -46,8 +45,8 @@ impl SelectedHandler<'_> {
     pub(super) async fn with_directory_tools(
         &self,
         page: Page<ListToolsResult>,
-        context: Option<&RequestContext<RoleServer>>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        context: Option<&Context>,
+    ) -> McpResult<ListToolsResult> {
         let mut list = page.list;
         let Some(view) = self.on_demand_view() else {
             return Ok(list);
@@ -75,8 +74,8 @@ impl SelectedHandler<'_> {
         &self,
         view: &View,
         cursor: &str,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(Vec<Tool>, bool), ErrorData> {
+        context: &Context,
+    ) -> McpResult<(Vec<Tool>, bool)> {
         let handler = &*self.handler.inner;
         let (tools, is_found) =
             list_before::<ListToolsResult>(handler, Some(cursor), context).await?;
@@ -88,8 +87,8 @@ impl SelectedHandler<'_> {
     pub(super) async fn call_directory_tool(
         &self,
         request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Option<CallToolResult>, ErrorData> {
+        context: &Context,
+    ) -> McpResult<Option<CallToolResult>> {
         let Some(view) = self.on_demand_view() else {
             return Ok(None);
         };
@@ -118,22 +117,13 @@ impl SelectedHandler<'_> {
     }
 
     /// The tools that the client sees in the view.
-    async fn seen_tools(
-        &self,
-        view: &View,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Vec<SeenTool>, ErrorData> {
+    async fn seen_tools(&self, view: &View, context: &Context) -> McpResult<Vec<SeenTool>> {
         let tools = list_all::<ListToolsResult>(&*self.handler.inner, context).await?;
         Ok(self.seen_among(tools, view, context))
     }
 
     /// Those of the handler's `tools` that the client sees in the view.
-    fn seen_among(
-        &self,
-        tools: Vec<Tool>,
-        view: &View,
-        context: &RequestContext<RoleServer>,
-    ) -> Vec<SeenTool> {
+    fn seen_among(&self, tools: Vec<Tool>, view: &View, context: &Context) -> Vec<SeenTool> {
         let permissions = self.permissions.map(|permissions| permissions.of(context));
         let server = &self.handler.server_name;
         let seen = tools.into_iter().filter(|tool| {

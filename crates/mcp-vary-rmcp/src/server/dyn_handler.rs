@@ -8,33 +8,30 @@ use rmcp::model::{
     ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
     SubscriptionFilter, Tool,
 };
-use rmcp::service::{NotificationContext, RequestContext, Service, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::{NotificationContext, Service, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
 
-pub(super) type HandlerFuture<'a, T> =
-    Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
+use super::rules::{Context, McpResult};
+
+pub(super) type HandlerFuture<'a, T> = Pin<Box<dyn Future<Output = McpResult<T>> + Send + 'a>>;
 
 /// A handler behind a pointer. `rmcp::service::DynService` does not have the methods that ask the
 /// handler itself.
 pub(super) trait DynHandler: Send + Sync {
-    fn request(
-        &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> HandlerFuture<'_, ServerResult>;
+    fn request(&self, request: ClientRequest, context: Context) -> HandlerFuture<'_, ServerResult>;
     /// Calls the handler directly. Through [`request`](Self::request), rmcp would already have
     /// replaced the "not found" code for modern clients by the one for invalid parameters.
     fn read_resource_directly(
         &self,
         request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        context: Context,
     ) -> HandlerFuture<'_, ReadResourceResponse>;
     /// Calls the handler directly. Through [`request`](Self::request), rmcp would check and read
     /// `_meta` of a modern request again, which it has done for the server.
     fn call_tool_directly(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: Context,
     ) -> HandlerFuture<'_, CallToolResponse>;
     fn notify(
         &self,
@@ -49,18 +46,14 @@ pub(super) trait DynHandler: Send + Sync {
 }
 
 impl<H: ServerHandler> DynHandler for H {
-    fn request(
-        &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> HandlerFuture<'_, ServerResult> {
+    fn request(&self, request: ClientRequest, context: Context) -> HandlerFuture<'_, ServerResult> {
         Box::pin(self.handle_request(request, context))
     }
 
     fn read_resource_directly(
         &self,
         request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        context: Context,
     ) -> HandlerFuture<'_, ReadResourceResponse> {
         Box::pin(self.read_resource(request, context))
     }
@@ -68,7 +61,7 @@ impl<H: ServerHandler> DynHandler for H {
     fn call_tool_directly(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: Context,
     ) -> HandlerFuture<'_, CallToolResponse> {
         Box::pin(self.call_tool(request, context))
     }

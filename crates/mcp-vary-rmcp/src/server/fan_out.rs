@@ -1,17 +1,15 @@
 //! Requests and notifications that belong to no variant; they are sent to every handler.
-#![expect(
-    deprecated,
-    reason = "the protocol deprecates logging, but clients use it"
-)]
+#![expect(deprecated, reason = "clients use logging, though it is deprecated")]
 
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorCode, ServerResult, SetLevelRequest,
     SetLevelRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::NotificationContext;
 use rmcp::{ErrorData, RoleServer};
 
 use super::errors::mismatched_result;
+use super::rules::{Context, McpResult};
 use super::vary_server::VaryServer;
 
 impl VaryServer {
@@ -33,9 +31,9 @@ impl VaryServer {
     pub(super) async fn request_any(
         &self,
         request: ClientRequest,
-        context: RequestContext<RoleServer>,
+        context: Context,
         unknown: ErrorCode,
-    ) -> Result<ServerResult, ErrorData> {
+    ) -> McpResult<ServerResult> {
         self.check_required(&context)?;
         let mut first = None;
         for handler in self.distinct_handlers() {
@@ -55,8 +53,8 @@ impl VaryServer {
     pub(super) async fn set_level_of_handlers(
         &self,
         request: SetLevelRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: Context,
+    ) -> McpResult<()> {
         let request = ClientRequest::SetLevelRequest(SetLevelRequest::new(request));
         let mut answer = Err(ErrorData::method_not_found::<
             rmcp::model::SetLevelRequestMethod,

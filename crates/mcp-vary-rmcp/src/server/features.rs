@@ -8,13 +8,14 @@ use mcp_vary::error::Era;
 use mcp_vary::extension::{CLIENT_CAPABILITIES_META, Declaration, Declared, declared};
 use mcp_vary::feature;
 use mcp_vary::shape::ToolFacts;
+use rmcp::RoleServer;
 use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
 use rmcp::model::{ClientCapabilities, JsonObject, ProtocolVersion, Tool};
 use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::active_variant::ActiveVariant;
+use super::rules::{Context, McpResult};
 
 /// The features of the client that sent a request: how it wants its content.
 ///
@@ -130,7 +131,7 @@ impl Deref for Features {
 }
 
 impl<C: AsRequestContext> FromContextPart<C> for Features {
-    fn from_context_part(context: &mut C) -> Result<Self, ErrorData> {
+    fn from_context_part(context: &mut C) -> McpResult<Self> {
         Ok(features(context.as_request_context()))
     }
 }
@@ -239,7 +240,7 @@ pub(super) fn declared_in<D: Declaration>(capabilities: &ClientCapabilities) -> 
 }
 
 /// Stores the features in the request's extensions, where extractors cannot remove them.
-pub(super) fn store_features(context: &mut RequestContext<RoleServer>) {
+pub(super) fn store_features(context: &mut Context) {
     let declared = declared_by::<feature::Features>(context);
     if declared.carrier.is_some() || !declared.ignored.is_empty() {
         context.extensions.insert(StoredFeatures(declared));
@@ -247,7 +248,7 @@ pub(super) fn store_features(context: &mut RequestContext<RoleServer>) {
 }
 
 /// The era of a request.
-pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
+pub(super) fn era(context: &Context) -> Era {
     let of = |version: &str| match version >= ProtocolVersion::V_2026_07_28.as_str() {
         true => Era::Modern,
         false => Era::Legacy,
@@ -263,18 +264,18 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
 }
 
 /// Whether the protocol revision of the request is older than `structuredContent`.
-fn is_text_only(context: &RequestContext<RoleServer>) -> bool {
+fn is_text_only(context: &Context) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() < ProtocolVersion::V_2025_06_18.as_str())
 }
 
 /// Whether the request carries its own capabilities, so that those of the handshake do not apply.
-fn carries_capabilities(context: &RequestContext<RoleServer>) -> bool {
+fn carries_capabilities(context: &Context) -> bool {
     context.meta.contains_key(PROTOCOL_VERSION_META)
 }
 
 /// Whether the client of this request declared content negotiation.
-pub(super) fn is_negotiating(context: &RequestContext<RoleServer>) -> bool {
+pub(super) fn is_negotiating(context: &Context) -> bool {
     context.extensions.get::<StoredFeatures>().is_some()
 }
 

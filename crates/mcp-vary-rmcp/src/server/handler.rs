@@ -1,9 +1,6 @@
 //! `ServerHandler` for [`VaryServer`]: selects the variant of each request and forwards the request
 //! to its handler.
-#![expect(
-    deprecated,
-    reason = "the protocol deprecates logging and legacy subscriptions, but clients use them"
-)]
+#![expect(deprecated, reason = "clients use logging and legacy subscriptions")]
 
 use std::borrow::Cow;
 
@@ -20,11 +17,12 @@ use rmcp::model::{
     ServerConfig, ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
     Tool, UnsubscribeRequestParams, UpdateTaskParams, UpdateTaskRequest,
 };
-use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::{NotificationContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
 
 use super::errors::mismatched_result;
 use super::request_record::{Subject, call_outcome};
+use super::rules::{Context, McpResult};
 use super::subscriptions::merge_filters;
 use super::vary_server::{Handlers, VaryServer};
 
@@ -34,8 +32,8 @@ macro_rules! recorded_methods {
         async fn $name(
             &self,
             params: $params,
-            context: RequestContext<RoleServer>,
-        ) -> Result<$result, ErrorData> {
+            context: Context,
+        ) -> McpResult<$result> {
             let handle = |params, context| self.$handle(params, context);
             self.record($method, (params, context), $subject, handle, |_| Outcome::Allowed)
                 .await
@@ -68,10 +66,7 @@ impl ServerHandler for VaryServer {
         self.protocol_versions()
     }
 
-    async fn discover(
-        &self,
-        context: RequestContext<RoleServer>,
-    ) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: Context) -> McpResult<DiscoverResult> {
         self.record(
             "server/discover",
             ((), context),
@@ -85,8 +80,8 @@ impl ServerHandler for VaryServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        context: Context,
+    ) -> McpResult<CallToolResponse> {
         self.record(
             "tools/call",
             (request, context),
@@ -97,7 +92,7 @@ impl ServerHandler for VaryServer {
         .await
     }
 
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         Box::pin(async move { self.listen_in_variant(context).await }).await
     }
 
@@ -137,8 +132,8 @@ impl ServerHandler for VaryServer {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
+        context: Context,
+    ) -> McpResult<CustomResult> {
         let method = request.method.clone();
         self.record(
             method,
@@ -189,8 +184,8 @@ impl VaryServer {
     async fn get_task_of_any(
         &self,
         params: GetTaskParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetTaskResult, ErrorData> {
+        context: Context,
+    ) -> McpResult<GetTaskResult> {
         let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(params));
         match self
             .request_any(request, context, ErrorCode::INVALID_PARAMS)
@@ -204,8 +199,8 @@ impl VaryServer {
     async fn update_task_of_any(
         &self,
         params: UpdateTaskParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: Context,
+    ) -> McpResult<()> {
         let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
         let answered = self.request_any(request, context, ErrorCode::INVALID_PARAMS);
         answered.await.map(drop)
@@ -214,8 +209,8 @@ impl VaryServer {
     async fn cancel_task_of_any(
         &self,
         params: CancelTaskParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: Context,
+    ) -> McpResult<()> {
         let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(params));
         let answered = self.request_any(request, context, ErrorCode::INVALID_PARAMS);
         answered.await.map(drop)

@@ -1,9 +1,9 @@
 //! The header `MCP-Server-Variant`: a selector for clients that cannot write `_meta`.
 
 use mcp_vary::error::{Era, Error};
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
 use serde_json::Value;
+
+use super::rules::Context;
 
 /// How the server treats the header.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -20,7 +20,7 @@ pub(super) enum HeaderPolicy {
 
 impl HeaderPolicy {
     /// The value of the header, if it is present and not ignored.
-    pub(super) fn read(self, context: &RequestContext<RoleServer>) -> Option<String> {
+    pub(super) fn read(self, context: &Context) -> Option<String> {
         if self == Self::Ignored {
             return None;
         }

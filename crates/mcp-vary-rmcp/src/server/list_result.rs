@@ -9,11 +9,10 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerResult,
     Tool,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 
 use super::dyn_handler::DynHandler;
 use super::errors::mismatched_result;
+use super::rules::{Context, McpResult};
 use super::view::View;
 
 /// The result of one of the four list methods.
@@ -121,8 +120,8 @@ pub(super) fn prompt_item<'a>(name: &'a str, server: &'a str) -> Item<'a> {
 /// Reads all pages of the handler's list.
 pub(super) async fn list_all<L: ListResult>(
     handler: &dyn DynHandler,
-    context: &RequestContext<RoleServer>,
-) -> Result<Vec<L::Item>, ErrorData> {
+    context: &Context,
+) -> McpResult<Vec<L::Item>> {
     let (items, _) = list_before::<L>(handler, None, context).await?;
     Ok(items)
 }
@@ -132,8 +131,8 @@ pub(super) async fn list_all<L: ListResult>(
 pub(super) async fn list_before<L: ListResult>(
     handler: &dyn DynHandler,
     cursor: Option<&str>,
-    context: &RequestContext<RoleServer>,
-) -> Result<(Vec<L::Item>, bool), ErrorData> {
+    context: &Context,
+) -> McpResult<(Vec<L::Item>, bool)> {
     let mut all = Vec::new();
     let mut params = None;
     for _ in 0..MAX_PAGES {

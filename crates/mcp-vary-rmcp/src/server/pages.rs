@@ -6,13 +6,12 @@ use std::sync::Arc;
 use mcp_vary::cursor::{CursorBinding, open, seal};
 use mcp_vary::error::Era;
 use rmcp::model::{CacheScope, PaginatedRequestParams};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 
 use super::errors::{mismatched_result, to_error_data, with_active_variant};
 use super::features::era;
 use super::list_result::{ListResult, list_all};
 use super::permissions::{ClientPermissions, Permissions};
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
 use super::variant_handler::VariantHandler;
 use super::variant_set::VariantSet;
@@ -36,8 +35,8 @@ pub(super) async fn page<L: ListResult>(
     variants: Option<&VariantSet>,
     active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
-    context: RequestContext<RoleServer>,
-) -> Result<Page<L>, ErrorData> {
+    context: Context,
+) -> McpResult<Page<L>> {
     let (Some(variants), Some(variant)) = (variants, active.variant) else {
         return handler_page::<L>(active, params, context).await;
     };
@@ -80,8 +79,8 @@ pub(super) async fn page<L: ListResult>(
 async fn handler_page<L: ListResult>(
     active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
-    context: RequestContext<RoleServer>,
-) -> Result<Page<L>, ErrorData> {
+    context: Context,
+) -> McpResult<Page<L>> {
     let cursor = params.as_ref().and_then(|params| params.cursor.clone());
     let request = L::request(params);
     // Copying a context is expensive, and only permissions need it after the request.
@@ -107,8 +106,8 @@ async fn sized_page<L: ListResult>(
     active: &SelectedHandler<'_>,
     cursor: Option<&str>,
     size: NonZeroUsize,
-    context: &RequestContext<RoleServer>,
-) -> Result<Page<L>, ErrorData> {
+    context: &Context,
+) -> McpResult<Page<L>> {
     let mut items =
         visible_items::<L>(active.handler, active.permissions.map(Arc::as_ref), context).await?;
     // The cursor was sealed here, so it is a number. If the list is shorter now, the page is empty.
@@ -127,8 +126,8 @@ async fn sized_page<L: ListResult>(
 pub(super) async fn visible_items<L: ListResult>(
     handler: &VariantHandler,
     permissions: Option<&Permissions>,
-    context: &RequestContext<RoleServer>,
-) -> Result<Vec<L::Item>, ErrorData> {
+    context: &Context,
+) -> McpResult<Vec<L::Item>> {
     let items = list_all::<L>(&*handler.inner, context).await?;
     let permissions = permissions.map(|permissions| permissions.of(context));
     Ok(filter_items::<L>(items, handler, permissions.as_ref()))

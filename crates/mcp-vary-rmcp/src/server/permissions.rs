@@ -8,15 +8,14 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_access::{
     AccessClass, AccessPolicy, Call, Decision, HiddenBy, Item, Principal, RuleIndex, Verdict,
 };
+use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, JsonObject};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use super::clients::Clients;
 use super::errors::with_active_variant;
 use super::request_record::RequestRecord;
-use super::rules::PermissionFn;
+use super::rules::{Context, PermissionFn};
 
 /// What restricts clients. There is one value for a server, if something does.
 pub(super) struct Permissions {
@@ -45,10 +44,7 @@ impl Permissions {
     }
 
     /// What the client of a request may see and use.
-    pub(super) fn of<'a>(
-        &'a self,
-        context: &'a RequestContext<RoleServer>,
-    ) -> ClientPermissions<'a> {
+    pub(super) fn of<'a>(&'a self, context: &'a Context) -> ClientPermissions<'a> {
         ClientPermissions {
             context,
             permission: self.permission.as_ref(),
@@ -59,11 +55,7 @@ impl Permissions {
         }
     }
 
-    fn rules<'a>(
-        &self,
-        policy: &'a AccessPolicy,
-        context: &RequestContext<RoleServer>,
-    ) -> ClientRules<'a> {
+    fn rules<'a>(&self, policy: &'a AccessPolicy, context: &Context) -> ClientRules<'a> {
         let principal = self.clients.principal(context);
         let principal = principal.unwrap_or_else(|| Arc::clone(&self.anonymous));
         ClientRules {
@@ -75,7 +67,7 @@ impl Permissions {
 
     /// The access class of a request's client, if there are access rules. It decides which variants
     /// the client is offered.
-    pub(super) fn class(&self, context: &RequestContext<RoleServer>) -> Option<Arc<AccessClass>> {
+    pub(super) fn class(&self, context: &Context) -> Option<Arc<AccessClass>> {
         let policy = self.policy.as_ref()?;
         Some(self.rules(policy, context).class)
     }
@@ -83,7 +75,7 @@ impl Permissions {
 
 /// What the client of one request may see and use.
 pub(super) struct ClientPermissions<'a> {
-    context: &'a RequestContext<RoleServer>,
+    context: &'a Context,
     permission: Option<&'a PermissionFn>,
     rules: Option<ClientRules<'a>>,
 }

@@ -1,17 +1,18 @@
 //! A cache of rankings.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::Ranking;
+use mcp_vary_base::lock::Lock;
 
 /// Recent rankings, by the variants that a client cannot see and by its hints.
 ///
 /// The principal is not part of the key: two principals that see the same variants share a ranking.
 /// Entries do not expire, because a ranking depends on nothing else.
 #[derive(Default)]
-pub(super) struct RankingCache(Mutex<BTreeMap<RankingKey, Arc<Ranking>>>);
+pub(super) struct RankingCache(Lock<BTreeMap<RankingKey, Arc<Ranking>>>);
 
 /// What a ranking depends on.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
@@ -28,13 +29,12 @@ impl RankingCache {
         key: RankingKey,
         rank: impl FnOnce(&VariantHints) -> Ranking,
     ) -> Arc<Ranking> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ranking) = known().get(&key) {
+        if let Some(ranking) = self.0.lock().get(&key) {
             return Arc::clone(ranking);
         }
         // Rank without holding the lock: the author's function may be slow.
         let ranking = Arc::new(rank(&key.hints));
-        let mut known = known();
+        let mut known = self.0.lock();
         if known.len() >= MAX_RANKINGS {
             known.clear();
         }

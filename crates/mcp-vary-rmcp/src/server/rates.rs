@@ -5,12 +5,12 @@
 
 use mcp_vary::error_code::RATE_LIMITED;
 use mcp_vary_rates::{LimitExceeded, Operation};
+use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 
 use super::errors::data_with_active_variant;
 use super::request_record::RequestRecord;
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
 use super::vary_server::VaryServer;
 
@@ -20,8 +20,8 @@ impl VaryServer {
         &self,
         active: &SelectedHandler<'_>,
         tool: &str,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: &Context,
+    ) -> McpResult<()> {
         let server = &*active.handler.server_name;
         self.count(active, &Operation::CallTool { server, tool }, context)
     }
@@ -30,8 +30,8 @@ impl VaryServer {
     pub(super) fn count_read(
         &self,
         active: &SelectedHandler<'_>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: &Context,
+    ) -> McpResult<()> {
         let server = &*active.handler.server_name;
         self.count(active, &Operation::Read { server }, context)
     }
@@ -40,8 +40,8 @@ impl VaryServer {
         &self,
         active: &SelectedHandler<'_>,
         operation: &Operation<'_>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: &Context,
+    ) -> McpResult<()> {
         let Some(rates) = &self.state.rates else {
             return Ok(());
         };

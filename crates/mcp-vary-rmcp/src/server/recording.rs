@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use mcp_vary_audit::Outcome;
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 
 use super::dyn_handler::HandlerFuture;
 use super::request_record::{ActiveRecord, Subject};
+use super::rules::{Context, McpResult};
 use super::vary_server::VaryServer;
 
 impl VaryServer {
@@ -24,15 +23,15 @@ impl VaryServer {
     pub(super) fn record<'a, P, T, F>(
         &'a self,
         method: impl Into<Cow<'a, str>>,
-        (params, mut context): (P, RequestContext<RoleServer>),
+        (params, mut context): (P, Context),
         subject: fn(&P) -> Subject,
-        answer: impl FnOnce(P, RequestContext<RoleServer>) -> F + Send + 'a,
+        answer: impl FnOnce(P, Context) -> F + Send + 'a,
         outcome: fn(&T) -> Outcome,
     ) -> HandlerFuture<'a, T>
     where
         P: Send + 'a,
         T: Send + 'a,
-        F: Future<Output = Result<T, ErrorData>> + Send + 'a,
+        F: Future<Output = McpResult<T>> + Send + 'a,
     {
         let method = method.into();
         Box::pin(async move {

@@ -1,6 +1,6 @@
 //! The record of a request for the audit log, from its arrival to its outcome.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary::error::Era;
@@ -9,15 +9,16 @@ use mcp_vary_audit::{
     PendingRecord, Permit, QueueFull, Record, SessionId, Target, TargetKind, Text, Transport,
     VariantChoice, trace_id,
 };
+use mcp_vary_base::lock::Lock;
+use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, Implementation, JsonObject, Reference};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clients::Clients;
 use super::features::era;
+use super::rules::{Context, McpResult};
 use super::selection::SelectionSource;
 
 /// What a request is about.
@@ -91,7 +92,7 @@ struct OpenRecord {
     log: AuditLog,
     arrived: Instant,
     /// `None` after the outcome.
-    pending: Mutex<Option<PendingRecord>>,
+    pending: Lock<Option<PendingRecord>>,
 }
 
 impl ActiveRecord {
@@ -100,14 +101,14 @@ impl ActiveRecord {
         clients: &Clients,
         method: &str,
         subject: Subject,
-        context: &mut RequestContext<RoleServer>,
-    ) -> Result<Self, ErrorData> {
+        context: &mut Context,
+    ) -> McpResult<Self> {
         let permit = reserve(log).await?;
         let record = describe(clients, method, subject, context);
         let shared = SharedRecord(Arc::new(OpenRecord {
             log: log.clone(),
             arrived: Instant::now(),
-            pending: Mutex::new(Some(PendingRecord::new(record, Some(permit)))),
+            pending: Lock::new(Some(PendingRecord::new(record, Some(permit)))),
         }));
         context.extensions.insert(shared.clone());
         Ok(Self {
@@ -117,11 +118,7 @@ impl ActiveRecord {
     }
 
     /// Submits the record with the outcome of the request.
-    pub(super) fn finish<T>(
-        self,
-        answer: &Result<T, ErrorData>,
-        outcome: impl FnOnce(&T) -> Outcome,
-    ) {
+    pub(super) fn finish<T>(self, answer: &McpResult<T>, outcome: impl FnOnce(&T) -> Outcome) {
         let (outcome, code) = match answer {
             Ok(result) => (outcome(result), None),
             Err(error) => (Outcome::Error, Some(i64::from(error.code.0))),
@@ -144,7 +141,7 @@ impl Drop for ActiveRecord {
 
 impl OpenRecord {
     fn submit(&self, outcome: Outcome, code: Option<i64>) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         let Some(pending) = pending.take() else {
             return;
         };
@@ -165,7 +162,7 @@ pub(super) struct RequestRecord<'a>(Option<&'a SharedRecord>);
 
 impl<'a> RequestRecord<'a> {
     /// The record of the request that has this context.
-    pub(super) fn of(context: &'a RequestContext<RoleServer>) -> Self {
+    pub(super) fn of(context: &'a Context) -> Self {
         Self(context.extensions.get::<SharedRecord>())
     }
 
@@ -222,7 +219,7 @@ impl<'a> RequestRecord<'a> {
         let Some(SharedRecord(open)) = self.0 else {
             return;
         };
-        let mut pending = open.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = open.pending.lock();
         if let Some(event) = pending.as_mut().and_then(change) {
             open.log.submit_or_lose(event);
         }
@@ -230,7 +227,7 @@ impl<'a> RequestRecord<'a> {
 }
 
 /// Room for a record, before the request does anything.
-async fn reserve(log: &AuditLog) -> Result<Permit, ErrorData> {
+async fn reserve(log: &AuditLog) -> McpResult<Permit> {
     if let Some(permit) = log.try_reserve() {
         return Ok(permit);
     }
@@ -251,12 +248,7 @@ async fn reserve(log: &AuditLog) -> Result<Permit, ErrorData> {
 }
 
 /// What is known of a request when it arrives.
-fn describe(
-    clients: &Clients,
-    method: &str,
-    subject: Subject,
-    context: &RequestContext<RoleServer>,
-) -> Record {
+fn describe(clients: &Clients, method: &str, subject: Subject, context: &Context) -> Record {
     // The outcome is filled in when it is known.
     let mut record = Record::new(Event::Request, Outcome::Cancelled);
     let parts = context.extensions.get::<http::request::Parts>();

@@ -4,12 +4,12 @@
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::state::{Parameters, StateBinding, StateError, open, seal};
 use mcp_vary::variant::VariantId;
+use rmcp::ErrorData;
 use rmcp::model::{InputRequiredResult, JsonObject};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use super::features::era;
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
 use super::variant_set::VariantSet;
 
@@ -32,7 +32,7 @@ impl<'a> RequestStateCodec<'a> {
         active: &SelectedHandler<'a>,
         what: &Identifier,
         arguments: Option<&JsonObject>,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
     ) -> Option<Self> {
         let (variants, variant) = (variants?, active.variant?);
         if era(context) == Era::Legacy {
@@ -55,7 +55,7 @@ impl<'a> RequestStateCodec<'a> {
     }
 
     /// Replaces the sealed state from the client by the handler's state.
-    pub(super) fn open(&self, state: &mut Option<String>) -> Result<(), ErrorData> {
+    pub(super) fn open(&self, state: &mut Option<String>) -> McpResult<()> {
         let Some(sealed) = state.take() else {
             return Ok(());
         };
@@ -113,7 +113,7 @@ pub(super) fn open_state(
     active: &SelectedHandler<'_>,
     codec: Option<&RequestStateCodec<'_>>,
     state: &mut Option<String>,
-) -> Result<(), ErrorData> {
+) -> McpResult<()> {
     match codec {
         Some(codec) => codec.open(state),
         None => {

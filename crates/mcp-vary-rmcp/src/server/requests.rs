@@ -2,6 +2,7 @@
 
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary_access::Item;
+use rmcp::ServerHandler as _;
 use rmcp::model::{
     CacheScope, CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult,
     ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, ContentBlock,
@@ -10,14 +11,13 @@ use rmcp::model::{
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
     ServerResult,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler as _};
 
 use super::errors::{mismatched_result, with_active_variant};
 use super::features::{CalledTool, era, is_negotiating};
 use super::list_result::{ListResult, prompt_item, tool_item};
 use super::pages::page;
 use super::request_state::{RequestStateCodec, open_state, seal_state};
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
 use super::variant_handler::HandlerCall;
 use super::vary_server::VaryServer;
@@ -27,8 +27,8 @@ impl VaryServer {
     pub(super) async fn initialize_handlers(
         &self,
         request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult, ErrorData> {
+        context: Context,
+    ) -> McpResult<InitializeResult> {
         self.check_initialize(&request.capabilities)?;
         context.peer.set_peer_info(request.clone());
         let mut first = None;
@@ -50,10 +50,7 @@ impl VaryServer {
     }
 
     /// The discovery of the first handler, with what all handlers have.
-    pub(super) async fn discover_handlers(
-        &self,
-        context: RequestContext<RoleServer>,
-    ) -> Result<DiscoverResult, ErrorData> {
+    pub(super) async fn discover_handlers(&self, context: Context) -> McpResult<DiscoverResult> {
         let first = self
             .distinct_handlers()
             .first()
@@ -79,8 +76,8 @@ impl VaryServer {
     pub(super) async fn list_in_variant<L: ListResult>(
         &self,
         params: Option<PaginatedRequestParams>,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<L, ErrorData> {
+        mut context: Context,
+    ) -> McpResult<L> {
         let active = self.begin_request(&mut context)?;
         let page = page(self.variants(), &active, params, context).await?;
         Ok(page.list)
@@ -91,8 +88,8 @@ impl VaryServer {
     pub(super) async fn list_tools_in_variant(
         &self,
         params: Option<PaginatedRequestParams>,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        mut context: Context,
+    ) -> McpResult<ListToolsResult> {
         let active = self.begin_request(&mut context)?;
         let has_earlier_pages = params.as_ref().is_some_and(|page| page.cursor.is_some());
         let earlier = (active.is_on_demand() && has_earlier_pages).then(|| context.clone());
@@ -104,8 +101,8 @@ impl VaryServer {
     pub(super) async fn call_in_variant(
         &self,
         request: CallToolRequestParams,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        mut context: Context,
+    ) -> McpResult<CallToolResponse> {
         let active = self.begin_request(&mut context)?;
         let client_item = Identifier::Tool(request.name.to_string());
         self.store_features(&mut context);
@@ -145,8 +142,8 @@ impl VaryServer {
     pub(super) async fn prompt_in_variant(
         &self,
         request: GetPromptRequestParams,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+        mut context: Context,
+    ) -> McpResult<GetPromptResponse> {
         let active = self.begin_request(&mut context)?;
         let client_item = Identifier::Prompt(request.name.clone());
         self.store_features(&mut context);
@@ -176,8 +173,8 @@ impl VaryServer {
     pub(super) async fn read_in_variant(
         &self,
         mut request: ReadResourceRequestParams,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+        mut context: Context,
+    ) -> McpResult<ReadResourceResponse> {
         let active = self.begin_request(&mut context)?;
         let era = era(&context);
         let client_item = Identifier::Resource(request.uri.clone());
@@ -212,8 +209,8 @@ impl VaryServer {
     pub(super) async fn complete_in_variant(
         &self,
         mut request: CompleteRequestParams,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+        mut context: Context,
+    ) -> McpResult<CompleteResult> {
         let active = self.begin_request(&mut context)?;
         let client_item = referenced(&request.r#ref);
         request.r#ref = active
@@ -250,8 +247,8 @@ async fn request_selected(
     active: &SelectedHandler<'_>,
     request: ClientRequest,
     what: Identifier,
-    context: RequestContext<RoleServer>,
-) -> Result<ServerResult, ErrorData> {
+    context: Context,
+) -> McpResult<ServerResult> {
     let era = era(&context);
     let answer = active.handler.inner.request(request, context).await;
     answer.map_err(|error| active.describe_error(error, what, era))
@@ -262,8 +259,8 @@ async fn call_selected(
     active: &SelectedHandler<'_>,
     request: CallToolRequestParams,
     what: Identifier,
-    context: RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
+    context: Context,
+) -> McpResult<CallToolResponse> {
     if era(&context) == Era::Modern {
         // rmcp has checked the request, and checks the answer.
         let handler = &active.handler.inner;
@@ -281,11 +278,7 @@ async fn call_selected(
 }
 
 /// Stores the listed properties of the called tool, if the client negotiates content.
-fn store_called_tool(
-    active: &SelectedHandler<'_>,
-    name: &str,
-    context: &mut RequestContext<RoleServer>,
-) {
+fn store_called_tool(active: &SelectedHandler<'_>, name: &str, context: &mut Context) {
     if !is_negotiating(context) {
         return;
     }

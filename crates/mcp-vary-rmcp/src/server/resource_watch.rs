@@ -7,27 +7,29 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use mcp_vary_base::lock::Lock;
+use rmcp::RoleServer;
 use rmcp::model::{ListResourceTemplatesResult, ListResourcesResult};
 use rmcp::service::{Peer, RequestContext};
-use rmcp::{ErrorData, RoleServer};
 
 use super::pages::visible_items;
 use super::permissions::Permissions;
+use super::rules::{Context, McpResult};
 use super::variant_handler::VariantHandler;
 
 /// The subscribed resources of one client in one variant.
 pub(super) struct ResourceWatch {
     handler: VariantHandler,
     permissions: Option<Arc<Permissions>>,
-    state: Mutex<WatchState>,
+    state: Lock<WatchState>,
 }
 
 #[derive(Default)]
 struct WatchState {
     /// The context of the latest subscription, with which the lists are read.
-    context: Option<RequestContext<RoleServer>>,
+    context: Option<Context>,
     resources: BTreeMap<String, ResourceStatus>,
     /// How often the list has changed.
     changes: u64,
@@ -54,7 +56,7 @@ impl ResourceWatch {
         Self {
             handler,
             permissions,
-            state: Mutex::default(),
+            state: Lock::default(),
         }
     }
 
@@ -65,18 +67,13 @@ impl ResourceWatch {
     }
 
     /// Watches those of `uris` that are listed now. Nothing is sent to `client`.
-    pub(super) async fn add(
-        &self,
-        uris: &[String],
-        client: &Peer<RoleServer>,
-        context: &RequestContext<RoleServer>,
-    ) {
+    pub(super) async fn add(&self, uris: &[String], client: &Peer<RoleServer>, context: &Context) {
         // The same request, without its cancellation token.
         let mut listing_context = RequestContext::new(context.id.clone(), client.clone());
         listing_context.meta = context.meta.clone();
         listing_context.extensions = context.extensions.clone();
         let listed = self.list_resources(&listing_context).await.ok();
-        let mut watched = self.lock();
+        let mut watched = self.state.lock();
         for uri in uris {
             match listed.as_ref().is_some_and(|listed| listed.contains(uri)) {
                 true => watched
@@ -89,17 +86,17 @@ impl ResourceWatch {
     }
 
     pub(super) fn remove(&self, uri: &str) {
-        self.lock().resources.remove(uri);
+        self.state.lock().resources.remove(uri);
     }
 
     pub(super) fn is_removed(&self, uri: &str) -> bool {
-        self.lock().resources.get(uri) == Some(&ResourceStatus::Removed)
+        self.state.lock().resources.get(uri) == Some(&ResourceStatus::Removed)
     }
 
     /// Whether an update of `uri` may be sent now. During a recheck it is stored and sent
     /// afterwards.
     pub(super) fn allow_update(&self, uri: &str) -> bool {
-        match self.lock().resources.get_mut(uri) {
+        match self.state.lock().resources.get_mut(uri) {
             None | Some(ResourceStatus::Listed) => true,
             Some(ResourceStatus::Removed) => false,
             Some(ResourceStatus::Rechecking { updated }) => {
@@ -111,7 +108,7 @@ impl ResourceWatch {
 
     /// Records that the list has changed; `None` if no watched resource is affected.
     pub(super) fn begin_recheck(&self) -> Option<ListChange> {
-        let mut watched = self.lock();
+        let mut watched = self.state.lock();
         let mut concerns = false;
         for seen in watched.resources.values_mut() {
             if *seen == ResourceStatus::Listed {
@@ -126,12 +123,12 @@ impl ResourceWatch {
     /// Reads the list after `change`. Returns the resources that still exist and were updated
     /// during the recheck.
     pub(super) async fn finish_recheck(&self, change: ListChange) -> Vec<String> {
-        let context = self.lock().context.clone();
+        let context = self.state.lock().context.clone();
         let listed = match context {
             Some(context) => self.list_resources(&context).await.ok(),
             None => None,
         };
-        let mut watched = self.lock();
+        let mut watched = self.state.lock();
         // The list has changed again; the later recheck decides.
         if watched.changes != change.0 {
             return Vec::new();
@@ -155,10 +152,7 @@ impl ResourceWatch {
         updates
     }
 
-    async fn list_resources(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ListedResources, ErrorData> {
+    async fn list_resources(&self, context: &Context) -> McpResult<ListedResources> {
         let permits = self.permissions.as_deref();
         let resources =
             visible_items::<ListResourcesResult>(&self.handler, permits, context).await?;
@@ -171,16 +165,12 @@ impl ResourceWatch {
             templates: templates.into_iter().map(|one| one.uri_template).collect(),
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, WatchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl fmt::Debug for ResourceWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Watch")
-            .field(&self.lock().resources)
+            .field(&self.state.lock().resources)
             .finish()
     }
 }
@@ -249,11 +239,8 @@ mod tests {
         matches("a:b", &["a:b"], &["a:", "a:bc", "", "b"]);
         matches("a:{b}", &["a:", "a:x", "a:x/y"], &["b:x", ""]);
         matches("a:{b}/c", &["a:x/c", "a:/c"], &["a:x/d", "a:c"]);
-        matches(
-            "a:{b}/{c}/d{?e}",
-            &["a:x/y/d", "a:x/y/d?e=1"],
-            &["a:x/d", "a:x/y"],
-        );
+        let template = "a:{b}/{c}/d{?e}";
+        matches(template, &["a:x/y/d", "a:x/y/d?e=1"], &["a:x/d", "a:x/y"]);
         matches("{+a}", &["", "x:y"], &[]);
         // Invalid templates must not panic.
         matches("a:{b", &["a:b", "a:xb"], &["b"]);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_access::Item;
+use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, JsonObject, ListResourcesResult};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 
 use super::errors::{not_found, with_active_variant};
 use super::features::era;
 use super::list_result::list_all;
 use super::permissions::{Permissions, Refusal};
+use super::rules::{Context, McpResult};
 use super::selection::SelectionSource;
 use super::variant_handler::VariantHandler;
 
@@ -46,12 +46,12 @@ impl<'a> SelectedHandler<'a> {
     /// client's.
     pub(super) fn check_permission(
         &self,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         handler_item: &Identifier,
         item: &Item<'_>,
         client_item: &Identifier,
         arguments: Option<&JsonObject>,
-    ) -> Result<(), ErrorData> {
+    ) -> McpResult<()> {
         let Some(permissions) = self.permissions else {
             return Ok(());
         };
@@ -70,10 +70,10 @@ impl<'a> SelectedHandler<'a> {
     /// refuse the URI as such.
     pub(super) async fn check_resource(
         &self,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         uri: &str,
         client_item: &Identifier,
-    ) -> Result<(), ErrorData> {
+    ) -> McpResult<()> {
         let Some(permissions) = self.permissions else {
             return Ok(());
         };

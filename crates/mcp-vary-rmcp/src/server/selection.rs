@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::error::Error;
@@ -10,12 +10,13 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::Ranking;
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_rates::LimitExceeded;
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
+use rmcp::ErrorData;
 use tokio::time::Instant;
 
 use super::errors::{data_with_active_variant, to_error_data};
+use super::rules::Context;
 use crate::switch_limit::SwitchLimit;
 
 /// One selection of a variant: see [`Builder::with_audit`](super::Builder::with_audit).
@@ -69,8 +70,7 @@ pub enum SelectionSource {
 }
 
 /// Receives each selection.
-pub(super) type AuditFn =
-    Arc<dyn Fn(&RequestContext<RoleServer>, &VariantSelection<'_>) + Send + Sync>;
+pub(super) type AuditFn = Arc<dyn Fn(&Context, &VariantSelection<'_>) + Send + Sync>;
 
 /// Counts the switches of one client: a legacy session, or a principal.
 #[derive(Debug, Default)]
@@ -182,12 +182,12 @@ impl SwitchCounter {
 
 /// The switch counters of recent clients, for requests without a session.
 #[derive(Debug, Default)]
-pub(super) struct SwitchCounters(Mutex<BTreeMap<String, SwitchCounter>>);
+pub(super) struct SwitchCounters(Lock<BTreeMap<String, SwitchCounter>>);
 
 impl SwitchCounters {
     /// Calls `act` with the counter of the client that `key` identifies.
     pub(super) fn with_client<T>(&self, key: &str, act: impl FnOnce(&mut SwitchCounter) -> T) -> T {
-        let mut counters = self.lock();
+        let mut counters = self.0.lock();
         if !counters.contains_key(key) && counters.len() >= MAX_CLIENTS {
             let oldest = counters.iter().min_by_key(|(_, counter)| counter.last_used);
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
@@ -195,10 +195,6 @@ impl SwitchCounters {
             }
         }
         act(counters.entry(key.to_owned()).or_default())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, SwitchCounter>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -237,6 +233,6 @@ mod tests {
         assert!(!record("0", later + 2));
         assert!(!record("2", later + 2));
         assert!(record("1", later + 3));
-        assert_eq!(counters.lock().len(), MAX_CLIENTS);
+        assert_eq!(counters.0.lock().len(), MAX_CLIENTS);
     }
 }

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::lock::Lock;
 use rmcp::RoleServer;
 use rmcp::model::InitializeRequestParams;
 use rmcp::service::Peer;
@@ -18,7 +19,7 @@ use super::tagging_peer::{NotificationSender, TaggingPeer, tagging_peer};
 /// The sessions that one handler serves. That is one, unless several connections share the handler
 /// itself.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<Vec<Session>>);
+pub(super) struct Sessions(Lock<Vec<Session>>);
 
 struct Session {
     /// The handshake of the session. Its allocation identifies the session.
@@ -149,7 +150,7 @@ impl Sessions {
         act: impl FnOnce(&mut Session) -> T,
     ) -> Option<T> {
         let info = client.peer_info()?;
-        let mut sessions = self.lock();
+        let mut sessions = self.0.lock();
         let at = sessions
             .iter()
             .position(|session| Arc::ptr_eq(&session.info, &info));
@@ -169,10 +170,6 @@ impl Sessions {
         };
         session.map(act)
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Session {
@@ -188,7 +185,9 @@ impl Session {
 
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sessions").field(&self.lock().len()).finish()
+        f.debug_tuple("Sessions")
+            .field(&self.0.lock().len())
+            .finish()
     }
 }
 

@@ -1,8 +1,5 @@
 //! Subscriptions in a variant: `resources/subscribe`, `resources/unsubscribe`, `subscriptions/listen`.
-#![expect(
-    deprecated,
-    reason = "the protocol deprecates legacy subscriptions, but clients use them"
-)]
+#![expect(deprecated, reason = "clients still use legacy subscriptions")]
 
 use std::sync::Arc;
 
@@ -10,19 +7,20 @@ use mcp_vary::error::{Era, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
 use mcp_vary_audit::Outcome;
+use rmcp::ErrorData;
 use rmcp::model::{
     ClientRequest, ErrorCode, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
     SubscriptionsListenRequest, SubscriptionsListenRequestParams, UnsubscribeRequest,
     UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer};
+use rmcp::service::SubscriptionContext;
 use serde_json::json;
 
 use super::active_variant::ActiveVariant;
 use super::errors::with_active_variant;
 use super::request_record::Subject;
 use super::resource_watch::ResourceWatch;
+use super::rules::{Context, McpResult};
 use super::selected_handler::SelectedHandler;
 use super::session::BindError;
 use super::tagging_peer::{NotificationSender, tagging_peer};
@@ -33,8 +31,8 @@ impl VaryServer {
     pub(super) async fn subscribe_in_variant(
         &self,
         request: SubscribeRequestParams,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        mut context: Context,
+    ) -> McpResult<()> {
         let client = context.peer.clone();
         let active = self.begin_request(&mut context)?;
         let uri = request.uri.clone();
@@ -73,8 +71,8 @@ impl VaryServer {
     pub(super) async fn unsubscribe_in_variant(
         &self,
         request: UnsubscribeRequestParams,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        mut context: Context,
+    ) -> McpResult<()> {
         // Unsubscribe in the variant of the subscription, whatever the request selects.
         if let Some(variant) = self
             .sessions
@@ -98,10 +96,7 @@ impl VaryServer {
     }
 
     /// Selects the variant of a notification stream.
-    fn begin_stream(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<SelectedHandler<'_>, ErrorData> {
+    fn begin_stream(&self, context: &Context) -> McpResult<SelectedHandler<'_>> {
         self.check_required(context)?;
         let active = self.select_variant(context)?;
         self.record_selection(&active, context)?;
@@ -109,10 +104,7 @@ impl VaryServer {
     }
 
     /// Serves a notification stream in the selected variant.
-    pub(super) async fn listen_in_variant(
-        &self,
-        context: SubscriptionContext,
-    ) -> Result<(), ErrorData> {
+    pub(super) async fn listen_in_variant(&self, context: SubscriptionContext) -> McpResult<()> {
         let mut inner = context.request_context().clone();
         let active = self
             .record(

@@ -4,18 +4,19 @@
 //! private), so this serves a transport that forwards all messages.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::lock::Lock;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, RequestId,
     ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerConfig,
     ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{
-    NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService,
-    RxJsonRpcMessage, Service, ServiceError, SubscriptionSink, TxJsonRpcMessage, serve_directly,
+    NotificationContext, Peer, PeerRequestOptions, RunningService, RxJsonRpcMessage, Service,
+    ServiceError, SubscriptionSink, TxJsonRpcMessage, serve_directly,
 };
 use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleServer};
@@ -23,6 +24,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
 use super::resource_watch::{ListChange, ResourceWatch};
+use super::rules::{Context, McpResult};
 
 /// A tagging peer and the service that keeps it alive.
 pub(super) type TaggingPeer = RunningService<RoleServer, NoRequests>;
@@ -65,8 +67,8 @@ impl Service<RoleServer> for NoRequests {
     async fn handle_request(
         &self,
         request: ClientRequest,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<ServerResult> {
         Err(ErrorData::new(
             ErrorCode::METHOD_NOT_FOUND,
             request.method().to_owned(),
@@ -78,7 +80,7 @@ impl Service<RoleServer> for NoRequests {
         &self,
         _notification: ClientNotification,
         _context: NotificationContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    ) -> McpResult<()> {
         Ok(())
     }
 
@@ -88,7 +90,7 @@ impl Service<RoleServer> for NoRequests {
 }
 
 /// The pending requests to the client, and how to cancel each.
-type PendingRequests = Arc<Mutex<BTreeMap<String, oneshot::Sender<Option<String>>>>>;
+type PendingRequests = Arc<Lock<BTreeMap<String, oneshot::Sender<Option<String>>>>>;
 
 struct TaggingTransport {
     sender: NotificationSender,
@@ -196,17 +198,11 @@ impl TaggingTransport {
             return;
         };
         let (cancel, cancelled) = oneshot::channel();
-        self.pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id.to_string(), cancel);
+        self.pending.lock().insert(id.to_string(), cancel);
         let (responses, pending) = (self.responses.clone(), self.pending.clone());
         tokio::spawn(async move {
             let answer = await_response(peer, request, cancelled).await;
-            pending
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&id.to_string());
+            pending.lock().remove(&id.to_string());
             let message = match answer {
                 None => return,
                 Some(Ok(result)) => JsonRpcMessage::response(result, id),
@@ -218,10 +214,7 @@ impl TaggingTransport {
     }
 
     fn take_pending(&self, id: &RequestId) -> Option<oneshot::Sender<Option<String>>> {
-        self.pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id.to_string())
+        self.pending.lock().remove(&id.to_string())
     }
 }
 
@@ -259,7 +252,7 @@ async fn await_response(
     peer: Peer<RoleServer>,
     request: ServerRequest,
     cancelled: oneshot::Receiver<Option<String>>,
-) -> Option<Result<rmcp::model::ClientResult, ErrorData>> {
+) -> Option<McpResult<rmcp::model::ClientResult>> {
     let options = PeerRequestOptions::no_options();
     let mut handle = match peer.send_request_with_option(request, options).await {
         Ok(handle) => handle,

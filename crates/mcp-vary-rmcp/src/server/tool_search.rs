@@ -1,8 +1,9 @@
 //! The search over the tools that clients see in a view.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_search::{Query, Tool as SearchedTool, ToolIndex, argument_names};
 use mcp_vary_view::derive::first_sentence;
 use rmcp::model::Tool;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Default)]
 pub(super) struct ToolSearch {
     /// The most recently used index is the last. Clones share them.
-    recent: Arc<Mutex<Vec<IndexedList>>>,
+    recent: Arc<Lock<Vec<IndexedList>>>,
 }
 
 impl ToolSearch {
@@ -28,7 +29,7 @@ impl ToolSearch {
         let mut names = BTreeSet::new();
         let mut tools = tools.to_vec();
         tools.retain(|tool| names.insert(&*tool.name));
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         let mut list = take(&mut recent, &names);
         list.follow(&tools, server);
         let found = list.find(query, limit);
@@ -177,10 +178,8 @@ mod tests {
         let mut list = IndexedList::default();
         let tools = [tool("read", "Reads text."), tool("draw", "Draws pictures.")];
         assert_eq!(searched(&mut list, &tools, "text"), (2, strings(&["read"])));
-        assert_eq!(
-            searched(&mut list, &tools, "pictures"),
-            (0, strings(&["draw"]))
-        );
+        let expected = (0, strings(&["draw"]));
+        assert_eq!(searched(&mut list, &tools, "pictures"), expected);
     }
 
     #[test]
@@ -210,10 +209,8 @@ mod tests {
                 tool(&format!("one_{number}"), "One."),
                 tool(&format!("two_{number}"), "Two."),
             ];
-            assert_eq!(
-                searched(&mut list, &tools, "one").1,
-                [format!("one_{number}")]
-            );
+            let expected = [format!("one_{number}")];
+            assert_eq!(searched(&mut list, &tools, "one").1, expected);
         }
         assert_eq!((list.tools.len(), list.index.len()), (2, 2));
     }
@@ -232,7 +229,7 @@ mod tests {
             (lists[2], 1, 2),
         ] {
             assert_eq!(search.find(tools, "files", &query, 5).len(), count);
-            assert_eq!(search.recent.lock().unwrap().len(), indexes);
+            assert_eq!(search.recent.lock().len(), indexes);
         }
     }
 
@@ -244,6 +241,6 @@ mod tests {
             let tool = tool(&format!("tool_{number}"), "Reads text.");
             assert_eq!(search.find(&[&tool], "files", &query, 5).len(), 1);
         }
-        assert_eq!(search.recent.lock().unwrap().len(), MAX_INDEXES);
+        assert_eq!(search.recent.lock().len(), MAX_INDEXES);
     }
 }

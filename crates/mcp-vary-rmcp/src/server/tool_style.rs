@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_view::{
     ArgumentCheck, DEFAULT_SEARCH_ABOVE, Description, PreparedTool, SchemaStyle, Style,
     ToolOverride, derive,
@@ -21,7 +22,7 @@ pub(super) struct ToolStyle {
     /// The number of tools above which the view has a search; `None` for the default.
     pub(super) search_above: Option<usize>,
     /// Tools that were prepared, by their names in the view. Clones of the view with the same style share them.
-    prepared: Arc<Mutex<BTreeMap<String, ListedTool>>>,
+    prepared: Arc<Lock<BTreeMap<String, ListedTool>>>,
     /// The search over the tools that clients see.
     pub(super) search: ToolSearch,
 }
@@ -78,7 +79,7 @@ impl ToolStyle {
             return None;
         }
         let definition = serde_json::to_string(shown).ok()?;
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prepared = self.prepared.lock();
         if let Some(known) = prepared.get(&*shown.name)
             && *known.definition == *definition
         {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::variant::VariantId;
+use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, GetPromptRequestParams, ListPromptsResult, ListToolsResult, Reference,
     Tool,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::dyn_handler::DynHandler;
 use super::errors::not_found;
 use super::features::era;
 use super::list_result::list_all;
+use super::rules::{Context, McpResult};
 use super::view::View;
 
 /// The handler of a variant: a server handler, whole or through a [`View`].
@@ -95,9 +95,9 @@ impl VariantHandler {
         &self,
         mut call: CallToolRequestParams,
         is_looked_up: bool,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         active: Option<&VariantId>,
-    ) -> Result<HandlerCall, ErrorData> {
+    ) -> McpResult<HandlerCall> {
         if !is_looked_up {
             return Ok(HandlerCall::unchecked(call));
         }
@@ -143,9 +143,9 @@ impl VariantHandler {
         &self,
         mut request: GetPromptRequestParams,
         is_looked_up: bool,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         active: Option<&VariantId>,
-    ) -> Result<GetPromptRequestParams, ErrorData> {
+    ) -> McpResult<GetPromptRequestParams> {
         if is_looked_up {
             request.name = self
                 .handler_prompt_name(&request.name, context, active)
@@ -164,9 +164,9 @@ impl VariantHandler {
         &self,
         reference: Reference,
         is_looked_up: bool,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         active: Option<&VariantId>,
-    ) -> Result<Reference, ErrorData> {
+    ) -> McpResult<Reference> {
         match reference {
             Reference::Prompt(mut prompt) if is_looked_up => {
                 prompt.name = self
@@ -192,7 +192,7 @@ impl VariantHandler {
         what: &Identifier,
         era: Era,
         active: Option<&VariantId>,
-    ) -> Result<(), ErrorData> {
+    ) -> McpResult<()> {
         let (Identifier::Resource(uri) | Identifier::SubscribedResource(uri)) = what else {
             return Ok(());
         };
@@ -205,9 +205,9 @@ impl VariantHandler {
     async fn handler_prompt_name(
         &self,
         name: &str,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         active: Option<&VariantId>,
-    ) -> Result<String, ErrorData> {
+    ) -> McpResult<String> {
         let missing = || not_found(Identifier::Prompt(name.to_owned()), active, era(context));
         let view = self.view.as_ref();
         let handler_name = match view {

@@ -12,9 +12,8 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{Ranking, Weights, rank};
 use mcp_vary::variant::{ServerVariant, Status, VariantId, Variants, to_settings};
 use mcp_vary_access::AccessClass;
+use rmcp::ErrorData;
 use rmcp::model::JsonObject;
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::async_ranking::AsyncRanking;
@@ -25,7 +24,7 @@ use super::header::HeaderPolicy;
 use super::permissions::Permissions;
 use super::ranking_cache::{RankingCache, RankingKey};
 use super::request_record::RequestRecord;
-use super::rules::{ClockFn, DefaultVariantFn, RankFn, VisibilityFn};
+use super::rules::{ClockFn, Context, DefaultVariantFn, McpResult, RankFn, VisibilityFn};
 use super::selected_handler::SelectedHandler;
 use super::selection::{
     AuditFn, SelectionOutcome, SelectionSource, Switch, SwitchCounters, SwitchRefused,
@@ -65,15 +64,12 @@ const NO_VARIANT: &str = "this server has no variant for this client; ask its op
 
 impl VariantSet {
     /// The id of the principal, to which cursors and states are bound.
-    pub(super) fn principal_id(&self, context: &RequestContext<RoleServer>) -> String {
+    pub(super) fn principal_id(&self, context: &Context) -> String {
         self.clients.principal_id(context)
     }
 
     /// Selects the variant of a request: the one it names, or the client's default.
-    pub(super) fn select(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<SelectedHandler<'_>, ErrorData> {
+    pub(super) fn select(&self, context: &Context) -> McpResult<SelectedHandler<'_>> {
         let visible = self.visible_variants(context);
         if visible.is_empty() {
             return Err(match context.meta.get(SERVER_VARIANT_META) {
@@ -109,8 +105,8 @@ impl VariantSet {
     fn resolve(
         &self,
         visible: &[&ServerVariant],
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(VariantId, SelectionSource), ErrorData> {
+        context: &Context,
+    ) -> McpResult<(VariantId, SelectionSource)> {
         let header = self.header.read(context);
         let Some(selector) = context.meta.get(SERVER_VARIANT_META) else {
             let sees = |id: &str| visible.iter().any(|variant| variant.id == *id);
@@ -151,9 +147,9 @@ impl VariantSet {
     pub(super) fn record_selection(
         &self,
         active: &SelectedHandler<'_>,
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         switch: Result<Switch, SwitchRefused<'_>>,
-    ) -> Result<(), ErrorData> {
+    ) -> McpResult<()> {
         let record = RequestRecord::of(context);
         let switch = switch.map_err(|refused| {
             let error = refused.to_error();
@@ -178,7 +174,7 @@ impl VariantSet {
     fn audit_selection(
         &self,
         visible: &[&ServerVariant],
-        context: &RequestContext<RoleServer>,
+        context: &Context,
         outcome: SelectionOutcome<'_>,
     ) {
         if let Some(audit) = &self.audit {
@@ -194,7 +190,7 @@ impl VariantSet {
     }
 
     /// The settings that advertise the variants to this client; `None` if it can see none.
-    pub(super) fn settings_for(&self, context: &RequestContext<RoleServer>) -> Option<JsonObject> {
+    pub(super) fn settings_for(&self, context: &Context) -> Option<JsonObject> {
         let visible = self.visible_variants(context);
         let (ids, more) = self
             .rank(&visible, context)
@@ -212,7 +208,7 @@ impl VariantSet {
         }
     }
 
-    fn visible_variants(&self, context: &RequestContext<RoleServer>) -> Vec<&ServerVariant> {
+    fn visible_variants(&self, context: &Context) -> Vec<&ServerVariant> {
         let class = self.access_class(context);
         let is_offered = |variant: &&ServerVariant| {
             let by_rules = class.as_ref();
@@ -229,7 +225,7 @@ impl VariantSet {
             .collect()
     }
 
-    fn access_class(&self, context: &RequestContext<RoleServer>) -> Option<Arc<AccessClass>> {
+    fn access_class(&self, context: &Context) -> Option<Arc<AccessClass>> {
         let permissions = self.permissions.as_ref();
         permissions.and_then(|permissions| permissions.class(context))
     }
@@ -239,7 +235,7 @@ impl VariantSet {
     fn rank(
         &self,
         visible: &[&ServerVariant],
-        context: &RequestContext<RoleServer>,
+        context: &Context,
     ) -> (Arc<Ranking>, SelectionSource) {
         let hints = declared_by::<VariantHints>(context).value;
         let key = RankingKey {
@@ -312,12 +308,7 @@ impl VariantSet {
         ranking
     }
 
-    fn is_advertised(
-        &self,
-        id: &VariantId,
-        visible: &[&ServerVariant],
-        context: &RequestContext<RoleServer>,
-    ) -> bool {
+    fn is_advertised(&self, id: &VariantId, visible: &[&ServerVariant], context: &Context) -> bool {
         let (ranking, _) = self.rank(visible, context);
         ranking.advertise(self.max_advertised).0.contains(id)
     }
@@ -326,7 +317,7 @@ impl VariantSet {
         &self,
         requested: &Value,
         visible: &[&ServerVariant],
-        context: &RequestContext<RoleServer>,
+        context: &Context,
     ) -> ErrorData {
         let available = self.lists_available.then(|| {
             let (ranking, _) = self.rank(visible, context);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use mcp_vary::error::{Era, Error};
 use mcp_vary::extension::{
@@ -12,10 +12,10 @@ use mcp_vary::feature;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::Warning;
 use mcp_vary_audit::AuditLog;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_rates::Operation;
+use rmcp::ServerHandler;
 use rmcp::model::{ClientCapabilities, JsonObject, ServerCapabilities};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::time::Instant;
 
 use super::active_variant::ActiveVariant;
@@ -25,7 +25,7 @@ use super::errors::to_error_data;
 use super::features::{declared_by, declared_in, era, store_features};
 use super::permissions::Permissions;
 use super::request_record::RequestRecord;
-use super::rules::Rates;
+use super::rules::{Context, McpResult, Rates};
 use super::selected_handler::SelectedHandler;
 use super::selection::SwitchCounter;
 use super::session::Sessions;
@@ -72,7 +72,7 @@ pub(super) struct ServerState {
 }
 
 /// The capabilities of each handler and their union, when they were last merged.
-pub(super) type CapabilitiesCache = Mutex<Option<(Vec<ServerCapabilities>, ServerCapabilities)>>;
+pub(super) type CapabilitiesCache = Lock<Option<(Vec<ServerCapabilities>, ServerCapabilities)>>;
 
 impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,10 +150,7 @@ impl VaryServer {
     }
 
     /// Selects the variant of a request, and prepares the context for its handler.
-    pub(super) fn begin_request(
-        &self,
-        context: &mut RequestContext<RoleServer>,
-    ) -> Result<SelectedHandler<'_>, ErrorData> {
+    pub(super) fn begin_request(&self, context: &mut Context) -> McpResult<SelectedHandler<'_>> {
         self.check_required(context)?;
         let active = self.select_variant(context)?;
         self.record_selection(&active, context)?;
@@ -163,11 +160,7 @@ impl VaryServer {
 
     /// Adds the active variant to the context, and replaces its peer by one that tags
     /// notifications.
-    pub(super) fn prepare_context(
-        &self,
-        active: &SelectedHandler<'_>,
-        context: &mut RequestContext<RoleServer>,
-    ) {
+    pub(super) fn prepare_context(&self, active: &SelectedHandler<'_>, context: &mut Context) {
         if let Some(variant) = active.variant {
             context.extensions.insert(ActiveVariant(variant.clone()));
             // The response stream of a modern request carries no change notifications.
@@ -178,7 +171,7 @@ impl VaryServer {
     }
 
     /// Stores the client's features with a request whose handler may use extractors.
-    pub(super) fn store_features(&self, context: &mut RequestContext<RoleServer>) {
+    pub(super) fn store_features(&self, context: &mut Context) {
         if self.state.negotiates_content {
             store_features(context);
         }
@@ -191,8 +184,8 @@ impl VaryServer {
     pub(super) fn record_selection(
         &self,
         active: &SelectedHandler<'_>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: &Context,
+    ) -> McpResult<()> {
         let (Some(variants), Some(variant)) = (self.variants(), active.variant) else {
             return Ok(());
         };
@@ -228,10 +221,7 @@ impl VaryServer {
         })
     }
 
-    pub(super) fn select_variant(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<SelectedHandler<'_>, ErrorData> {
+    pub(super) fn select_variant(&self, context: &Context) -> McpResult<SelectedHandler<'_>> {
         let mut active = match &self.state.handlers {
             Handlers::Variants(variants) => variants.select(context)?,
             Handlers::Single(_) if context.meta.contains_key(SERVER_VARIANT_META) => {
@@ -244,10 +234,7 @@ impl VaryServer {
     }
 
     /// Modern clients declare extensions with each request.
-    pub(super) fn check_required(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    pub(super) fn check_required(&self, context: &Context) -> McpResult<()> {
         if self.state.required_extensions.is_empty() || era(context) == Era::Legacy {
             return Ok(());
         }
@@ -261,10 +248,7 @@ impl VaryServer {
     }
 
     /// Legacy clients declare extensions in `initialize`.
-    pub(super) fn check_initialize(
-        &self,
-        capabilities: &ClientCapabilities,
-    ) -> Result<(), ErrorData> {
+    pub(super) fn check_initialize(&self, capabilities: &ClientCapabilities) -> McpResult<()> {
         self.check_extensions(Era::Legacy, |id| match id.as_str() {
             CONTENT_NEGOTIATION => declares::<feature::Features>(capabilities),
             SERVER_VARIANTS => declares::<VariantHints>(capabilities),
@@ -276,7 +260,7 @@ impl VaryServer {
         &self,
         era: Era,
         is_declared: impl Fn(&ExtensionId) -> bool,
-    ) -> Result<(), ErrorData> {
+    ) -> McpResult<()> {
         match self
             .state
             .required_extensions

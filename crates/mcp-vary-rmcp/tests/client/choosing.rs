@@ -3,7 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use mcp_vary_rmcp::client::{ChoiceRule, ChoiceRules, Client, Model, SwitchLimit, TaskContext};
+use mcp_vary_rmcp::client::{
+    ChoiceRule, ChoiceRules, Client, MAX_CHOICE_RECORDS, Model, SwitchLimit, TaskContext,
+    VariantClient,
+};
 use serde_json::json;
 
 use crate::scripted::{Connected, Scripted, WAYS, id};
@@ -47,6 +50,19 @@ async fn connected() -> Connected {
     Connected::new(WAYS[1], Scripted::with_variants()).await
 }
 
+const DEFAULT: &str = "`standard`: the server's default";
+const DEBUG: &str = "`debug`: matches the phase debugging";
+const COMPACT: &str = "`compact`: 9999 tokens are left, fewer than 10000";
+
+/// Answers of models.
+const SHORT: &str = r#"{"selected": "compact", "reasoning": "short"}"#;
+const TURBO: &str = r#"{"selected": "turbo"}"#;
+
+/// The reason for a variant that the user named.
+fn requested(variant: &str) -> String {
+    format!("`{variant}`: requested by the user")
+}
+
 #[track_caller]
 fn chooses(client: &Client, context: TaskContext, expected: &str) {
     assert_eq!(client.choose(&context).choice().to_string(), expected);
@@ -57,39 +73,17 @@ fn chooses(client: &Client, context: TaskContext, expected: &str) {
 async fn rules_choose_and_say_why() {
     let connected = connected().await;
     let client = &connected.client;
-    let context = TaskContext::new();
-    chooses(client, context.clone(), "`standard`: the server's default");
-    chooses(
-        client,
-        context.clone().with_phase("debugging"),
-        "`debug`: matches the phase debugging",
-    );
-    chooses(
-        client,
-        context.clone().with_phase("dreaming"),
-        "`standard`: the server's default",
-    );
-    let tight = context
-        .clone()
-        .with_phase("debugging")
-        .with_remaining_tokens(9_999);
-    chooses(
-        client,
-        tight.clone(),
-        "`compact`: 9999 tokens are left, fewer than 10000",
-    );
-    chooses(
-        client,
-        tight.clone().with_requested_variant(id("standard")),
-        "`standard`: requested by the user",
-    );
-    chooses(
-        client,
-        tight.with_requested_variant(id("missing")),
-        "`compact`: 9999 tokens are left, fewer than 10000",
-    );
-    let wide = context.with_remaining_tokens(10_000);
-    chooses(client, wide, "`standard`: the server's default");
+    let phase = |phase| TaskContext::new().with_phase(phase);
+    chooses(client, TaskContext::new(), DEFAULT);
+    chooses(client, phase("debugging"), DEBUG);
+    chooses(client, phase("dreaming"), DEFAULT);
+    let tight = || phase("debugging").with_remaining_tokens(9_999);
+    chooses(client, tight(), COMPACT);
+    let wants = |variant| tight().with_requested_variant(id(variant));
+    chooses(client, wants("standard"), &requested("standard"));
+    chooses(client, wants("missing"), COMPACT);
+    let wide = TaskContext::new().with_remaining_tokens(10_000);
+    chooses(client, wide, DEFAULT);
 }
 
 /// SV-19: other rules in another order take one line; unstable variants are chosen only if that is
@@ -103,31 +97,24 @@ async fn rules_are_the_applications() {
     ]}));
     let connected = Connected::new(WAYS[0], server).await;
     let debugging = TaskContext::new().with_phase("debugging");
-    chooses(
-        &connected.client,
-        debugging.clone(),
-        "`standard`: the server's default",
-    );
-    chooses(
-        &connected.client,
-        TaskContext::new().with_requested_variant(id("old")),
-        "`old`: requested by the user",
-    );
-    let daring = connected
-        .client
-        .with_rules(ChoiceRules::new([ChoiceRule::Phase]).with_experimental());
+    chooses(&connected.client, debugging.clone(), DEFAULT);
+    let old = TaskContext::new().with_requested_variant(id("old"));
+    chooses(&connected.client, old, &requested("old"));
+    let rules = ChoiceRules::new([ChoiceRule::Phase]).with_experimental();
+    let daring = connected.client.with_rules(rules);
+    let expected = "`lab`: matches the phase debugging";
+    chooses(&daring, debugging.clone(), expected);
     chooses(
         &daring,
-        debugging.clone(),
-        "`lab`: matches the phase debugging",
+        debugging.with_requested_variant(id("old")),
+        expected,
     );
-    let wish = debugging.with_requested_variant(id("old"));
-    chooses(&daring, wish, "`lab`: matches the phase debugging");
 }
 
 #[track_caller]
-fn ends_with(text: &str, end: &str) {
-    assert!(text.ends_with(end), "{text}");
+fn ends_with(view: &VariantClient, end: &str) {
+    let choice = view.choice().to_string();
+    assert!(choice.ends_with(end), "{choice}");
 }
 
 /// SV-19: a model's choice is validated, and the rules decide if it cannot be used.
@@ -139,14 +126,8 @@ async fn a_model_is_asked_and_not_believed() {
         .with_description("find the leak");
     let by_rules = "`debug`: matches the phase debugging; the model gave no usable choice: ";
     let cases = [
-        (
-            Ok(r#"{"selected": "compact", "reasoning": "short"}"#),
-            "`compact`: chosen by the model: short",
-        ),
-        (
-            Ok(r#"{"selected": "turbo"}"#),
-            "it named `turbo`, which is not offered",
-        ),
+        (Ok(SHORT), "`compact`: chosen by the model: short"),
+        (Ok(TURBO), "it named `turbo`, which is not offered"),
         (Ok("no idea"), "its answer names no variant"),
         (Err("out of credit"), "it failed: out of credit"),
     ];
@@ -154,11 +135,9 @@ async fn a_model_is_asked_and_not_believed() {
         let scribe = Scribe::new(answer);
         let client = Client::new(connected.peer(), connected.running.service()).await;
         let view = client.choose_with(&scribe, &context).await;
-        ends_with(&view.choice().to_string(), expected);
-        assert_eq!(
-            view.choice().to_string().starts_with(by_rules),
-            expected.starts_with("it")
-        );
+        ends_with(&view, expected);
+        let found = view.choice().to_string().starts_with(by_rules);
+        assert_eq!(found, expected.starts_with("it"));
         let asked = scribe.asked.lock().unwrap();
         assert!(asked[0].contains("find the leak") && asked.len() == 1);
     }
@@ -168,10 +147,8 @@ async fn a_model_is_asked_and_not_believed() {
 #[tokio::test(start_paused = true)]
 async fn a_model_has_only_so_much_time() {
     let connected = connected().await;
-    let client = connected
-        .client
-        .clone()
-        .with_model_timeout(Duration::from_secs(1));
+    let client = connected.client.clone();
+    let client = client.with_model_timeout(Duration::from_secs(1));
     let view = client.choose_with(&Thinker, &TaskContext::new()).await;
     let expected = "`standard`: the server's default; the model gave no usable choice: it did not answer in time";
     assert_eq!(view.choice().to_string(), expected);
@@ -182,7 +159,7 @@ async fn a_model_has_only_so_much_time() {
 #[tokio::test]
 async fn a_model_is_asked_only_when_it_must_be() {
     let connected = connected().await;
-    let scribe = Scribe::new(Ok(r#"{"selected": "compact", "reasoning": "short"}"#));
+    let scribe = Scribe::new(Ok(SHORT));
     let asked = || scribe.asked.lock().unwrap().len();
     let context = TaskContext::new().with_remaining_tokens(50_000);
     for (context, times) in [
@@ -194,12 +171,8 @@ async fn a_model_is_asked_only_when_it_must_be() {
     ] {
         let view = connected.client.choose_with(&scribe, &context).await;
         assert_eq!(asked(), times, "{context:?}");
-        let wished = if context.requested_variant.is_some() {
-            "debug"
-        } else {
-            "compact"
-        };
-        assert_eq!(*view.variant().unwrap(), wished);
+        let requested = context.requested_variant.unwrap_or(id("compact"));
+        assert_eq!(*view.variant().unwrap(), requested);
     }
 
     let alone =
@@ -217,18 +190,14 @@ async fn a_remembered_choice_is_held_to_the_rules() {
         {"id": "lab", "description": "", "status": "experimental"},
     ]}));
     let careful = Connected::new(WAYS[0], server).await.client;
-    let daring = careful
-        .clone()
-        .with_rules(ChoiceRules::default().with_experimental());
+    let rules = ChoiceRules::default().with_experimental();
+    let daring = careful.clone().with_rules(rules);
     let scribe = Scribe::new(Ok(r#"{"selected": "lab", "reasoning": "new"}"#));
     let context = TaskContext::new();
     let view = daring.choose_with(&scribe, &context).await;
     assert_eq!(view.choice().to_string(), "`lab`: chosen by the model: new");
     let view = careful.choose_with(&scribe, &context).await;
-    ends_with(
-        &view.choice().to_string(),
-        "it named `lab`, which is not stable",
-    );
+    ends_with(&view, "it named `lab`, which is not stable");
 }
 
 /// SV-19: switches by rules and models are limited; variants that the user requests or the
@@ -240,28 +209,19 @@ async fn switching_has_a_limit() {
     let client = connected.client.clone().with_switch_limit(limit);
     let debugging = TaskContext::new().with_phase("debugging");
     let default = TaskContext::new();
-    chooses(&client, default.clone(), "`standard`: the server's default");
-    chooses(
-        &client,
-        debugging.clone(),
-        "`debug`: matches the phase debugging",
-    );
-    chooses(&client, default.clone(), "`standard`: the server's default");
+    chooses(&client, default.clone(), DEFAULT);
+    chooses(&client, debugging.clone(), DEBUG);
+    chooses(&client, default.clone(), DEFAULT);
     let kept = "`standard`: unchanged after 2 switches within 60 s; `debug` was preferred";
     chooses(&client, debugging.clone(), kept);
-    chooses(&client, default.clone(), "`standard`: the server's default");
-    chooses(
-        &client,
-        default.with_requested_variant(id("compact")),
-        "`compact`: requested by the user",
-    );
-    assert_eq!(
-        *client.variant(&id("standard")).unwrap().variant().unwrap(),
-        "standard"
-    );
+    chooses(&client, default.clone(), DEFAULT);
+    let wants = default.with_requested_variant(id("compact"));
+    chooses(&client, wants, &requested("compact"));
+    let view = client.variant(&id("standard")).unwrap();
+    assert_eq!(*view.variant().unwrap(), "standard");
     chooses(&client, debugging.clone(), kept);
     tokio::time::advance(Duration::from_secs(60)).await;
-    chooses(&client, debugging, "`debug`: matches the phase debugging");
+    chooses(&client, debugging, DEBUG);
 }
 
 /// SV-19: every choice is recorded with its reason, and whether it was a switch.
@@ -290,17 +250,15 @@ async fn choices_are_on_record() {
     for _ in 0..1_000 {
         let _ = client.choose(&TaskContext::new());
     }
-    assert_eq!(
-        client.choices().len(),
-        mcp_vary_rmcp::client::MAX_CHOICE_RECORDS
-    );
+    let found = client.choices().len();
+    assert_eq!(found, MAX_CHOICE_RECORDS);
 }
 
 /// SV-19: after a refresh of the offers, choices are made again.
 #[tokio::test]
 async fn new_offers_are_a_new_question() {
     let connected = connected().await;
-    let scribe = Scribe::new(Ok(r#"{"selected": "compact", "reasoning": "short"}"#));
+    let scribe = Scribe::new(Ok(SHORT));
     let context = TaskContext::new();
     for times in [1, 1, 2] {
         if times == 2 {
@@ -312,8 +270,5 @@ async fn new_offers_are_a_new_question() {
     connected.server.retire("compact");
     connected.client.refresh_offers().await.unwrap();
     let view = connected.client.choose_with(&scribe, &context).await;
-    ends_with(
-        &view.choice().to_string(),
-        "it named `compact`, which is not offered",
-    );
+    ends_with(&view, "it named `compact`, which is not offered");
 }

@@ -40,33 +40,22 @@ fn capabilities_become_tags() {
         "sampling": {}, "elicitation": {}, "roots": {},
         "extensions": {"io.modelcontextprotocol/tasks": {}},
     });
-    tags(
-        all,
-        "agent",
-        json!(["agent", "sampling", "elicitation", "roots", "tasks"]),
-    );
-    tags(
-        json!({}),
-        "agent,format=json",
-        json!(["agent", "format=json"]),
-    );
+    let expected = json!(["agent", "sampling", "elicitation", "roots", "tasks"]);
+    tags(all, "agent", expected);
+    let expected = json!(["agent", "format=json"]);
+    tags(json!({}), "agent,format=json", expected);
     tags(json!({"sampling": {}}), "sampling", json!(["sampling"]));
     // Only tags that the application declares absent are absent: a missing capability declares
     // nothing.
-    tags(
-        json!({"sampling": {}}),
-        "!sampling",
-        json!(["!sampling", "sampling"]),
-    );
+    let expected = json!(["!sampling", "sampling"]);
+    tags(json!({"sampling": {}}), "!sampling", expected);
 }
 
 /// EXT-3: a client without tags does not negotiate content.
 #[test]
 fn content_is_negotiated_on_request() {
-    assert_eq!(
-        says(json!({"sampling": {}}), None),
-        json!({SERVER_VARIANTS: {}})
-    );
+    let found = says(json!({"sampling": {}}), None);
+    assert_eq!(found, json!({SERVER_VARIANTS: {}}));
 }
 
 /// CN-17: settings that the handler declares itself take precedence.

@@ -3,10 +3,10 @@
 use mcp_vary_rmcp::client::{Error, VariantClient};
 use mcp_vary_testkit::cases::each;
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequestParams, GetPromptRequestParams};
+use rmcp::model::GetPromptRequestParams;
 use serde_json::json;
 
-use crate::scripted::{Connected, Scripted, WAYS, Way, id};
+use crate::scripted::{Connected, Scripted, WAYS, Way, call, id};
 use crate::selecting::completion;
 
 /// A client in a variant that the server has removed since.
@@ -24,10 +24,8 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
         matches!(&error, Error::VariantRejected { variant, .. } if *variant == "compact"),
         "{error:?}"
     );
-    assert_eq!(
-        error.to_string(),
-        "the server rejected the variant `compact`: Invalid server variant"
-    );
+    let expected = "the server rejected the variant `compact`: Invalid server variant";
+    assert_eq!(error.to_string(), expected);
 }
 
 /// SV-19: lists, reads and completions are sent once more, without a selector, and report it.
@@ -51,18 +49,12 @@ async fn what_only_reads_falls_back_once() {
             "resources/list",
             "resources/templates/list",
         ] {
-            assert_eq!(
-                connected.server.selectors(list),
-                [compact.clone(), None, None],
-                "{list}"
-            );
+            let found = connected.server.selectors(list);
+            assert_eq!(found, [compact.clone(), None, None], "{list}");
         }
         for one in ["resources/read", "completion/complete"] {
-            assert_eq!(
-                connected.server.selectors(one),
-                [compact.clone(), None],
-                "{one}"
-            );
+            let found = connected.server.selectors(one);
+            assert_eq!(found, [compact.clone(), None], "{one}");
         }
     }
 }
@@ -72,20 +64,13 @@ async fn what_only_reads_falls_back_once() {
 async fn a_call_never_falls_back() {
     for way in each(WAYS) {
         let (connected, view) = gone(way).await;
-        refused(view.call_tool(CallToolRequestParams::new("echo")).await);
-        refused(
-            view.call_tool_once(CallToolRequestParams::new("echo"))
-                .await,
-        );
+        refused(view.call_tool(call("echo")).await);
+        refused(view.call_tool_once(call("echo")).await);
         refused(view.get_prompt(GetPromptRequestParams::new("greet")).await);
-        assert_eq!(
-            connected.server.selectors("tools/call"),
-            vec![Some(json!("compact")); 2]
-        );
-        assert_eq!(
-            connected.server.selectors("prompts/get"),
-            [Some(json!("compact"))]
-        );
+        let expected = vec![Some(json!("compact")); 2];
+        assert_eq!(connected.server.selectors("tools/call"), expected);
+        let expected = [Some(json!("compact"))];
+        assert_eq!(connected.server.selectors("prompts/get"), expected);
     }
 }
 
@@ -110,11 +95,8 @@ async fn it_falls_back_once_and_only_from_a_refusal() {
         failed(view.read_resource("test://a").await.unwrap_err());
         failed(view.complete(completion()).await.unwrap_err());
         for method in methods {
-            assert_eq!(
-                connected.server.selectors(method).len(),
-                requests,
-                "{way:?}, {method}"
-            );
+            let found = connected.server.selectors(method).len();
+            assert_eq!(found, requests, "{way:?}, {method}");
         }
     }
 }
@@ -143,10 +125,8 @@ async fn offers_are_refreshed_where_the_era_knows_how() {
         let (connected, _) = gone(way).await;
         let offers = connected.client.refresh_offers().await.unwrap();
         assert_eq!(offers.get("compact").is_none(), way.modern);
-        assert_eq!(
-            connected.client.variant(&id("compact")).is_err(),
-            way.modern
-        );
+        let found = connected.client.variant(&id("compact")).is_err();
+        assert_eq!(found, way.modern);
     }
 }
 

@@ -24,10 +24,8 @@ async fn a_modern_client_listens_in_a_variant() {
         let view = connected.view("compact");
         let listening = view.listen(filter()).await.unwrap();
         assert_eq!(*listening.acknowledged(), filter());
-        assert_eq!(
-            connected.server.selectors("subscriptions/listen"),
-            [Some(json!("compact"))]
-        );
+        let expected = [Some(json!("compact"))];
+        assert_eq!(connected.server.selectors("subscriptions/listen"), expected);
         assert_eq!(view.tools().await.unwrap()[0].name, "compact-a0");
         connected.change_and_hear("tools", Some("compact")).await;
         assert_eq!(view.tools().await.unwrap()[0].name, "compact-a1");
@@ -48,10 +46,8 @@ async fn listening_never_falls_back() {
         Err(error) => error,
     };
     assert!(matches!(error, Error::VariantRejected { .. }), "{error:?}");
-    assert_eq!(
-        connected.server.selectors("subscriptions/listen"),
-        [Some(json!("compact"))]
-    );
+    let expected = [Some(json!("compact"))];
+    assert_eq!(connected.server.selectors("subscriptions/listen"), expected);
 }
 
 /// A subscription ends when it is dropped.

@@ -1,5 +1,5 @@
 //! Clients against a scripted server of the SDK, in both eras, over pipes and HTTP.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![expect(
     clippy::needless_pass_by_value,
     reason = "each case is written in place"

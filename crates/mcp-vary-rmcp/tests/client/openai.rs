@@ -32,13 +32,11 @@ impl Endpoint {
         let stop = CancellationToken::new();
         tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let service =
-                    service_fn(|request| hear(request, &received, status, answer.clone()));
-                let io = TokioIo::new(stream);
-                let _ = http1::Builder::new()
-                    .keep_alive(false)
-                    .serve_connection(io, service)
-                    .await;
+                let hear = |request| hear(request, &received, status, answer.clone());
+                let (io, service) = (TokioIo::new(stream), service_fn(hear));
+                let mut builder = http1::Builder::new();
+                let builder = builder.keep_alive(false);
+                let _ = builder.serve_connection(io, service).await;
             }
         }));
         let _stop = stop.drop_guard();
@@ -68,10 +66,8 @@ async fn hear(
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let body = serde_json::from_slice(&body).unwrap();
     received.lock().unwrap().push((path, key, body));
-    Ok(Response::builder()
-        .status(status)
-        .body(Full::new(answer))
-        .unwrap())
+    let response = Response::builder().status(status);
+    Ok(response.body(Full::new(answer)).unwrap())
 }
 
 /// SV-19: the request follows the endpoint's protocol, and its answer chooses.
@@ -82,40 +78,28 @@ async fn a_model_behind_an_endpoint_chooses() {
     let connected = Connected::new(WAYS[0], Scripted::with_variants()).await;
     let context = TaskContext::new().with_phase("planning");
     let view = connected.client.choose_with(&model, &context).await;
-    assert_eq!(
-        view.choice().to_string(),
-        "`compact`: chosen by the model: short"
-    );
+    let expected = "`compact`: chosen by the model: short";
+    assert_eq!(view.choice().to_string(), expected);
 
     let asked = endpoint.asked.lock().unwrap().clone();
     let [(path, key, body)] = &asked[..] else {
         panic!("asked {} times", asked.len())
     };
-    assert_eq!(
-        (path.as_str(), key.as_str()),
-        ("/v1/chat/completions", "Bearer secret")
-    );
+    let expected = ("/v1/chat/completions", "Bearer secret");
+    assert_eq!((path.as_str(), key.as_str()), expected);
     assert_eq!(body["model"], "small");
     assert_eq!(body["response_format"], json!({"type": "json_object"}));
     assert_eq!(body["messages"][0]["role"], "user");
-    assert!(
-        body["messages"][0]["content"]
-            .as_str()
-            .unwrap()
-            .contains(r#""phase":"planning""#)
-    );
+    let content = body["messages"][0]["content"].as_str();
+    assert!(content.unwrap().contains(r#""phase":"planning""#));
 }
 
 /// Features that a model server lacks can be left out.
 #[tokio::test]
 async fn json_is_not_asked_for_where_it_is_refused() {
     let endpoint = Endpoint::saying("{}").await;
-    endpoint
-        .model()
-        .without_json_mode()
-        .complete("hello")
-        .await
-        .unwrap();
+    let model = endpoint.model().without_json_mode();
+    model.complete("hello").await.unwrap();
     let asked = endpoint.asked.lock().unwrap();
     let (_, key, body) = &asked[0];
     assert!(body.get("response_format").is_none() && key.is_empty());
@@ -124,57 +108,42 @@ async fn json_is_not_asked_for_where_it_is_refused() {
 /// SV-19: any failure of the endpoint is an error with a reason, and the rules choose.
 #[tokio::test]
 async fn an_endpoint_that_fails_says_why() {
-    let unreadable = "the model's server did not answer with a chat completion";
+    let unreadable = "did not answer with a chat completion";
+    let empty = r#"{"choices": [{"message": {"content": null}}]}"#;
+    let long = "x".repeat(1024 * 1024 + 1);
     for (status, answer, expected) in [
         (
             429,
-            "slow\ndown".to_owned(),
-            r"the model's server answered 429 Too Many Requests: slow\ndown",
+            "slow\ndown",
+            r"answered 429 Too Many Requests: slow\ndown",
         ),
-        (
-            302,
-            String::new(),
-            "the model's server answered 302 Found: ",
-        ),
-        (200, "<html>".to_owned(), unreadable),
-        (200, r#"{"choices": []}"#.to_owned(), unreadable),
-        (
-            200,
-            r#"{"choices": [{"message": {"content": null}}]}"#.to_owned(),
-            unreadable,
-        ),
-        (200, "x".repeat(1024 * 1024 + 1), unreadable),
+        (302, "", "answered 302 Found: "),
+        (200, "<html>", unreadable),
+        (200, r#"{"choices": []}"#, unreadable),
+        (200, empty, unreadable),
+        (200, &long, unreadable),
     ] {
-        let endpoint = Endpoint::answering(status, answer).await;
+        let endpoint = Endpoint::answering(status, answer.to_owned()).await;
         let error = endpoint.model().complete("hello").await.unwrap_err();
+        let expected = format!("the model's server {expected}");
         assert_eq!(error.to_string(), expected);
     }
     let gone = Endpoint::saying("").await.base;
     let model = ChatCompletions::new(&gone, "small").unwrap();
     let connected = Connected::new(WAYS[0], Scripted::with_variants()).await;
-    let view = connected
-        .client
-        .choose_with(&model, &TaskContext::new())
-        .await;
+    let context = TaskContext::new();
+    let view = connected.client.choose_with(&model, &context).await;
     let expected = "`standard`: the server's default; the model gave no usable choice: it failed: the model cannot be reached: ";
-    assert!(
-        view.choice().to_string().starts_with(expected),
-        "{}",
-        view.choice()
-    );
+    let choice = view.choice().to_string();
+    assert!(choice.starts_with(expected), "{choice}");
 }
 
 /// An invalid URL, and a key that must not be sent, are rejected at once.
 #[test]
 fn mistakes_are_named_when_they_are_made() {
     let error = |base: &str| ChatCompletions::new(base, "small").unwrap_err().to_string();
-    for base in [
-        "",
-        "models.example.com",
-        "ftp://models.example.com",
-        "http://",
-        "http://h/?a=b",
-    ] {
+    let ftp = "ftp://models.example.com";
+    for base in ["", "models.example.com", ftp, "http://", "http://h/?a=b"] {
         let expected = format!("`{base}` is not an HTTP URL; write it as `https://host/v1`");
         assert_eq!(error(base), expected);
     }
@@ -186,8 +155,6 @@ fn mistakes_are_named_when_they_are_made() {
         "a key is sent only over `https` or to this machine; `http://models.example.com/v1/chat/completions` is neither",
     );
     let odd = key("http://127.0.0.1:1/v1", "a\nb").unwrap_err();
-    assert_eq!(
-        odd.to_string(),
-        "the key contains characters that are not allowed in a header"
-    );
+    let expected = "the key contains characters that are not allowed in a header";
+    assert_eq!(odd.to_string(), expected);
 }

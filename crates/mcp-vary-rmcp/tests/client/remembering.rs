@@ -59,11 +59,8 @@ async fn what_has_no_time_is_asked_for_again() {
             }
             let lists = connected.server.selectors("tools/list").len();
             assert_eq!(lists, if kept { 2 } else { 4 }, "{ttl:?}");
-            assert_eq!(
-                connected.server.selectors("resources/read").len(),
-                2,
-                "{ttl:?}"
-            );
+            let found = connected.server.selectors("resources/read").len();
+            assert_eq!(found, 2, "{ttl:?}");
         }
     }
 }

@@ -9,8 +9,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_rmcp::client::{Client, DeclaringClient, VariantClient};
 use rmcp::model::*;
 use rmcp::service::{
-    ClientServiceExt as _, NotificationContext, Peer, RequestContext, RoleClient, RunningService,
-    ServiceExt as _, SubscriptionContext,
+    ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceExt as _, SubscriptionContext,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ErrorData, ServerHandler};
@@ -23,6 +22,9 @@ use crate::common::{
     ReadResult, lifecycle, serve_over_http,
 };
 pub(crate) use mcp_vary_testkit::wait::soon;
+
+type NotificationContext = rmcp::service::NotificationContext<RoleClient>;
+type RequestContext = rmcp::service::RequestContext<RoleClient>;
 
 /// A transport and an era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,9 +83,7 @@ impl Scripted {
             .as_array()
             .into_iter()
             .flatten();
-        let known: Vec<String> = ids
-            .filter_map(|one| Some(one["id"].as_str()?.to_owned()))
-            .collect();
+        let known = ids.filter_map(|one| Some(one["id"].as_str()?.to_owned()));
         let capabilities = json!({
             "tools": {"listChanged": true},
             "prompts": {"listChanged": true},
@@ -91,7 +91,7 @@ impl Scripted {
             "completions": {},
             "extensions": {SERVER_VARIANTS: settings},
         });
-        Self::declaring(capabilities, known)
+        Self::declaring(capabilities, known.collect())
     }
 
     /// The variants `standard`, `compact` and `debug`.
@@ -140,11 +140,8 @@ impl Scripted {
 
     /// Removes a variant from the server and from its offers.
     pub(crate) fn retire(&self, id: &str) {
-        self.script
-            .known
-            .lock()
-            .unwrap()
-            .retain(|known| known != id);
+        let mut known = self.script.known.lock().unwrap();
+        known.retain(|known| known != id);
         let mut capabilities = self.script.capabilities.lock().unwrap();
         let extensions = capabilities.extensions.as_mut().unwrap();
         let settings = extensions.get_mut(SERVER_VARIANTS).unwrap();
@@ -205,10 +202,10 @@ impl Scripted {
         let second = format!("second page of {variant}");
         match params.and_then(|params| params.cursor) {
             None => Ok((vec![format!("{variant}-a{version}")], Some(second))),
-            Some(cursor) if cursor == second && self.script.circling => {
-                Ok((vec![format!("{variant}-b{version}")], Some(second)))
+            Some(cursor) if cursor == second => {
+                let next = self.script.circling.then_some(second);
+                Ok((vec![format!("{variant}-b{version}")], next))
             }
-            Some(cursor) if cursor == second => Ok((vec![format!("{variant}-b{version}")], None)),
             Some(_) => Err(ErrorData::invalid_params(
                 "Cursor invalid for requested variant",
                 Some(json!({"cursorVariant": "another", "requestedVariant": variant})),
@@ -235,29 +232,16 @@ impl Scripted {
         if let Some(variant) = arguments.get("variant") {
             meta.insert(SERVER_VARIANT_META.to_owned(), variant.clone());
         }
-        let notification = match arguments["what"].as_str().unwrap() {
-            "tools" => {
-                let mut changed = ToolListChangedNotification::default();
-                changed.extensions.insert(meta);
-                changed.into()
-            }
-            "prompts" => {
-                let mut changed = PromptListChangedNotification::default();
-                changed.extensions.insert(meta);
-                changed.into()
-            }
-            "resources" => {
-                let mut changed = ResourceListChangedNotification::default();
-                changed.extensions.insert(meta);
-                changed.into()
-            }
+        let mut notification: ServerNotification = match arguments["what"].as_str().unwrap() {
+            "tools" => ToolListChangedNotification::default().into(),
+            "prompts" => PromptListChangedNotification::default().into(),
+            "resources" => ResourceListChangedNotification::default().into(),
             uri => {
                 let updated = ResourceUpdatedNotificationParam::new(uri);
-                let mut updated = ResourceUpdatedNotification::new(updated);
-                updated.extensions.insert(meta);
-                updated.into()
+                ResourceUpdatedNotification::new(updated).into()
             }
         };
+        *notification.get_meta_mut() = meta;
         self.tell(notification, context).await
     }
 }
@@ -316,9 +300,8 @@ impl ServerHandler for Scripted {
             _ => {}
         }
         let answers = params.input_responses.unwrap_or_default();
-        let answer = answers
-            .get("name")
-            .map(|answer| answer["content"]["name"].to_string());
+        let answer = answers.get("name");
+        let answer = answer.map(|answer| answer["content"]["name"].to_string());
         let text = format!("{} in {variant}{}", params.name, answer.unwrap_or_default());
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
@@ -342,7 +325,7 @@ impl ServerHandler for Scripted {
 
     async fn complete(
         &self,
-        _params: CompleteRequestParams,
+        _: CompleteRequestParams,
         context: Context,
     ) -> McpResult<CompleteResult> {
         let variant = self.resolve("completion/complete", &context)?;
@@ -351,15 +334,11 @@ impl ServerHandler for Scripted {
         ))
     }
 
-    async fn subscribe(&self, _params: SubscribeRequestParams, context: Context) -> McpResult<()> {
+    async fn subscribe(&self, _: SubscribeRequestParams, context: Context) -> McpResult<()> {
         self.resolve("resources/subscribe", &context).map(drop)
     }
 
-    async fn unsubscribe(
-        &self,
-        _params: UnsubscribeRequestParams,
-        context: Context,
-    ) -> McpResult<()> {
+    async fn unsubscribe(&self, _: UnsubscribeRequestParams, context: Context) -> McpResult<()> {
         self.resolve("resources/unsubscribe", &context).map(drop)
     }
 
@@ -413,40 +392,37 @@ pub(crate) struct Watcher {
 
 impl ClientHandler for Watcher {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(
-            self.capabilities.clone(),
-            Implementation::new("watcher", "1"),
-        )
+        let watcher = Implementation::new("watcher", "1");
+        ClientConfig::new(self.capabilities.clone(), watcher)
     }
 
     async fn create_elicitation(
         &self,
-        _request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        _: ElicitRequestParams,
+        _: RequestContext,
     ) -> McpResult<ElicitResult> {
         let result = ElicitResult::new(ElicitationAction::Accept);
         Ok(result.with_content(json!({"name": "Ada"})))
     }
 
-    async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
+    async fn on_tool_list_changed(&self, context: NotificationContext) {
         let tagged = context.meta.contains_key(SERVER_VARIANT_META);
-        let _ = self
-            .received
-            .send(if tagged { "tagged tools" } else { "tools" });
+        let name = if tagged { "tagged tools" } else { "tools" };
+        let _ = self.received.send(name);
     }
 
-    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+    async fn on_prompt_list_changed(&self, _: NotificationContext) {
         let _ = self.received.send("prompts");
     }
 
-    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+    async fn on_resource_list_changed(&self, _: NotificationContext) {
         let _ = self.received.send("resources");
     }
 
     async fn on_resource_updated(
         &self,
-        _params: ResourceUpdatedNotificationParam,
-        _context: NotificationContext<RoleClient>,
+        _: ResourceUpdatedNotificationParam,
+        _: NotificationContext,
     ) {
         let _ = self.received.send("resource");
     }
@@ -519,11 +495,8 @@ impl Connected {
             arguments.insert("variant".to_owned(), variant.into());
         }
         let params = CallParams::new("change").with_arguments(arguments);
-        self.client
-            .default_variant()
-            .call_tool(params)
-            .await
-            .unwrap();
+        let default = self.client.default_variant();
+        default.call_tool(params).await.unwrap();
     }
 
     /// Makes the server change something, and waits for the client's notification.
@@ -556,9 +529,8 @@ async fn serve<S: ServerHandler>(
 ) -> RunningService<RoleClient, DeclaringClient<Watcher>> {
     let lifecycle = lifecycle(way.modern);
     if way.http {
-        let transport = StreamableHttpClientTransport::from_uri(
-            serve_over_http(make, |config| config, stop).await,
-        );
+        let url = serve_over_http(make, |config| config, stop).await;
+        let transport = StreamableHttpClientTransport::from_uri(url);
         let running = declaring.serve_with_lifecycle(transport, lifecycle);
         return running.await.unwrap();
     }
@@ -568,13 +540,16 @@ async fn serve<S: ServerHandler>(
         let running = make().serve_with_ct(theirs, stop).await.unwrap();
         running.waiting().await.unwrap();
     });
-    declaring
-        .serve_with_lifecycle(ours, lifecycle)
-        .await
-        .unwrap()
+    let running = declaring.serve_with_lifecycle(ours, lifecycle);
+    running.await.unwrap()
 }
 
 /// The identifier `id`.
 pub(crate) fn id(id: &str) -> VariantId {
     id.parse().unwrap()
+}
+
+/// A call of `tool` without arguments.
+pub(crate) fn call(tool: &'static str) -> CallParams {
+    CallParams::new(tool)
 }

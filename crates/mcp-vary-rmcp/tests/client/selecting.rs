@@ -4,13 +4,12 @@ use mcp_vary::extension::SERVER_VARIANTS;
 use mcp_vary_rmcp::client::{Error, TaskContext, VariantClient};
 use mcp_vary_testkit::cases::each;
 use rmcp::model::{
-    ArgumentInfo, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
-    GetPromptRequestParams, Reference,
+    ArgumentInfo, CallToolResponse, CompleteRequestParams, GetPromptRequestParams, Reference,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
-use crate::scripted::{Connected, Scripted, WAYS, id, soon};
+use crate::scripted::{Connected, Scripted, WAYS, call, id, soon};
 
 /// Sends a request of each kind that works in both eras.
 async fn request_everything(view: &VariantClient) {
@@ -18,12 +17,8 @@ async fn request_everything(view: &VariantClient) {
     view.prompts().await.unwrap();
     view.resources().await.unwrap();
     view.resource_templates().await.unwrap();
-    view.call_tool(CallToolRequestParams::new("echo"))
-        .await
-        .unwrap();
-    view.call_tool_once(CallToolRequestParams::new("echo"))
-        .await
-        .unwrap();
+    view.call_tool(call("echo")).await.unwrap();
+    view.call_tool_once(call("echo")).await.unwrap();
     view.get_prompt(GetPromptRequestParams::new("greet"))
         .await
         .unwrap();
@@ -86,17 +81,13 @@ async fn a_server_without_variants_gets_no_selector() {
             .with_requested_variant(id("compact"))
             .with_phase("debugging");
         let view = connected.client.choose(&context);
-        assert_eq!(
-            view.choice().to_string(),
-            "no selector: the server offers no variants"
-        );
+        let expected = "no selector: the server offers no variants";
+        assert_eq!(view.choice().to_string(), expected);
         request_everything(&view).await;
         assert!(selectors(&connected).iter().all(Option::is_none), "{way:?}");
         let refused = connected.client.variant(&id("compact")).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "variant `compact` is not offered; choose one of `Client::offers`"
-        );
+        let expected = "variant `compact` is not offered; choose one of `Client::offers`";
+        assert_eq!(refused.to_string(), expected);
     }
 }
 
@@ -158,20 +149,12 @@ async fn a_question_is_answered_in_the_same_variant() {
     for way in each(WAYS.into_iter().filter(|way| way.modern)) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let view = connected.view("compact");
-        let result = view
-            .call_tool(CallToolRequestParams::new("ask"))
-            .await
-            .unwrap();
+        let result = view.call_tool(call("ask")).await.unwrap();
         let text = result.content[0].as_text().unwrap();
         assert_eq!(text.text, r#"ask in compact"Ada""#);
-        assert_eq!(
-            connected.server.selectors("tools/call"),
-            vec![Some(json!("compact")); 2]
-        );
-        let once = view
-            .call_tool_once(CallToolRequestParams::new("ask"))
-            .await
-            .unwrap();
+        let expected = vec![Some(json!("compact")); 2];
+        assert_eq!(connected.server.selectors("tools/call"), expected);
+        let once = view.call_tool_once(call("ask")).await.unwrap();
         assert!(matches!(once, CallToolResponse::InputRequired(_)));
     }
 }
@@ -196,8 +179,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let mut cancelled = connected.server.cancellations();
         let view = connected.view("compact");
-        let call =
-            tokio::spawn(async move { view.call_tool(CallToolRequestParams::new("wait")).await });
+        let call = tokio::spawn(async move { view.call_tool(call("wait")).await });
         soon(async {
             while connected.server.seen().is_empty() {
                 tokio::task::yield_now().await;
@@ -234,10 +216,7 @@ async fn a_request_that_takes_too_long_fails() {
         .client
         .clone()
         .with_timeout(std::time::Duration::from_secs(5));
-    let call = client
-        .default_variant()
-        .call_tool(CallToolRequestParams::new("wait"))
-        .await;
+    let call = client.default_variant().call_tool(call("wait")).await;
     assert!(
         matches!(call, Err(Error::Service(ServiceError::Timeout { .. }))),
         "{call:?}"

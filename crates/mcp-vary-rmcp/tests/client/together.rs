@@ -9,14 +9,14 @@ use mcp_vary_rmcp::client::{DeclaringClient, Experience, TaskContext, VariantCli
 use mcp_vary_rmcp::server::{VaryServer, answer, declared_by, features};
 use mcp_vary_testkit::cases::each;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolResult, ContentBlock, JsonObject, ListToolsResult, ServerCapabilities, ServerConfig,
+    Tool,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::scripted::{Connected, WAYS, Way, connect, id, soon};
+use crate::common::{CallParams, CallResult, Context, McpResult, PageParams};
+use crate::scripted::{Connected, WAYS, Way, call, connect, id, soon};
 
 /// A server of weather, in one variant.
 #[derive(Clone)]
@@ -33,21 +33,13 @@ impl ServerHandler for Weather {
         ServerConfig::new(capabilities)
     }
 
-    async fn list_tools(
-        &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, _: PageParams, _: Context) -> McpResult<ListToolsResult> {
         let tool = |name| Tool::new(name, self.label, JsonObject::new());
         let tools = ["weather", "change"].map(tool);
         Ok(ListToolsResult::with_all_items(tools.into()))
     }
 
-    async fn call_tool(
-        &self,
-        params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, params: CallParams, context: Context) -> CallResult {
         if params.name == "change" {
             let told = context.peer.notify_tool_list_changed().await;
             told.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -83,10 +75,7 @@ async fn connected(way: Way, tags: &'static str) -> Connected<()> {
 }
 
 async fn says(view: &VariantClient) -> String {
-    let result = view
-        .call_tool(CallToolRequestParams::new("weather"))
-        .await
-        .unwrap();
+    let result = view.call_tool(call("weather")).await.unwrap();
     forward(&result, Experience::Conversation).text()
 }
 
@@ -103,10 +92,8 @@ async fn the_server_ranks_and_the_client_chooses() {
             .map(|offer| offer.id.to_string())
             .collect();
         assert_eq!(ids[0], "planner");
-        assert_eq!(
-            says(&client.default_variant()).await,
-            "**8 °C** from planner"
-        );
+        let expected = "**8 °C** from planner";
+        assert_eq!(says(&client.default_variant()).await, expected);
         let tight = client.choose(&TaskContext::new().with_remaining_tokens(100));
         assert_eq!(says(&tight).await, "**8 °C** from compact");
         let named = client.variant(&id("standard")).unwrap();
@@ -142,10 +129,7 @@ async fn a_change_is_told_with_its_variant() {
             compact.tools().await.unwrap(),
             standard.tools().await.unwrap(),
         ];
-        compact
-            .call_tool(CallToolRequestParams::new("change"))
-            .await
-            .unwrap();
+        compact.call_tool(call("change")).await.unwrap();
         assert_eq!(soon(connected.received.recv()).await, Some("tools"));
         let after = [
             compact.tools().await.unwrap(),
@@ -175,11 +159,7 @@ impl Declaration for Units {
 struct Echo;
 
 impl ServerHandler for Echo {
-    async fn call_tool(
-        &self,
-        _params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _: CallParams, context: Context) -> CallResult {
         let Units(systems) = declared_by(&context).value;
         Ok(CallToolResult::success(vec![ContentBlock::text(systems.join(","))]).into())
     }
@@ -203,7 +183,7 @@ async fn another_extension_has_settings_on_both_sides() {
         let Units(offered) = connected.client.declared().value;
         assert_eq!(offered, ["metric", "imperial"]);
         let view = connected.client.default_variant();
-        let echoed = view.call_tool(CallToolRequestParams::new("any")).await;
+        let echoed = view.call_tool(call("any")).await;
         let echoed = forward(&echoed.unwrap(), Experience::Conversation).text();
         assert_eq!(echoed, "imperial");
         assert_eq!(connected.client.declared::<Tags>().carrier, None);

@@ -41,6 +41,12 @@ fn policy() -> AccessPolicy {
     .unwrap()
 }
 
+/// [`desks`] of the whole desk under the rules of [`policy`].
+fn protected() -> VaryServer {
+    let builder = desks(Desk::whole()).with_access(policy());
+    builder.build().unwrap()
+}
+
 /// A variant with all of the desk, and one in which tools have other names.
 fn desks(desk: Desk) -> Builder {
     let all = VariantHandler::new(desk);
@@ -74,20 +80,13 @@ fn requests() -> Vec<(&'static str, Value)> {
         let prompt = json!({"type": "ref/prompt", "name": name});
         requests.push(("completion/complete", completion(&prompt)));
     }
-    for uri in [
-        "notes:///public/a",
-        "notes:///private/a",
-        "notes:///%70rivate/a",
-        "notes:///nothing",
-        "other:///nothing",
-    ] {
+    for path in ["public/a", "private/a", "%70rivate/a", "nothing"] {
+        let uri = format!("notes:///{path}");
         requests.push(("resources/read", json!({"uri": uri})));
     }
-    for template in [
-        "notes:///public/{n}",
-        "notes:///private/{n}",
-        "other:///{n}",
-    ] {
+    requests.push(("resources/read", json!({"uri": "other:///nothing"})));
+    for of in ["notes:///public", "notes:///private", "other://"] {
+        let template = format!("{of}/{{n}}");
         let resource = json!({"type": "ref/resource", "uri": template});
         requests.push(("completion/complete", completion(&resource)));
     }
@@ -130,36 +129,11 @@ async fn a_guest_learns_nothing_of_what_is_hidden() {
 /// SV-20: a hidden name and an unknown one get the same error.
 #[tokio::test]
 async fn a_hidden_name_is_answered_as_an_unknown_one() {
-    let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
+    let server = protected();
     for era in each(ERAS) {
         let (guest, _server) = client(&server, era, "guest").await;
         let unread = if era == Era::Legacy { -32002 } else { -32602 };
-        for (method, key, hidden, unknown, code, message) in [
-            (
-                "tools/call",
-                "name",
-                "wipe",
-                "pass",
-                -32602,
-                "Unknown tool: ",
-            ),
-            (
-                "prompts/get",
-                "name",
-                "private_hello",
-                "nothing",
-                -32602,
-                "Unknown prompt: ",
-            ),
-            (
-                "resources/read",
-                "uri",
-                "notes:///private/a",
-                "x:///",
-                unread,
-                "Resource not found",
-            ),
-        ] {
+        let are_equal = async |method, key: &str, names: [&str; 2], code, message| {
             let error = async |name: &str| {
                 let error = guest.error("all", method, json!({key: name})).await;
                 assert_eq!(error.code.0, code, "{method} {name}");
@@ -167,15 +141,23 @@ async fn a_hidden_name_is_answered_as_an_unknown_one() {
                 assert!(error.message.starts_with(message), "{error:?}");
                 json!(error).to_string().replace(name, "NAME")
             };
-            assert_eq!(error(hidden).await, error(unknown).await);
-        }
+            assert_eq!(error(names[0]).await, error(names[1]).await);
+        };
+        let tools = ["wipe", "pass"];
+        are_equal("tools/call", "name", tools, -32602, "Unknown tool: ").await;
+        let prompts = ["private_hello", "nothing"];
+        let message = "Unknown prompt: ";
+        are_equal("prompts/get", "name", prompts, -32602, message).await;
+        let resources = ["notes:///private/a", "x:///"];
+        let message = "Resource not found";
+        are_equal("resources/read", "uri", resources, unread, message).await;
     }
 }
 
 /// SV-20: what one rule denies is denied, and the rest is for those that a rule allows.
 #[tokio::test]
 async fn a_member_of_a_group_sees_what_its_rules_allow() {
-    let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
+    let server = protected();
     for era in each(ERAS) {
         let (sre, _server) = client(&server, era, "sre").await;
         assert_eq!(sre.names("all", "tools").await, ["search", "wipe"]);
@@ -186,24 +168,22 @@ async fn a_member_of_a_group_sees_what_its_rules_allow() {
         assert_eq!(said(&wiped), json!({"wipe": {"a": 1}}));
         let private = json!({"uri": "notes:///private/a"});
         sre.result("all", "resources/read", private).await;
-        let denied = sre
-            .under("all", "tools/call", json!({"name": "detonate"}))
-            .await;
-        data_of(denied.unwrap_err(), -32602, "Unknown tool: detonate");
+        let detonate = json!({"name": "detonate"});
+        let error = sre.error("all", "tools/call", detonate).await;
+        data_of(error, -32602, "Unknown tool: detonate");
     }
 }
 
 /// SV-20: the variants that no rule offers do not exist, and a pinned one is the only one.
 #[tokio::test]
 async fn rules_offer_and_pin_variants() {
-    let all = || [ItemPattern::any(rule(r#""*""#))];
+    let all = [ItemPattern::any(rule(r#""*""#))];
+    let renamed = |role| AccessRule::new(group(role)).with_variant("renamed".parse().unwrap());
     let policy = AccessPolicy::new([
-        AccessRule::new(When::anyone()).with_allow(all()),
+        AccessRule::new(When::anyone()).with_allow(all),
         AccessRule::new(group("guest")).with_variants(["all".parse().unwrap()]),
-        AccessRule::new(group("bot"))
-            .with_variant("renamed".parse().unwrap())
-            .pinned(),
-        AccessRule::new(group("dev")).with_variant("renamed".parse().unwrap()),
+        renamed("bot").pinned(),
+        renamed("dev"),
     ])
     .unwrap();
     let server = desks(Desk::whole()).with_access(policy).build().unwrap();
@@ -217,12 +197,8 @@ async fn rules_offer_and_pin_variants() {
             let (client, _server) = client(&server, era, role).await;
             assert_eq!(ids(&client.capabilities()), offered, "{role}");
             let first = client.names("", "tools").await;
-            let renamed = if offered[0] == "renamed" {
-                "find"
-            } else {
-                "search"
-            };
-            assert_eq!(first[0], renamed, "{role}");
+            let expected = json!({"all": "search", "renamed": "find"});
+            assert_eq!(first[0], expected[offered[0]], "{role}");
             let Some(hidden) = hidden else { continue };
             let error = async |id: &str| {
                 let error = client.error(id, "tools/list", json!({})).await;
@@ -238,43 +214,35 @@ async fn rules_offer_and_pin_variants() {
 /// SV-20: scopes and expressions are checked at the call, in the handler's names and arguments.
 #[tokio::test]
 async fn a_call_needs_its_scopes_and_its_expression() {
-    let wipe = || [ItemPattern::tools(rule(r#""wipe""#))];
+    let allowed = |role| {
+        let wipe = ItemPattern::tools(rule(r#""wipe""#));
+        AccessRule::new(group(role)).with_allow([wipe])
+    };
     let condition = Expression::compile("args.a == 1 && variant == 'renamed'").unwrap();
     let policy = AccessPolicy::new([
-        AccessRule::new(group("dev"))
-            .with_allow(wipe())
-            .with_scopes(["wipe:all"]),
-        AccessRule::new(group("ops"))
-            .with_allow(wipe())
-            .with_condition(condition),
-    ])
-    .unwrap();
+        allowed("dev").with_scopes(["wipe:all"]),
+        allowed("ops").with_condition(condition),
+    ]);
+    let policy = policy.unwrap();
     let server = desks(Desk::whole()).with_access(policy).build().unwrap();
     let call = |name: &str, a: u32| json!({"name": name, "arguments": {"a": a}});
     for era in each(ERAS) {
         let (dev, _server) = client(&server, era, "dev").await;
         assert_eq!(dev.names("all", "tools").await, ["wipe"]);
         let error = dev.error("all", "tools/call", call("wipe", 1)).await;
-        let data = data_of(
-            error,
-            -32003,
-            "the token lacks a scope that this call needs",
-        );
+        let refused = "the token lacks a scope that this call needs";
+        let data = data_of(error, -32003, refused);
         assert_eq!(data, json!({"scopes": ["wipe:all"]}));
 
         let (ops, _server) = client(&server, era, "ops").await;
         ops.call("renamed", "erase", json!({"a": 1})).await;
         let refused = "the access rules do not allow this call with these arguments";
         let error = ops.error("renamed", "tools/call", call("erase", 2)).await;
-        assert_eq!(
-            data_of(error, -32602, refused),
-            json!({"activeVariant": "renamed"})
-        );
+        let expected = json!({"activeVariant": "renamed"});
+        assert_eq!(data_of(error, -32602, refused), expected);
         let error = ops.error("all", "tools/call", call("wipe", 1)).await;
-        assert_eq!(
-            data_of(error, -32602, refused),
-            json!({"activeVariant": "all"})
-        );
+        let expected = json!({"activeVariant": "all"});
+        assert_eq!(data_of(error, -32602, refused), expected);
     }
 }
 
@@ -302,20 +270,16 @@ async fn rules_restrict_a_handler_without_variants() {
 /// SV-20: resources that rules hide cannot be subscribed to.
 #[tokio::test]
 async fn a_hidden_resource_cannot_be_subscribed_to() {
-    let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
+    let server = protected();
     let (guest, _server) = client(&server, Era::Legacy, "guest").await;
     let subscribe = async |uri: &str| {
-        let meta = json!({VARIANT: "all"});
-        guest
-            .ask("resources/subscribe", json!({"uri": uri}), meta)
-            .await
+        let (uri, meta) = (json!({"uri": uri}), json!({VARIANT: "all"}));
+        guest.ask("resources/subscribe", uri, meta).await
     };
     subscribe("notes:///public/a").await.unwrap();
     let hidden = subscribe("notes:///private/a").await.unwrap_err();
     let unknown = subscribe("notes:///private/b").await.unwrap_err();
     let hidden = json!(hidden).to_string();
-    assert_eq!(
-        hidden.replace("private/a", "private/b"),
-        json!(unknown).to_string()
-    );
+    let found = hidden.replace("private/a", "private/b");
+    assert_eq!(found, json!(unknown).to_string());
 }

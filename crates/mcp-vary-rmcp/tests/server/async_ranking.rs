@@ -145,10 +145,8 @@ impl Model for Says {
     type Error = Infallible;
 
     async fn complete(&self, prompt: &str) -> Result<String, Infallible> {
-        assert!(
-            prompt.contains(r#""hints":{"useCase":["planning"]}"#),
-            "{prompt}"
-        );
+        let expected = r#""hints":{"useCase":["planning"]}"#;
+        assert!(prompt.contains(expected), "{prompt}");
         Ok(self.0.to_owned())
     }
 }

@@ -102,32 +102,26 @@ async fn a_call_is_recorded_with_its_outcome() {
         let about = format!("{era:?} {wire:?} {record}");
         assert_eq!(record["outcome"], "allowed", "{about}");
         assert_eq!(record["principal"]["key"], "ada", "{about}");
-        assert_eq!(
-            record["client"],
-            json!({"name": "client", "version": "1.0.0"})
-        );
+        let expected = json!({"name": "client", "version": "1.0.0"});
+        assert_eq!(record["client"], expected);
         let target = json!({"kind": "tool", "name": "search"});
         assert_eq!(record["target"], target, "{about}");
-        assert_eq!(
-            record["variant"],
-            json!({"id": "all", "reason": "selector"})
-        );
+        let expected = json!({"id": "all", "reason": "selector"});
+        assert_eq!(record["variant"], expected);
         assert_eq!(record["rule"], "reads", "{about}");
         assert_eq!(record["arguments"]["bytes"], 14, "{about}");
         let digest = record["arguments"]["digest"].as_str().unwrap();
         assert!(digest.starts_with("hmac-sha256:"), "{about}");
         let transport = if wire == Wire::Http { "http" } else { "stdio" };
         assert_eq!(record["transport"], transport, "{about}");
-        let modern = era == Era::Modern;
-        assert_eq!(record["era"], if modern { "modern" } else { "legacy" });
         let has_session = era == Era::Legacy && wire == Wire::Http;
         assert_eq!(record.get("session").is_some(), has_session, "{about}");
         assert!(record["duration_ms"].is_number() && record.get("code").is_none());
-        let handshake = if modern {
-            "server/discover"
-        } else {
-            "initialize"
+        let (era, handshake) = match era {
+            Era::Modern => ("modern", "server/discover"),
+            Era::Legacy => ("legacy", "initialize"),
         };
+        assert_eq!(record["era"], era);
         let handshake = request(&records, handshake);
         assert_eq!(handshake["client"]["name"], "client", "{handshake}");
         assert!(!text.to_text().contains("secret"));
@@ -144,20 +138,15 @@ impl Text {
 #[tokio::test]
 async fn refusals_are_recorded() {
     for era in each([Era::Legacy, Era::Modern]) {
-        let limit = Limit::new(
-            "calls",
-            Per::Principal,
-            Counted::Calls,
-            "1/h".parse().unwrap(),
-        );
+        let rate = "1/h".parse().unwrap();
+        let limit = Limit::new("calls", Per::Principal, Counted::Calls, rate);
         let clock = SharedClock::of(FakeRelativeClock::default());
         let limiter = RateLimiter::new(vec![limit.unwrap()], DEFAULT_CAPACITY, clock).unwrap();
         let (server, log, text) = recorded(desks().with_rate_limits(limiter));
         let client = connect(&server, (era, Wire::Pipe)).await;
         let call = async |variant: &str, name: &str| {
-            client
-                .under(variant, "tools/call", json!({"name": name}))
-                .await
+            let call = json!({"name": name});
+            client.under(variant, "tools/call", call).await
         };
         call("all", "wipe").await.unwrap_err();
         call("nothing", "search").await.unwrap_err();
@@ -166,21 +155,17 @@ async fn refusals_are_recorded() {
         let records = records(&log, &text);
         let calls = event(&records, "request").into_iter();
         let calls = calls.filter(|it| it["method"] == "tools/call");
-        let seen: Vec<Value> = calls
-            .map(|it| json!([it["outcome"], it["code"], it["rule"]]))
-            .collect();
-        let expected = [
-            json!(["denied", -32602, "access: default"]),
-            json!(["denied", -32602, null]),
-            json!(["allowed", null, "reads"]),
-            json!(["denied", -32005, "calls"]),
-        ];
-        assert_eq!(seen, expected);
+        let calls = calls.map(|it| json!([it["outcome"], it["code"], it["rule"]]));
+        let expected = json!([
+            ["denied", -32602, "access: default"],
+            ["denied", -32602, null],
+            ["allowed", null, "reads"],
+            ["denied", -32005, "calls"],
+        ]);
+        assert_eq!(calls.collect::<Value>(), expected);
         let refused = event(&records, "variant.refused");
-        assert_eq!(
-            refused[0]["target"],
-            json!({"kind": "variant", "name": "nothing"})
-        );
+        let target = json!({"kind": "variant", "name": "nothing"});
+        assert_eq!(refused[0]["target"], target);
         let reached = event(&records, "limit.reached");
         assert_eq!((reached.len(), &reached[0]["rule"]), (1, &json!("calls")));
         assert_eq!(reached[0]["target"]["name"], "search");
@@ -200,12 +185,8 @@ async fn selections_are_recorded_when_they_change() {
         let selected = event(&records, "variant.selected").into_iter();
         let selected: Vec<&Value> = selected.map(|it| &it["variant"]).collect();
         let by = |id: &str, reason: &str| json!({"id": id, "reason": reason});
-        let expected = [
-            by("all", "ranking"),
-            by("other", "selector"),
-            by("all", "selector"),
-        ];
-        assert_eq!(selected, expected.iter().collect::<Vec<_>>());
+        let (first, second) = (by("all", "ranking"), by("other", "selector"));
+        assert_eq!(selected, [&first, &second, &by("all", "selector")]);
     }
 }
 

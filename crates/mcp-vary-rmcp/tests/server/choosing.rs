@@ -14,6 +14,7 @@ use crate::support::{
     Client, Context, Era, VARIANT, VARIANTS, Wire, connect, connect_with, data_of, declaring,
     end_session, join, member, modern, modern_headers, post, principal, role, serve_http,
 };
+use crate::variants::who;
 
 fn shops() -> Builder {
     let variant = |id: &str, case: &str| {
@@ -32,11 +33,6 @@ fn first(client: &Client) -> Value {
     client.capabilities()["extensions"][VARIANTS]["availableVariants"][0]["id"].clone()
 }
 
-async fn who(client: &Client, variant: &str) -> Value {
-    let said = client.call(variant, "get_who", json!({})).await;
-    serde_json::from_str(said["content"][0]["text"].as_str().unwrap()).unwrap()
-}
-
 /// SV-2, SV-18: the header selects the default, before any other rule; `_meta` takes precedence.
 #[tokio::test]
 async fn a_header_chooses_the_default() {
@@ -46,11 +42,8 @@ async fn a_header_chooses_the_default() {
     let server = serve_http(server.build().unwrap()).await;
     for era in each([Era::Legacy, Era::Modern]) {
         for (header, default) in [(Some("b"), "b"), (Some("none"), "c"), (None, "c")] {
-            let headers: Vec<_> = header
-                .map(|id| ("mcp-server-variant", id))
-                .into_iter()
-                .collect();
-            let client = join(&server.url, era, json!({}), &headers).await;
+            let headers = header.map(|id| ("mcp-server-variant", id));
+            let client = join(&server.url, era, json!({}), headers.as_slice()).await;
             assert_eq!(first(&client), default, "{header:?}");
             assert_eq!(who(&client, "").await, json!([default, default]));
             assert_eq!(who(&client, "a").await, json!(["a", "a"]), "{header:?}");
@@ -65,10 +58,8 @@ async fn a_header_is_read_on_request_only() {
     for era in each([Era::Legacy, Era::Modern]) {
         let header = [("mcp-server-variant", "b")];
         let client = join(&server.url, era, json!({}), &header).await;
-        assert_eq!(
-            (first(&client), who(&client, "").await),
-            (json!("a"), json!(["a", "a"]))
-        );
+        let expected = (json!("a"), json!(["a", "a"]));
+        assert_eq!((first(&client), who(&client, "").await), expected);
     }
 }
 
@@ -124,11 +115,8 @@ async fn a_contradiction_is_a_bad_request() {
     let mut headers = modern_headers("tools/list", "");
     headers.push(("MCP-Server-Variant", "b"));
     let (status, answer) = post(&server.url, &request, &headers).await;
-    assert_eq!(
-        (status, &answer["error"]["code"]),
-        (400, &json!(-32020)),
-        "{answer}"
-    );
+    let found = (status, &answer["error"]["code"]);
+    assert_eq!(found, (400, &json!(-32020)), "{answer}");
 }
 
 fn twice_a_minute() -> SwitchLimit {
@@ -172,9 +160,8 @@ async fn unsubscribing_is_no_change() {
     let client = connect(&server, (Era::Legacy, Wire::Pipe)).await;
     let all = json!({"uri": "shop:///all"});
     client.result("a", "resources/subscribe", all.clone()).await;
-    client
-        .result("b", "resources/unsubscribe", all.clone())
-        .await;
+    let unsubscribe = "resources/unsubscribe";
+    client.result("b", unsubscribe, all.clone()).await;
     let error = client.error("b", "resources/subscribe", all).await;
     assert_eq!(data_of(error, -32000, TOO_MANY)["activeVariant"], "a");
     who(&client, "a").await;
@@ -190,19 +177,12 @@ async fn a_principal_may_change_its_variant_so_often() {
     let as_role = |role: &'static str| {
         let url = server.url.clone();
         async move {
-            let headers: &[_] = if role.is_empty() {
-                &[]
-            } else {
-                &[("x-role", role)]
-            };
-            join(&url, Era::Modern, json!({}), headers).await
+            let headers = (!role.is_empty()).then_some(("x-role", role));
+            join(&url, Era::Modern, json!({}), headers.as_slice()).await
         }
     };
-    let (one, again, other) = (
-        as_role("one").await,
-        as_role("one").await,
-        as_role("other").await,
-    );
+    let (one, again) = (as_role("one").await, as_role("one").await);
+    let other = as_role("other").await;
     for variant in ["a", "b", "c"] {
         who(&one, variant).await;
         who(&other, variant).await;

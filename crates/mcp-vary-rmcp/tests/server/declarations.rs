@@ -99,10 +99,8 @@ async fn the_revision_is_one_of_every_handlers() {
         .build()
         .unwrap();
     let answers = lines(server.clone(), &[initialize(json!({}))]).await;
-    assert!(
-        answers[0].contains(r#""protocolVersion":"2025-06-18""#),
-        "{answers:?}"
-    );
+    let expected = r#""protocolVersion":"2025-06-18""#;
+    assert!(answers[0].contains(expected), "{answers:?}");
     let answers = lines(server, &[modern(1, "tools/list", json!({}), json!({}))]).await;
     assert!(answers[0].contains("-32022"), "{answers:?}");
 }
@@ -115,10 +113,8 @@ fn is_refused(builder: Builder, expected: &str) {
 /// SV-1, SV-3: `build` reports all problems of a declaration.
 #[test]
 fn a_wrong_declaration_is_refused_with_all_mistakes() {
-    is_refused(
-        VaryServer::builder(),
-        "nothing to serve; add a variant or a handler",
-    );
+    let expected = "nothing to serve; add a variant or a handler";
+    is_refused(VaryServer::builder(), expected);
     is_refused(
         VaryServer::builder()
             .with_handler(Empty)

@@ -62,11 +62,7 @@ impl ServerHandler for Desk {
         ServerConfig::new(capabilities).with_server_info(Implementation::new("desk", "1.0.0"))
     }
 
-    async fn list_tools(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, _: PageParams, _: Context) -> McpResult<ListToolsResult> {
         let tool = |&(name, reads): &(&'static str, bool)| {
             Tool::new(name, "As it is", JsonObject::new())
                 .with_annotations(ToolAnnotations::new().read_only(reads))
@@ -76,24 +72,20 @@ impl ServerHandler for Desk {
         ))
     }
 
-    async fn call_tool(&self, request: CallParams, _context: Context) -> CallResult {
+    async fn call_tool(&self, request: CallParams, _: Context) -> CallResult {
         match self.tools.iter().any(|(name, _)| *name == request.name) {
             true => Ok(text(&json!({&*request.name: request.arguments})).into()),
             false => Err(ErrorData::invalid_params("tool not found", None)),
         }
     }
 
-    async fn list_prompts(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListPromptsResult> {
+    async fn list_prompts(&self, _: PageParams, _: Context) -> McpResult<ListPromptsResult> {
         let prompts = self.prompts.iter();
         let prompts = prompts.map(|name| Prompt::new(*name, Some("As it is"), None));
         Ok(ListPromptsResult::with_all_items(prompts.collect()))
     }
 
-    async fn get_prompt(&self, request: PromptParams, _context: Context) -> PromptResult {
+    async fn get_prompt(&self, request: PromptParams, _: Context) -> PromptResult {
         match self.prompts.contains(&&*request.name) {
             true => {
                 let message = PromptMessage::new_text(Role::User, request.name);
@@ -103,11 +95,7 @@ impl ServerHandler for Desk {
         }
     }
 
-    async fn list_resources(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListResourcesResult> {
+    async fn list_resources(&self, _: PageParams, _: Context) -> McpResult<ListResourcesResult> {
         let resources = self.resources.iter();
         let resources = resources.map(|uri| Resource::new(*uri, *uri));
         Ok(ListResourcesResult::with_all_items(resources.collect()))
@@ -115,8 +103,8 @@ impl ServerHandler for Desk {
 
     async fn list_resource_templates(
         &self,
-        _params: PageParams,
-        _context: Context,
+        _: PageParams,
+        _: Context,
     ) -> McpResult<ListResourceTemplatesResult> {
         let templates = self.templates.iter();
         let templates = templates.map(|template| ResourceTemplate::new(*template, *template));
@@ -125,7 +113,7 @@ impl ServerHandler for Desk {
         ))
     }
 
-    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
+    async fn read_resource(&self, request: ReadParams, _: Context) -> ReadResult {
         self.knows(&request.uri)?;
         let contents = ResourceContents::text("a note", request.uri);
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -134,7 +122,7 @@ impl ServerHandler for Desk {
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _context: Context,
+        _: Context,
     ) -> McpResult<CompleteResult> {
         let known = match &request.r#ref {
             Reference::Prompt(prompt) => self.prompts.contains(&&*prompt.name),
@@ -146,7 +134,7 @@ impl ServerHandler for Desk {
         Ok(CompleteResult::new(completion.unwrap()))
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, _context: Context) -> McpResult<()> {
+    async fn subscribe(&self, request: SubscribeRequestParams, _: Context) -> McpResult<()> {
         self.knows(&request.uri)
     }
 }

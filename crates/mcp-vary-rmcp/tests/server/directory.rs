@@ -61,18 +61,14 @@ fn notes() -> Notes {
 }
 
 impl ServerHandler for Notes {
-    async fn list_tools(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, _: PageParams, _: Context) -> McpResult<ListToolsResult> {
         self.1.fetch_add(1, Ordering::Relaxed);
         Ok(ListToolsResult::with_all_items(
             self.0.lock().unwrap().clone(),
         ))
     }
 
-    async fn call_tool(&self, request: CallParams, _context: Context) -> CallResult {
+    async fn call_tool(&self, request: CallParams, _: Context) -> CallResult {
         let text = json!({&*request.name: request.arguments}).to_string();
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
@@ -141,11 +137,8 @@ async fn a_directory_lists_names_and_types() {
         assert_eq!(tools[3]["annotations"]["readOnlyHint"], true);
         assert_eq!(tools.len(), 4);
         let all = client.names("all", "tools").await;
-        assert_eq!(
-            all,
-            ["write", "wipe", "find"],
-            "no other variant has the tool"
-        );
+        let expected = ["write", "wipe", "find"];
+        assert_eq!(all, expected, "no other variant has the tool");
     }
 }
 
@@ -157,16 +150,12 @@ async fn a_client_reads_whole_descriptions() {
         let described = describe(&client, json!(["note", "write", "nothing"])).await;
         assert_eq!(described["unknown"], json!(["write", "nothing"]));
         let note = &described["tools"][0];
-        assert_eq!(
-            note["description"],
-            "Writes a note. The path must end in `.md`."
-        );
+        let expected = "Writes a note. The path must end in `.md`.";
+        assert_eq!(note["description"], expected);
         assert_eq!(note["inputSchema"]["required"], json!(["path"]));
-        assert_eq!(
-            note["inputSchema"]["properties"]["path"]["pattern"],
-            "[.]md$"
-        );
-        assert_eq!(note["inputSchema"]["properties"].get("owner"), None);
+        let properties = &note["inputSchema"]["properties"];
+        assert_eq!(properties["path"]["pattern"], "[.]md$");
+        assert_eq!(properties.get("owner"), None);
         let wrong = client
             .call("directory", "describe_tools", json!({"name": "note"}))
             .await;
@@ -244,10 +233,8 @@ async fn a_view_keeps_schemas_and_may_be_compact() {
     let list = client.result("directory", "tools/list", json!({})).await;
     let tools = list["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 3);
-    assert_eq!(
-        tools[0]["inputSchema"]["properties"]["path"].get("title"),
-        None
-    );
+    let found = tools[0]["inputSchema"]["properties"]["path"].get("title");
+    assert_eq!(found, None);
     assert_eq!(tools[0]["inputSchema"]["required"], json!(["path"]));
     client.call("directory", "note", json!({"pth": 1})).await;
 }
@@ -437,10 +424,8 @@ async fn a_hidden_tool_is_not_described() {
         .unwrap();
     for way in each(WAYS) {
         let client = connect(&server, way).await;
-        assert_eq!(
-            client.names("directory", "tools").await,
-            ["find", "describe_tools"]
-        );
+        let expected = ["find", "describe_tools"];
+        assert_eq!(client.names("directory", "tools").await, expected);
         let described = describe(&client, json!(["wipe", "find", "none"])).await;
         assert_eq!(described["unknown"], json!(["wipe", "none"]));
         let call = json!({"name": "wipe", "arguments": {"wrong": 1}});

@@ -1,6 +1,5 @@
 //! What handlers receive behind variants, and how their answers change.
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use mcp_vary_testkit::cases::each;
 use rmcp::model::{
@@ -19,10 +18,10 @@ use crate::support::{
     Told, VARIANT, WAYS, Wire, connect, connect_tagged, connect_with, data_of, declaring,
     initialize, initialized, join, lines, lines_and_more, names, serve_http, serve_http_with, soon,
 };
+use crate::variants::{said, variant};
 
 /// The variants `a`, which is the default, and `b`.
 fn server<H: ServerHandler>(handler: impl Fn(&'static str) -> H) -> VaryServer {
-    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
     let server = VaryServer::builder()
         .with_negotiation()
         .with_variant(variant("a"), handler("a"))
@@ -60,18 +59,16 @@ impl ServerHandler for Paged {
         tool.name = name.into();
         tool
     });
-    paged!(list_prompts, ListPromptsResult, |name| Prompt::new(
-        name,
-        None::<String>,
-        None
-    ));
-    paged!(list_resources, ListResourcesResult, |name| Resource::new(
-        "a:b", name
-    ));
+    paged!(list_prompts, ListPromptsResult, |name| {
+        Prompt::new(name, None::<String>, None)
+    });
+    paged!(list_resources, ListResourcesResult, |name| {
+        Resource::new("a:b", name)
+    });
     paged!(
         list_resource_templates,
         ListResourceTemplatesResult,
-        |name| ResourceTemplate::new("a:{b}", name)
+        |name| { ResourceTemplate::new("a:{b}", name) }
     );
 }
 
@@ -112,15 +109,11 @@ impl Failing {
 }
 
 impl ServerHandler for Failing {
-    async fn list_tools(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, _: PageParams, _: Context) -> McpResult<ListToolsResult> {
         Err(self.error())
     }
 
-    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
+    async fn call_tool(&self, _: CallParams, _: Context) -> CallResult {
         Err(self.error())
     }
 }
@@ -128,25 +121,20 @@ impl ServerHandler for Failing {
 /// SV-12: the active variant is added to errors about the request, and to no others.
 #[tokio::test]
 async fn only_errors_about_the_request_say_the_active_variant() {
+    let data = || Some(json!({"own": 1}));
+    let extended = Some(json!({"own": 1, "activeVariant": "b"}));
     let cases = [
         (-32602, None, Some(json!({"activeVariant": "b"}))),
-        (
-            -32602,
-            Some(json!({"own": 1})),
-            Some(json!({"own": 1, "activeVariant": "b"})),
-        ),
+        (-32602, data(), extended),
         (-32602, Some(json!("own")), Some(json!("own"))),
-        (-32603, Some(json!({"own": 1})), Some(json!({"own": 1}))),
+        (-32603, data(), data()),
         (-32000, None, None),
     ];
     for (code, own, expected) in cases {
         for way in each(WAYS) {
             let client = connect(&server(|_| Failing(code, own.clone())), way).await;
-            for (method, params) in [
-                ("tools/list", json!({})),
-                ("tools/call", json!({"name": "any"})),
-            ] {
-                let error = client.error("b", method, params).await;
+            for method in ["tools/list", "tools/call"] {
+                let error = client.error("b", method, json!({"name": "any"})).await;
                 assert_eq!((error.code.0, &*error.message), (code, "because"));
                 assert_eq!(error.data, expected, "{method} {code}");
             }
@@ -193,16 +181,11 @@ impl ServerHandler for Witness {
 
     async fn on_custom_request(
         &self,
-        request: CustomRequest,
-        _context: Context,
+        custom: CustomRequest,
+        _: Context,
     ) -> McpResult<CustomResult> {
-        Ok(CustomResult::new(json!({"asked": request.method})))
+        Ok(CustomResult::new(json!({"asked": custom.method})))
     }
-}
-
-fn said(result: &Value) -> Value {
-    let text = result["content"][0]["text"].as_str().unwrap();
-    serde_json::from_str(text).unwrap()
 }
 
 /// A handler sees the headers of the request and the client's real capabilities.
@@ -237,9 +220,8 @@ async fn every_question_of_a_handler_reaches_its_client() {
         let sampled = client.call("b", "ask", sampling.clone()).await;
         assert_eq!(client.hear().await, Told::Asked("sampling".to_owned()));
         assert_eq!(said(&sampled)["content"]["text"], "hm");
-        let rooted = client
-            .call("b", "ask", json!({"method": "roots/list"}))
-            .await;
+        let roots = json!({"method": "roots/list"});
+        let rooted = client.call("b", "ask", roots).await;
         assert_eq!(client.hear().await, Told::Asked("roots".to_owned()));
         assert_eq!(said(&rooted)["roots"][0]["uri"], "file:///a");
     }
@@ -256,14 +238,12 @@ async fn progress_and_log_leave_in_order() {
     });
     let messages = [initialize(json!({})), initialized(), call];
     let told = lines_and_more(server(|_| Witness), &messages, 4).await;
-    let told: Vec<_> = told[1..]
-        .iter()
-        .map(|line| {
-            let message: Value = serde_json::from_str(line).unwrap();
-            let params = &message["params"];
-            json!([message["method"], params["progress"], params["data"]])
-        })
-        .collect();
+    let members = |line: &String| {
+        let message: Value = serde_json::from_str(line).unwrap();
+        let params = &message["params"];
+        json!([message["method"], params["progress"], params["data"]])
+    };
+    let told: Vec<_> = told[1..].iter().map(members).collect();
     let (progress, log) = ("notifications/progress", "notifications/message");
     let expected = json!([
         [progress, 1.0, null],
@@ -306,12 +286,12 @@ async fn a_method_of_the_handlers_own_is_answered_by_it() {
 struct Linking;
 
 impl ServerHandler for Linking {
-    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
+    async fn call_tool(&self, _: CallParams, _: Context) -> CallResult {
         let link = ContentBlock::resource_link(Resource::new("a:linked", "linked"));
         Ok(CallToolResult::success(vec![link]).into())
     }
 
-    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
+    async fn read_resource(&self, request: ReadParams, _: Context) -> ReadResult {
         match &*request.uri {
             "a:linked" => Ok(ReadResourceResult::new(Vec::new()).into()),
             _ => Err(ErrorData::resource_not_found("nothing there", None)),
@@ -324,7 +304,6 @@ impl ServerHandler for Linking {
 #[tokio::test]
 async fn what_is_only_linked_can_be_read() {
     let linking = VariantHandler::new(Linking);
-    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
     let hiding = View::new().with_resources_where(|uri| !uri.starts_with("a:"));
     let server = VaryServer::builder()
         .with_variant(variant("all"), linking.clone())
@@ -351,7 +330,7 @@ impl ServerHandler for Working {
         ServerConfig::new(capabilities.build())
     }
 
-    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
+    async fn call_tool(&self, _: CallParams, _: Context) -> CallResult {
         let task = json!({
             "resultType": "task", "taskId": self.0, "status": "working",
             "createdAt": "2026-11-20T00:00:00Z", "lastUpdatedAt": "2026-11-20T00:00:00Z",
@@ -361,11 +340,7 @@ impl ServerHandler for Working {
         Ok(CallToolResponse::Task(task))
     }
 
-    async fn get_task(
-        &self,
-        request: GetTaskParams,
-        _context: Context,
-    ) -> McpResult<GetTaskResult> {
+    async fn get_task(&self, request: GetTaskParams, _: Context) -> McpResult<GetTaskResult> {
         self.knows(&request.task_id)?;
         let task = json!({
             "resultType": "complete", "taskId": self.0, "status": "completed",
@@ -375,7 +350,7 @@ impl ServerHandler for Working {
         Ok(serde_json::from_value(task).unwrap())
     }
 
-    async fn cancel_task(&self, request: CancelTaskParams, _context: Context) -> McpResult<()> {
+    async fn cancel_task(&self, request: CancelTaskParams, _: Context) -> McpResult<()> {
         self.knows(&request.task_id)
     }
 }
@@ -395,15 +370,14 @@ impl Working {
 async fn a_task_stays_where_it_was_made() {
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     for wire in each([Wire::Pipe, Wire::Http]) {
-        let client =
-            connect_with(&server(Working), (Era::Modern, wire), capabilities.clone()).await;
+        let (server, way) = (server(Working), (Era::Modern, wire));
+        let client = connect_with(&server, way, capabilities.clone()).await;
         for made in ["a", "b"] {
             let task = client.call(made, "any", json!({})).await;
             assert_eq!(task["taskId"], made);
             for selected in ["", "a", "b", "none"] {
                 let id = json!({"taskId": made});
-                let got = client.under(selected, "tasks/get", id.clone()).await;
-                let got = got.unwrap();
+                let got = client.result(selected, "tasks/get", id.clone()).await;
                 assert_eq!(got["result"]["content"][0]["text"], made);
                 client.result(selected, "tasks/cancel", id).await;
             }

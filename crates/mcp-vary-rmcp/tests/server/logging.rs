@@ -12,7 +12,7 @@ use crate::support::{CallParams, CallResult, Context, WAYS, connect, connect_tag
 struct Weather;
 
 impl ServerHandler for Weather {
-    async fn call_tool(&self, _request: CallParams, context: Context) -> CallResult {
+    async fn call_tool(&self, _: CallParams, context: Context) -> CallResult {
         let weather = answer(&json!({"celsius": 8}))?;
         Ok(features(&context).answer(&weather).into())
     }

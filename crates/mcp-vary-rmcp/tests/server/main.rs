@@ -1,5 +1,5 @@
 //! Servers behind `VaryServer` with an rmcp client: both eras, over a pipe and HTTP.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 
 mod access;

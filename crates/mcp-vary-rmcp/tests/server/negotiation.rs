@@ -22,6 +22,9 @@ use crate::support::{
     serve_http, serve_http_with, soon, try_connect,
 };
 
+/// The resource of [`Weather`].
+const POINT: &str = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
+
 #[derive(Clone)]
 struct Weather;
 
@@ -69,10 +72,8 @@ impl Weather {
     #[tool]
     async fn many(&self, features: Features) -> CallToolResult {
         let many: Vec<_> = (0..1000).collect();
-        features.shape_with_resource(
-            CallToolResult::structured(json!({"rows": many})),
-            "rows://all",
-        )
+        let result = CallToolResult::structured(json!({"rows": many}));
+        features.shape_with_resource(result, "rows://all")
     }
 
     /// Returns a long answer with the author's texts.
@@ -86,9 +87,8 @@ impl Weather {
     #[tool]
     async fn plain(&self) -> CallToolResult {
         let mut result = CallToolResult::structured(json!({"a": [1, {"b": null}]}));
-        result
-            .content
-            .push(ContentBlock::image("AAAA", "image/png"));
+        let image = ContentBlock::image("AAAA", "image/png");
+        result.content.push(image);
         result
     }
 }
@@ -105,28 +105,25 @@ fn said(features: &Features) -> String {
 
 #[tool_handler]
 impl ServerHandler for Weather {
-    async fn get_prompt(&self, _request: PromptParams, context: Context) -> PromptResult {
+    async fn get_prompt(&self, _: PromptParams, context: Context) -> PromptResult {
         let features = features(&context);
         let message = PromptMessage::new_text(Role::User, said(&features));
         let plan = PromptAlternative::new(Says::User, "1. Plan");
         let alternatives = [("agent & sampling".parse().unwrap(), plan)];
-        Ok(features
-            .prompt(GetPromptResult::new(vec![message]), &alternatives)
-            .into())
+        let result = GetPromptResult::new(vec![message]);
+        Ok(features.prompt(result, &alternatives).into())
     }
 
     async fn read_resource(&self, request: ReadParams, context: Context) -> ReadResult {
-        let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
-        let served = ResourceContents::text(point, request.uri).with_mime_type("application/json");
+        let served = ResourceContents::text(POINT, request.uri).with_mime_type("application/json");
         let readable = Representations::default()
             .with(Representation::Rendered(Rendering::GeoMarkdown))
             .unwrap();
         let mut result = ReadResourceResult::new(vec![served]);
         // The handler ignores features, and lets caches store the resource.
         (result.ttl_ms, result.cache_scope) = (Some(60_000), Some(CacheScope::Public));
-        Ok(features(&context)
-            .resource(result, |_uri| Some(&readable))
-            .into())
+        let features = features(&context);
+        Ok(features.resource(result, |_uri| Some(&readable)).into())
     }
 }
 
@@ -145,16 +142,12 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
             let client = connect_tagged(&server, way, tags).await;
             let uri = json!({"uri": "map://valley"});
             let result = client.result("", "resources/read", uri).await;
-            let told = (result.get("ttlMs"), result.get("cacheScope"));
+            let found = json!([result["ttlMs"], result["cacheScope"]]);
             match way.0 {
-                Era::Modern => {
-                    assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))))
-                }
+                Era::Modern => assert_eq!(found, json!([0, "private"])),
                 // Caches of that era do not know these members; they stay as the handler wrote
                 // them.
-                Era::Legacy => {
-                    assert_eq!(told, (Some(&json!(60_000)), Some(&json!("public"))))
-                }
+                Era::Legacy => assert_eq!(found, json!([60_000, "public"])),
             }
         }
     }
@@ -171,16 +164,18 @@ async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
         }
         assert_eq!(result["isError"], false);
         assert_eq!(result["content"], *content, "{tags:?}");
-        assert_eq!(
-            result.get("structuredContent").cloned(),
-            structured,
-            "{tags:?}"
-        );
+        let found = result.get("structuredContent").cloned();
+        assert_eq!(found, structured, "{tags:?}");
     }
 }
 
 fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
+}
+
+/// The author's markdown.
+fn markdown() -> Value {
+    text("**Paris**: 8 °C")
 }
 
 fn paris() -> Option<Value> {
@@ -205,13 +200,8 @@ async fn json_stands_in_both_places_otherwise() {
 /// CN-10: the extension's second test case, with the author's markdown.
 #[tokio::test]
 async fn a_person_gets_the_authors_words() {
-    answers(
-        &["human", "format=markdown"],
-        &text("**Paris**: 8 °C"),
-        None,
-    )
-    .await;
-    answers(&["human"], &text("**Paris**: 8 °C"), None).await;
+    answers(&["human", "format=markdown"], &markdown(), None).await;
+    answers(&["human"], &markdown(), None).await;
     answers(&["format=text"], &text("Paris: 8 °C"), None).await;
 }
 
@@ -229,14 +219,9 @@ async fn the_value_stays_where_a_schema_is_listed() {
 /// CN-7, CN-11: the third and fourth test cases.
 #[tokio::test]
 async fn what_cannot_be_used_changes_nothing() {
-    answers(&[], &text("**Paris**: 8 °C"), paris()).await;
-    answers(&["@#$%", "format==json"], &text("**Paris**: 8 °C"), paris()).await;
-    answers(
-        &["interactive", "x-acme"],
-        &text("**Paris**: 8 °C"),
-        paris(),
-    )
-    .await;
+    answers(&[], &markdown(), paris()).await;
+    answers(&["@#$%", "format==json"], &markdown(), paris()).await;
+    answers(&["interactive", "x-acme"], &markdown(), paris()).await;
 }
 
 /// CN-7: the handler's own answer, byte for byte, for clients of either kind in both eras.
@@ -275,25 +260,18 @@ async fn negotiation_is_advertised_when_it_is_switched_on() {
 /// CN-8, CN-9, CN-10: an ordinary result is shaped too.
 #[tokio::test]
 async fn an_ordinary_result_is_shaped() {
+    let rows = json!({"rows": 2});
     let cases = [
         (&["human"][..], text("- **rows**: 2"), None),
-        (
-            &["agent", "format=json"],
-            json!([]),
-            Some(json!({"rows": 2})),
-        ),
-        (&[], text(r#"{"rows":2}"#), Some(json!({"rows": 2}))),
+        (&["agent", "format=json"], json!([]), Some(&rows)),
+        (&[], text(r#"{"rows":2}"#), Some(&rows)),
     ];
     for way in each(WAYS) {
         for (tags, content, structured) in &cases {
             let client = connect_weather(way, tags).await;
             let result = client.call("", "rows", json!({})).await;
             assert_eq!(result["content"], *content, "{tags:?}");
-            assert_eq!(
-                result.get("structuredContent"),
-                structured.as_ref(),
-                "{tags:?}"
-            );
+            assert_eq!(result.get("structuredContent"), *structured, "{tags:?}");
         }
     }
 }
@@ -304,30 +282,23 @@ async fn an_ordinary_result_is_shaped() {
 async fn few_words_are_kept_to() {
     for way in each(WAYS) {
         let client = connect_weather(way, &["verbosity=compact"]).await;
-        for (tool, said) in [
-            (
-                "many",
-                "/rows: 500 of 1000 elements; rows://all?pointer=/rows&offset=500",
-            ),
-            ("long", "/rows: 500 of 1000 elements"),
+        for (tool, resource) in [
+            ("many", "; rows://all?pointer=/rows&offset=500"),
+            ("long", ""),
         ] {
             let result = client.call("", tool, json!({})).await;
             let blocks = result["content"].as_array().unwrap();
             let few: Value = serde_json::from_str(blocks[0]["text"].as_str().unwrap()).unwrap();
             assert_eq!(few["rows"].as_array().unwrap().len(), 500, "{tool}");
-            assert_eq!(blocks[1]["text"], said);
+            let expected = format!("/rows: 500 of 1000 elements{resource}");
+            assert_eq!(blocks[1]["text"], expected);
             let applied = &result["_meta"]["vary/applied"]["verbosity"];
             assert_eq!(applied, "compact", "{tool}");
         }
         let client = connect_weather(way, &["agent"]).await;
         let result = client.call("", "many", json!({})).await;
-        assert_eq!(
-            result["structuredContent"]["rows"]
-                .as_array()
-                .unwrap()
-                .len(),
-            1000
-        );
+        let rows = result["structuredContent"]["rows"].as_array();
+        assert_eq!(rows.unwrap().len(), 1000);
     }
 }
 
@@ -339,23 +310,18 @@ async fn resources_and_prompts_have_alternatives() {
             let client = connect_weather(way, tags).await;
             let uri = json!({"uri": "map://valley"});
             let read = client.result("", "resources/read", uri).await;
-            let prompt = client
-                .result("", "prompts/get", json!({"name": "any"}))
-                .await;
+            let any = json!({"name": "any"});
+            let prompt = client.result("", "prompts/get", any).await;
             let content = &read["contents"][0];
-            [
-                &content["mimeType"],
-                &content["text"],
-                &prompt["messages"][0]["content"]["text"],
-            ]
-            .map(|said| said.as_str().unwrap().to_owned())
+            let message = &prompt["messages"][0]["content"];
+            json!([content["mimeType"], content["text"], message["text"]])
         };
-        let markdown = ["text/markdown", "- **coordinates**: 45.5°N, 7.5°E", "human"];
+        let markdown = json!(["text/markdown", "- **coordinates**: 45.5°N, 7.5°E", "human"]);
         assert_eq!(read(&["human"]).await, markdown);
-        let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
-        let json = ["application/json", point, "1. Plan"];
+        let json = json!(["application/json", POINT, "1. Plan"]);
         assert_eq!(read(&["agent", "sampling"]).await, json);
-        assert_eq!(read(&[]).await, ["application/json", point, ""]);
+        let json = json!(["application/json", POINT, ""]);
+        assert_eq!(read(&[]).await, json);
     }
 }
 
@@ -414,10 +380,8 @@ async fn what_was_applied_is_said_to_those_who_negotiate() {
     for way in each(WAYS) {
         let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
-        assert_eq!(
-            result["_meta"]["vary/applied"],
-            json!({"format": "markdown"})
-        );
+        let expected = json!({"format": "markdown"});
+        assert_eq!(result["_meta"]["vary/applied"], expected);
         let client = connect(&VaryServer::new(Weather), way).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         assert_eq!(result.get("_meta"), None);
@@ -449,10 +413,8 @@ impl ServerHandler for Reporting {
             Some(format!("format={format}"))
         });
         let features = features(&context).overridden_by(named.as_deref());
-        let report = answer(&json!({"celsius": 8}))?
-            .with_markdown("**8 °C**")
-            .with_text("8 degrees");
-        Ok(features.answer(&report).into())
+        let report = answer(&json!({"celsius": 8}))?.with_markdown("**8 °C**");
+        Ok(features.answer(&report.with_text("8 degrees")).into())
     }
 }
 
@@ -485,11 +447,7 @@ async fn nothing_leaks_between_clients() {
     for number in 0..50 {
         let url = server.url.clone();
         clients.spawn(async move {
-            let era = if number % 2 == 0 {
-                Era::Legacy
-            } else {
-                Era::Modern
-            };
+            let era = [Era::Legacy, Era::Modern][number % 2];
             let own = format!("x-client={number}");
             let capabilities = declaring(&[&own, "human"], json!({}));
             let client = join(&url, era, capabilities, &[]).await;
@@ -521,10 +479,9 @@ async fn a_required_extension_is_asked_for() {
     for wire in each([Wire::Pipe, Wire::Http]) {
         let refused = try_connect(&server, (Era::Legacy, wire), json!({})).await;
         let error = format!("{:?}", refused.err().expect("refused"));
-        assert!(
-            error.contains("-32602") && error.contains("requires the extension"),
-            "{error}"
-        );
+        for expected in ["-32602", "requires the extension"] {
+            assert!(error.contains(expected), "{error}");
+        }
         // `server/discover` reports what is required, so it is open to all clients.
         let client = connect(&server, (Era::Modern, wire)).await;
         let error = client.error("", "tools/list", json!({})).await;
@@ -546,22 +503,16 @@ async fn what_is_required_and_not_declared_is_a_bad_request() {
             .with_required_extension(id.parse().unwrap());
         let server = serve_http(server.build().unwrap()).await;
         let headers = modern_headers("tools/list", "");
-        for (capabilities, status, code) in [
+        for (extensions, status, code) in [
             (json!({}), 400, json!(-32021)),
-            (
-                json!({"extensions": {"com.example/any": {}}}),
-                400,
-                json!(-32021),
-            ),
-            (json!({"extensions": {id: {}}}), 200, Value::Null),
+            (json!({"com.example/any": {}}), 400, json!(-32021)),
+            (json!({id: {}}), 200, Value::Null),
         ] {
+            let capabilities = json!({"extensions": extensions});
             let request = modern(1, "tools/list", json!({}), capabilities);
             let answer = post(&server.url, &request, &headers).await;
-            assert_eq!(
-                (answer.0, &answer.1["error"]["code"]),
-                (status, &code),
-                "{id} {request}"
-            );
+            let found = (answer.0, &answer.1["error"]["code"]);
+            assert_eq!(found, (status, &code), "{id} {request}");
         }
     }
 }
@@ -583,11 +534,7 @@ impl Declaration for Units {
 struct Metric;
 
 impl ServerHandler for Metric {
-    async fn list_tools(
-        &self,
-        _params: PageParams,
-        context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, _: PageParams, context: Context) -> McpResult<ListToolsResult> {
         let metric = declared_by::<Units>(&context).value.metric;
         Err(ErrorData::internal_error(format!("metric: {metric}"), None))
     }
@@ -637,11 +584,8 @@ async fn without_variants_a_selector_is_refused() {
 #[tokio::test]
 async fn rmcp_still_refuses_settings_that_are_no_object() {
     let capabilities = json!({"extensions": {NEGOTIATION: true}});
-    let answers = lines(
-        VaryServer::new(Weather),
-        &[modern(1, "tools/list", json!({}), capabilities)],
-    )
-    .await;
+    let request = modern(1, "tools/list", json!({}), capabilities);
+    let answers = lines(VaryServer::new(Weather), &[request]).await;
     assert!(answers[0].contains("-32602"), "{answers:?}");
 }
 

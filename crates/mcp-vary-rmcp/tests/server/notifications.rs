@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use mcp_vary_testkit::cases::each;
 use rmcp::model::{
     ListResourcesResult, ListToolsResult, Resource, ServerCapabilities, ServerConfig,
-    ServerNotification, SubscriptionFilter,
+    SubscriptionFilter,
 };
 use rmcp::service::{Peer, SubscriptionContext};
-use rmcp::{RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -20,9 +19,9 @@ use crate::support::{
     Context, Era, McpResult, PageParams, Told, VARIANT, Wire, connect, connect_tagged, connect_to,
     data_of, join, serve_http, soon,
 };
+use crate::variants::variant;
 
 fn server() -> VaryServer {
-    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
     VaryServer::builder()
         .with_variant(variant("a"), Shop::new("a"))
         .with_variant(variant("b"), Shop::new("b"))
@@ -32,6 +31,26 @@ fn server() -> VaryServer {
 
 /// The error for a URI to which the client is subscribed in another variant.
 const ELSEWHERE: &str = "Resource is subscribed in another variant; unsubscribe first";
+
+/// The error for `uri`, requested in `b`, to which the client is subscribed in `a`.
+fn is_elsewhere(error: ErrorData, uri: &str) {
+    let data = json!({"uri": uri, "activeVariant": "b", "subscribedVariant": "a"});
+    assert_eq!(data_of(error, -32602, ELSEWHERE), data);
+}
+
+/// The error of the shop `a` for a resource that it does not have.
+fn is_missing(error: ErrorData) {
+    let data = json!({"shop": "a", "activeVariant": "a"});
+    assert_eq!(data_of(error, -32602, "nothing there"), data);
+}
+
+/// The variant `a`, which hides `shop:///all`.
+fn hiding() -> VaryServer {
+    let view = View::new().with_resources_where(|uri| uri != "shop:///all");
+    let shop = VariantHandler::new(Shop::new("a")).with_view(view);
+    let builder = VaryServer::builder().with_variant(variant("a"), shop);
+    builder.build().unwrap()
+}
 
 fn changed(what: &'static str, variant: &str) -> Told {
     Told::Changed(what, Some(variant.to_owned()))
@@ -70,11 +89,7 @@ async fn a_change_reaches_its_client_only() {
 struct Keeper(mpsc::UnboundedSender<Peer<RoleServer>>);
 
 impl ServerHandler for Keeper {
-    async fn list_tools(
-        &self,
-        _params: PageParams,
-        context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, _: PageParams, context: Context) -> McpResult<ListToolsResult> {
         self.0.send(context.peer).unwrap();
         Ok(ListToolsResult::default())
     }
@@ -86,7 +101,6 @@ impl ServerHandler for Keeper {
 async fn a_session_takes_its_peers_along() {
     let (sender, mut peers) = mpsc::unbounded_channel();
     let keeper = VariantHandler::new(Keeper(sender));
-    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
     let server = VaryServer::builder()
         .with_variant(variant("a"), keeper.clone())
         .with_variant(variant("b"), keeper);
@@ -110,12 +124,7 @@ async fn a_session_takes_its_peers_along() {
 /// SV-14: no notifications are sent for a resource that the variant hides.
 #[tokio::test]
 async fn a_hidden_resource_is_not_spoken_of() {
-    let view = View::new().with_resources_where(|uri| uri != "shop:///all");
-    let server = VaryServer::builder().with_variant(
-        ServerVariant::new("a".parse().unwrap(), ""),
-        VariantHandler::new(Shop::new("a")).with_view(view),
-    );
-    let server = server.build().unwrap();
+    let server = hiding();
     for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server, (Era::Legacy, wire)).await;
         client.call("a", "put_resource", json!({})).await;
@@ -123,8 +132,8 @@ async fn a_hidden_resource_is_not_spoken_of() {
         assert_eq!(client.hear().await, changed("tools", "a"));
 
         let client = connect(&server, (Era::Modern, wire)).await;
-        let filter =
-            SubscriptionFilter::builder().resource_subscriptions(["shop:///all", "shop:///a"]);
+        let uris = ["shop:///all", "shop:///a"];
+        let filter = SubscriptionFilter::builder().resource_subscriptions(uris);
         let mut stream = client.service.listen(filter.build()).await.unwrap();
         let told = serde_json::to_value(soon(stream.next()).await.unwrap()).unwrap();
         assert_eq!(told["params"]["uri"], "shop:///a");
@@ -137,39 +146,28 @@ async fn a_subscription_is_bound_to_its_variant() {
     for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Legacy, wire)).await;
         let all = json!({"uri": "shop:///all"});
-        let subscribe =
-            |variant, uri: &Value| client.under(variant, "resources/subscribe", uri.clone());
+        let method = "resources/subscribe";
+        let subscribe = |variant, uri: &Value| client.under(variant, method, uri.clone());
         subscribe("a", &all).await.unwrap();
         subscribe("a", &all).await.unwrap();
-        let error = subscribe("b", &all).await.unwrap_err();
-        let data = json!({"uri": "shop:///all", "activeVariant": "b", "subscribedVariant": "a"});
-        assert_eq!(data_of(error, -32602, ELSEWHERE), data);
+        is_elsewhere(subscribe("b", &all).await.unwrap_err(), "shop:///all");
 
         // It does not exist in this variant, and is not bound to it either.
         let only_b = json!({"uri": "shop:///b"});
-        let error = subscribe("a", &only_b).await.unwrap_err();
-        let data = json!({"shop": "a", "activeVariant": "a"});
-        assert_eq!(data_of(error, -32602, "nothing there"), data);
+        is_missing(subscribe("a", &only_b).await.unwrap_err());
         subscribe("b", &only_b).await.unwrap();
 
         // Whatever variant is selected, and even if the handler fails.
-        client
-            .result("b", "resources/unsubscribe", all.clone())
-            .await;
-        client
-            .result("b", "resources/unsubscribe", json!({"uri": "shop:///none"}))
-            .await;
+        for uri in [all.clone(), json!({"uri": "shop:///none"})] {
+            client.result("b", "resources/unsubscribe", uri).await;
+        }
         subscribe("b", &all).await.unwrap();
 
         // A rejected second subscription leaves the first one bound.
         let once = json!({"uri": "shop:///once"});
         subscribe("a", &once).await.unwrap();
-        let error = subscribe("a", &once).await.unwrap_err();
-        let data = json!({"shop": "a", "activeVariant": "a"});
-        assert_eq!(data_of(error, -32602, "nothing there"), data);
-        let error = subscribe("b", &once).await.unwrap_err();
-        let data = json!({"uri": "shop:///once", "activeVariant": "b", "subscribedVariant": "a"});
-        assert_eq!(data_of(error, -32602, ELSEWHERE), data);
+        is_missing(subscribe("a", &once).await.unwrap_err());
+        is_elsewhere(subscribe("b", &once).await.unwrap_err(), "shop:///once");
     }
 }
 
@@ -182,9 +180,7 @@ async fn a_resource_that_has_gone_is_told_once() {
         let all = json!({"uri": "shop:///all"});
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
         subscribe("a").await.unwrap();
-        let error = subscribe("b").await.unwrap_err();
-        let data = json!({"uri": "shop:///all", "activeVariant": "b", "subscribedVariant": "a"});
-        assert_eq!(data_of(error, -32602, ELSEWHERE), data);
+        is_elsewhere(subscribe("b").await.unwrap_err(), "shop:///all");
 
         client.call("a", "put_list", json!({"gone": true})).await;
         client.call("a", "put_resource", json!({})).await;
@@ -241,11 +237,7 @@ impl ServerHandler for Withdrawing {
         ServerConfig::new(capabilities)
     }
 
-    async fn list_resources(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListResourcesResult> {
+    async fn list_resources(&self, _: PageParams, _: Context) -> McpResult<ListResourcesResult> {
         let mut resources = vec![Resource::new("a:kept", "kept")];
         if !self.is_withdrawn.load(Ordering::Relaxed) {
             resources.push(Resource::new("a:gone", "gone"));
@@ -281,16 +273,10 @@ async fn a_stream_tells_once_of_what_has_gone() {
     let listed = json!(["notifications/resources/list_changed", null]);
     for wire in each([Wire::Pipe, Wire::Http]) {
         for asks in [true, false] {
-            let server = VaryServer::builder()
-                .with_variant(
-                    ServerVariant::new("a".parse().unwrap(), ""),
-                    Withdrawing::default(),
-                )
-                .build()
-                .unwrap();
-            let client = connect(&server, (Era::Modern, wire)).await;
-            let mut filter =
-                SubscriptionFilter::builder().resource_subscriptions(["a:gone", "a:kept"]);
+            let server = VaryServer::builder().with_variant(variant("a"), Withdrawing::default());
+            let client = connect(&server.build().unwrap(), (Era::Modern, wire)).await;
+            let uris = ["a:gone", "a:kept"];
+            let mut filter = SubscriptionFilter::builder().resource_subscriptions(uris);
             if asks {
                 filter = filter.resources_list_changed();
             }
@@ -299,10 +285,9 @@ async fn a_stream_tells_once_of_what_has_gone() {
             expected.extend(asks.then(|| listed.clone()));
             expected.push(updated("a:kept"));
             for expected in expected {
-                let told =
-                    serde_json::to_value(soon(stream.next()).await.unwrap().unwrap()).unwrap();
-                let told = json!([told["method"], told["params"]["uri"]]);
-                assert_eq!(told, expected);
+                let notification = json!(soon(stream.next()).await.unwrap().unwrap());
+                let found = json!([notification["method"], notification["params"]["uri"]]);
+                assert_eq!(found, expected);
             }
         }
     }
@@ -311,20 +296,13 @@ async fn a_stream_tells_once_of_what_has_gone() {
 /// SV-14: hidden and unknown resources give the same error.
 #[tokio::test]
 async fn what_is_hidden_cannot_be_subscribed_to() {
-    let view = View::new().with_resources_where(|uri| uri != "shop:///all");
-    let server = VaryServer::builder().with_variant(
-        ServerVariant::new("a".parse().unwrap(), ""),
-        VariantHandler::new(Shop::new("a")).with_view(view),
-    );
-    let client = connect(&server.build().unwrap(), (Era::Legacy, Wire::Pipe)).await;
+    let client = connect(&hiding(), (Era::Legacy, Wire::Pipe)).await;
     let mut answers = Vec::new();
     for uri in ["shop:///all", "shop:///none"] {
         let params = json!({"uri": uri});
         let error = client.error("a", "resources/subscribe", params).await;
-        assert_eq!(
-            (error.code.0, &*error.message),
-            (-32602, "Resource not found")
-        );
+        let expected = (-32602, "Resource not found");
+        assert_eq!((error.code.0, &*error.message), expected);
         answers.push(serde_json::to_string(&error).unwrap().replace(uri, "…"));
     }
     assert_eq!(answers[0], answers[1]);
@@ -365,9 +343,8 @@ async fn settled_tasks() -> usize {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
-    tokio::runtime::Handle::current()
-        .metrics()
-        .num_alive_tasks()
+    let runtime = tokio::runtime::Handle::current();
+    runtime.metrics().num_alive_tasks()
 }
 
 /// SV-15: every notification on a modern stream carries its variant and its subscription.
@@ -381,13 +358,10 @@ async fn a_stream_belongs_to_its_variant() {
             .build();
         let mut stream = client.service.listen(filter).await.unwrap();
         let id = serde_json::to_value(stream.id()).unwrap();
-        for method in [
-            "notifications/tools/list_changed",
-            "notifications/resources/updated",
-        ] {
-            let notification: ServerNotification = soon(stream.next()).await.unwrap().unwrap();
-            let notification = serde_json::to_value(notification).unwrap();
-            assert_eq!(notification["method"], method);
+        for change in ["tools/list_changed", "resources/updated"] {
+            let notification = json!(soon(stream.next()).await.unwrap().unwrap());
+            let expected = format!("notifications/{change}");
+            assert_eq!(notification["method"], expected);
             let meta = &notification["params"]["_meta"];
             assert_eq!(meta[VARIANT], "a", "{notification}");
             assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], id);
@@ -447,9 +421,8 @@ async fn a_call_can_be_cancelled() {
     for era in each([Era::Legacy, Era::Modern]) {
         let client = connect(&server(), (era, Wire::Pipe)).await;
         let call = json!({"name": "put_wait", "arguments": {}});
-        let handle = client
-            .begin("tools/call", call, json!({VARIANT: "b"}))
-            .await;
+        let meta = json!({VARIANT: "b"});
+        let handle = client.begin("tools/call", call, meta).await;
         handle.cancel(None).await.unwrap();
         soon(WAS_CANCELLED.notified()).await;
     }

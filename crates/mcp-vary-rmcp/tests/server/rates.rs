@@ -18,6 +18,11 @@ fn limit(name: &str, per: Per, counted: Counted, rate: &str) -> Limit {
     Limit::new(name, per, counted, rate.parse().unwrap()).unwrap()
 }
 
+/// A switch in each minute.
+fn switches() -> Limit {
+    limit("switches", Per::Principal, Counted::Switches, "1/min")
+}
+
 /// The server, and the clock of its limits.
 fn limited(builder: Builder, limits: Vec<Limit>) -> (VaryServer, FakeRelativeClock) {
     let clock = FakeRelativeClock::default();
@@ -33,30 +38,24 @@ async fn a_principal_may_call_so_often() {
         let limits = vec![limit("calls", Per::Principal, Counted::Calls, "2/min")];
         let (server, clock) = limited(shops().with_principal(principal), limits);
         let http = serve_http(server).await;
-        let headers = [("x-role", "ada")];
-        let ada = join(&http.url, era, json!({}), &headers).await;
-        let headers = [("x-role", "bob")];
-        let bob = join(&http.url, era, json!({}), &headers).await;
+        let ada = join(&http.url, era, json!({}), &[("x-role", "ada")]).await;
+        let bob = join(&http.url, era, json!({}), &[("x-role", "bob")]).await;
 
         ada.call("plain", "get_who", json!({})).await;
-        ada.result("rich", "resources/read", json!({"uri": "shop:///all"}))
-            .await;
+        let uri = json!({"uri": "shop:///all"});
+        ada.result("rich", "resources/read", uri).await;
         let call = json!({"name": "who", "arguments": {}});
         let error = ada.error("small", "tools/call", call.clone()).await;
-        let data = data_of(
-            error,
-            -32005,
-            "the limit `calls` is reached; retry after 30 s",
-        );
+        let message = "the limit `calls` is reached; retry after 30 s";
+        let data = data_of(error, -32005, message);
         let expected = json!({"limit": "calls", "retryAfter": 30, "activeVariant": "small"});
         assert_eq!(data, expected);
 
         // Lists are free, and what does not exist is answered as such.
         ada.names("small", "tools").await;
-        let unknown = ada
-            .under("small", "tools/call", json!({"name": "nothing"}))
-            .await;
-        data_of(unknown.unwrap_err(), -32602, "Unknown tool: nothing");
+        let unknown = json!({"name": "nothing"});
+        let error = ada.error("small", "tools/call", unknown).await;
+        data_of(error, -32602, "Unknown tool: nothing");
         bob.call("small", "who", json!({})).await;
 
         clock.advance(Duration::from_secs(30));
@@ -74,11 +73,8 @@ async fn a_tool_is_counted_by_the_handlers_name() {
         client.call("small", "who", json!({})).await;
         let call = json!({"name": "get_who", "arguments": {}});
         let error = client.error("plain", "tools/call", call).await;
-        let data = data_of(
-            error,
-            -32005,
-            "the limit `who` is reached; retry after 3600 s",
-        );
+        let message = "the limit `who` is reached; retry after 3600 s";
+        let data = data_of(error, -32005, message);
         assert_eq!(data["activeVariant"], "plain");
         client.call("plain", "get_arguments", json!({})).await;
     }
@@ -88,14 +84,8 @@ async fn a_tool_is_counted_by_the_handlers_name() {
 #[tokio::test]
 async fn changes_of_the_variant_have_a_rate() {
     for era in each(ERAS) {
-        let limits = vec![limit(
-            "switches",
-            Per::Principal,
-            Counted::Switches,
-            "1/min",
-        )];
         let builder = shops().with_principal(|_| Some(member("ada")));
-        let (server, clock) = limited(builder, limits);
+        let (server, clock) = limited(builder, vec![switches()]);
         let client = connect(&server, (era, Wire::Pipe)).await;
         let list = async |id: &str| client.under(id, "tools/list", json!({})).await;
         list("plain").await.unwrap();
@@ -113,16 +103,8 @@ async fn changes_of_the_variant_have_a_rate() {
 /// SV-21: anonymous clients without a session are counted by address, and not without one.
 #[tokio::test]
 async fn anonymous_clients_are_counted_by_address() {
-    let limits = || {
-        vec![limit(
-            "switches",
-            Per::Principal,
-            Counted::Switches,
-            "1/min",
-        )]
-    };
     let refused = async |builder: Builder| {
-        let (server, _clock) = limited(builder, limits());
+        let (server, _clock) = limited(builder, vec![switches()]);
         let client = connect(&server, (Era::Modern, Wire::Http)).await;
         let mut codes: Vec<Value> = Vec::new();
         for id in ["plain", "rich", "plain"] {
@@ -148,10 +130,7 @@ async fn a_server_without_variants_has_limits() {
     client.call("", "get_who", json!({})).await;
     let call = json!({"name": "get_who", "arguments": {}});
     let error = client.error("", "tools/call", call).await;
-    let data = data_of(
-        error,
-        -32005,
-        "the limit `calls` is reached; retry after 3600 s",
-    );
+    let message = "the limit `calls` is reached; retry after 3600 s";
+    let data = data_of(error, -32005, message);
     assert_eq!(data, json!({"limit": "calls", "retryAfter": 3600}));
 }

@@ -41,10 +41,8 @@ async fn a_request_state_is_good_where_it_was_made() {
                 }
             }
         }
-        let first = client
-            .result("rich", "tools/call", requests[0].1.clone())
-            .await;
         let mut params = requests[0].1.clone();
+        let first = client.result("rich", "tools/call", params.clone()).await;
         params["requestState"] = first["requestState"].clone();
         let second = client.result("rich", "tools/call", params).await;
         assert_eq!(said(&second), "our own");
@@ -95,11 +93,8 @@ async fn a_request_state_expires() {
     assert_eq!(said(&retry().await.unwrap()), "our own");
     now.store(1_060, Ordering::Relaxed);
     let error = retry().await.unwrap_err();
-    let expected = json!({"activeVariant": "rich"});
-    assert_eq!(
-        data_of(error, -32602, "Request state has expired"),
-        expected
-    );
+    let data = data_of(error, -32602, "Request state has expired");
+    assert_eq!(data, json!({"activeVariant": "rich"}));
 }
 
 /// SV-26: by default a state is valid for an hour by the system's clock.
@@ -109,18 +104,16 @@ async fn a_request_state_lives_for_an_hour() {
     let keys = CursorKeys::new([1; 32]);
     let old = |age: u64| {
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
-        shops()
-            .with_cursor_keys(keys.clone())
-            .with_clock(move || now - age)
+        let server = shops().with_cursor_keys(keys.clone());
+        server.with_clock(move || now - age).build().unwrap()
     };
     let fresh = shops().with_cursor_keys(keys.clone()).build().unwrap();
     let fresh = connect(&fresh, (Era::Modern, Wire::Pipe)).await;
     for (age, is_good) in [(3_000, true), (3_700, false)] {
-        let maker = connect(&old(age).build().unwrap(), (Era::Modern, Wire::Pipe)).await;
+        let maker = connect(&old(age), (Era::Modern, Wire::Pipe)).await;
         let state = maker.result("rich", "tools/call", made.clone()).await;
-        let answer = fresh
-            .under("rich", "tools/call", again(&state, &json!({})))
-            .await;
+        let retry = again(&state, &json!({}));
+        let answer = fresh.under("rich", "tools/call", retry).await;
         assert_eq!(answer.is_ok(), is_good, "{age}");
         if let Err(error) = answer {
             data_of(error, -32602, "Request state has expired");
@@ -151,15 +144,11 @@ async fn a_request_state_belongs_to_its_principal() {
 #[tokio::test]
 async fn a_state_without_a_seal_reaches_no_handler() {
     let client = connect(&server(), (Era::Modern, Wire::Pipe)).await;
-    let forged = json!({"requestState": "our own"});
-    let error = client
-        .error("rich", "tools/call", again(&forged, &json!({})))
-        .await;
+    let forged = again(&json!({"requestState": "our own"}), &json!({}));
+    let error = client.error("rich", "tools/call", forged.clone()).await;
     let expected = json!({"activeVariant": "rich"});
     assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
     let client = connect(&server(), (Era::Legacy, Wire::Pipe)).await;
-    let answer = client
-        .under("rich", "tools/call", again(&forged, &json!({})))
-        .await;
-    assert_eq!(said(&answer.unwrap()), "no state");
+    let answer = client.result("rich", "tools/call", forged).await;
+    assert_eq!(said(&answer), "no state");
 }

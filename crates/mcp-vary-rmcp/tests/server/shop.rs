@@ -109,7 +109,7 @@ impl ServerHandler for Shop {
         ServerConfig::new(capabilities)
     }
 
-    async fn discover(&self, _context: Context) -> McpResult<DiscoverResult> {
+    async fn discover(&self, _: Context) -> McpResult<DiscoverResult> {
         let versions = vec![ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
         let result = DiscoverResult::from_server_info(versions, self.get_info());
         Ok(result
@@ -117,11 +117,7 @@ impl ServerHandler for Shop {
             .with_cache_scope(CacheScope::Public))
     }
 
-    async fn list_tools(
-        &self,
-        params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, params: PageParams, _: Context) -> McpResult<ListToolsResult> {
         let own = format!("get_{}", self.label);
         let mut tools: Vec<_> = TOOLS.iter().map(|name| tool(name)).collect();
         tools.push({
@@ -190,11 +186,7 @@ impl ServerHandler for Shop {
         Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
     }
 
-    async fn list_prompts(
-        &self,
-        params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListPromptsResult> {
+    async fn list_prompts(&self, params: PageParams, _: Context) -> McpResult<ListPromptsResult> {
         let names = ["greet", self.label];
         let prompts = names.map(|name| Prompt::new(name, Some("As it is"), None));
         let (prompts, next) = self.cut(prompts.into(), params)?;
@@ -204,7 +196,7 @@ impl ServerHandler for Shop {
         Ok(list)
     }
 
-    async fn get_prompt(&self, request: PromptParams, _context: Context) -> PromptResult {
+    async fn get_prompt(&self, request: PromptParams, _: Context) -> PromptResult {
         if request.name == "long" && request.request_state.is_none() {
             return Ok(InputRequiredResult::from_request_state("our own").into());
         }
@@ -218,7 +210,7 @@ impl ServerHandler for Shop {
     async fn list_resources(
         &self,
         params: PageParams,
-        _context: Context,
+        _: Context,
     ) -> McpResult<ListResourcesResult> {
         let mut resources = vec![
             Resource::new("shop:///all", "all"),
@@ -237,7 +229,7 @@ impl ServerHandler for Shop {
     async fn list_resource_templates(
         &self,
         params: PageParams,
-        _context: Context,
+        _: Context,
     ) -> McpResult<ListResourceTemplatesResult> {
         let template = ResourceTemplate::new(format!("{}/{{id}}", self.uri()), self.label);
         let (templates, next) = self.cut(vec![template], params)?;
@@ -247,7 +239,7 @@ impl ServerHandler for Shop {
         Ok(list)
     }
 
-    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
+    async fn read_resource(&self, request: ReadParams, _: Context) -> ReadResult {
         if request.uri == "shop:///long" {
             return match request.request_state.as_deref() {
                 None => Ok(InputRequiredResult::from_request_state("our own").into()),
@@ -262,29 +254,21 @@ impl ServerHandler for Shop {
         Ok(result.into())
     }
 
-    async fn complete(
-        &self,
-        _request: CompleteRequestParams,
-        _context: Context,
-    ) -> McpResult<CompleteResult> {
+    async fn complete(&self, _: CompleteRequestParams, _: Context) -> McpResult<CompleteResult> {
         let values = vec![self.label.to_owned()];
         Ok(CompleteResult::new(
             CompletionInfo::with_all_values(values).unwrap(),
         ))
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, _context: Context) -> McpResult<()> {
+    async fn subscribe(&self, request: SubscribeRequestParams, _: Context) -> McpResult<()> {
         if request.uri == "shop:///once" && !self.is_taken.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         self.knows_uri(&request.uri)
     }
 
-    async fn unsubscribe(
-        &self,
-        _request: UnsubscribeRequestParams,
-        _context: Context,
-    ) -> McpResult<()> {
+    async fn unsubscribe(&self, _: UnsubscribeRequestParams, _: Context) -> McpResult<()> {
         Err(ErrorData::internal_error("does not work", None))
     }
 

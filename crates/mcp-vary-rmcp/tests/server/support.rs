@@ -1,8 +1,5 @@
 //! A server on a pipe or on HTTP, and an rmcp client of it.
-#![expect(
-    deprecated,
-    reason = "sampling and roots are on their way out of the protocol, but servers ask for them"
-)]
+#![expect(deprecated, reason = "servers still ask for sampling and roots")]
 
 use std::sync::Arc;
 
@@ -14,12 +11,12 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ListRootsResult,
     NotificationMetaObject, ProgressNotificationParam, RequestMetaObject,
-    ResourceUpdatedNotificationParam, ServerResult,
+    ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
-    NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RunningService,
-    ServiceError, ServiceExt as _,
+    PeerRequestOptions, RequestContext, RequestHandle, RunningService, ServiceError,
+    ServiceExt as _,
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, StreamableHttpServerConfig};
@@ -33,6 +30,9 @@ pub(crate) use crate::common::{
     ReadResult, serve_over_http,
 };
 pub(crate) use mcp_vary_testkit::wait::soon;
+
+type ClientContext = RequestContext<RoleClient>;
+type NotificationContext = rmcp::service::NotificationContext<RoleClient>;
 
 /// The value of the header `x-role`.
 pub(crate) fn role(context: &Context) -> Option<&str> {
@@ -100,34 +100,30 @@ impl ClientHandler for Listener {
         self.config.clone()
     }
 
-    async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
+    async fn on_tool_list_changed(&self, context: NotificationContext) {
         self.hear(Told::Changed("tools", variant(&context)));
     }
 
-    async fn on_resource_list_changed(&self, context: NotificationContext<RoleClient>) {
+    async fn on_resource_list_changed(&self, context: NotificationContext) {
         self.hear(Told::Changed("resources", variant(&context)));
     }
 
     async fn on_resource_updated(
         &self,
-        _params: ResourceUpdatedNotificationParam,
-        context: NotificationContext<RoleClient>,
+        _: ResourceUpdatedNotificationParam,
+        context: NotificationContext,
     ) {
         self.hear(Told::Changed("resource", variant(&context)));
     }
 
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext) {
         self.hear(Told::Progress(params.progress));
     }
 
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        _: ClientContext,
     ) -> McpResult<ElicitResult> {
         let request = serde_json::to_value(request).unwrap();
         let message = request["message"].as_str().unwrap().to_owned();
@@ -137,8 +133,8 @@ impl ClientHandler for Listener {
 
     async fn create_message(
         &self,
-        _request: CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
+        _: CreateMessageRequestParams,
+        _: ClientContext,
     ) -> McpResult<CreateMessageResult> {
         self.hear(Told::Asked("sampling".to_owned()));
         let content = json!({"type": "text", "text": "hm"});
@@ -146,7 +142,7 @@ impl ClientHandler for Listener {
         Ok(serde_json::from_value(message).unwrap())
     }
 
-    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> McpResult<ListRootsResult> {
+    async fn list_roots(&self, _: ClientContext) -> McpResult<ListRootsResult> {
         self.hear(Told::Asked("roots".to_owned()));
         Ok(serde_json::from_value(json!({"roots": [{"uri": "file:///a"}]})).unwrap())
     }
@@ -159,7 +155,7 @@ impl Listener {
     }
 }
 
-fn variant(context: &NotificationContext<RoleClient>) -> Option<String> {
+fn variant(context: &NotificationContext) -> Option<String> {
     let meta = context.extensions.get::<NotificationMetaObject>()?;
     Some(meta.get(VARIANT)?.as_str()?.to_owned())
 }
@@ -326,7 +322,7 @@ impl Client {
     pub(crate) async fn ask(&self, method: &str, params: Value, meta: Value) -> McpResult<Value> {
         let request = self.begin(method, params, meta).await;
         match soon(request.await_response()).await {
-            Ok(result) => Ok(to_json(result)),
+            Ok(result) => Ok(serde_json::to_value(result).unwrap()),
             Err(ServiceError::McpError(error)) => Err(error),
             Err(error) => panic!("{method} fails: {error}"),
         }
@@ -362,11 +358,9 @@ impl Client {
         method: &str,
         params: Value,
     ) -> McpResult<Value> {
-        let meta = match variant {
-            "" => json!({}),
-            id => json!({VARIANT: id}),
-        };
-        self.ask(method, params, meta).await
+        let selector = (!variant.is_empty()).then_some((VARIANT.to_owned(), variant.into()));
+        let meta = selector.into_iter().collect::<serde_json::Map<_, _>>();
+        self.ask(method, params, meta.into()).await
     }
 
     /// The result of a request under `variant`.
@@ -385,12 +379,17 @@ impl Client {
         self.result(variant, "tools/call", params).await
     }
 
+    /// The text of a prompt under `variant`.
+    pub(crate) async fn prompt(&self, variant: &str, name: &str) -> Value {
+        let prompt = json!({"name": name});
+        let mut prompt = self.result(variant, "prompts/get", prompt).await;
+        prompt["messages"][0]["content"]["text"].take()
+    }
+
     /// The names of the items that are listed under `variant`.
     pub(crate) async fn names(&self, variant: &str, kind: &str) -> Vec<String> {
-        let list = self
-            .result(variant, &format!("{kind}/list"), json!({}))
-            .await;
-        names(&list[kind])
+        let method = format!("{kind}/list");
+        names(&self.result(variant, &method, json!({})).await[kind])
     }
 
     pub(crate) async fn hear(&mut self) -> Told {
@@ -406,17 +405,10 @@ pub(crate) fn data_of(error: ErrorData, code: i32, message: &str) -> Value {
 }
 
 pub(crate) fn names(items: &Value) -> Vec<String> {
-    let items = items
-        .as_array()
-        .unwrap_or_else(|| panic!("no list: {items}"));
-    items
-        .iter()
-        .map(|item| item["name"].as_str().unwrap().to_owned())
+    let list = items.as_array();
+    let list = list.unwrap_or_else(|| panic!("no list: {items}")).iter();
+    list.map(|item| item["name"].as_str().unwrap().to_owned())
         .collect()
-}
-
-fn to_json(result: ServerResult) -> Value {
-    serde_json::to_value(result).unwrap()
 }
 
 /// The responses of `server` on a pipe to each of `messages`, byte for byte.
@@ -476,14 +468,12 @@ pub(crate) async fn end_session(url: &str, id: &str) {
 
 /// The headers of a modern request for `method`, and for `name` if it has one.
 pub(crate) fn modern_headers<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
-    let mut headers = vec![
-        ("MCP-Protocol-Version", "2026-07-28"),
-        ("Mcp-Method", method),
-    ];
-    if !name.is_empty() {
-        headers.push(("Mcp-Name", name));
-    }
-    headers
+    let name = (!name.is_empty()).then_some(("Mcp-Name", name));
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    [version, ("Mcp-Method", method)]
+        .into_iter()
+        .chain(name)
+        .collect()
 }
 
 /// A modern request as JSON.

@@ -20,35 +20,30 @@ pub(crate) fn variant(id: &str) -> ServerVariant {
     ServerVariant::new(id.parse().unwrap(), format!("The {id} one"))
 }
 
+/// A server with the variant `a` alone.
+pub(crate) fn one_variant(handler: impl Into<VariantHandler>) -> VaryServer {
+    let server = VaryServer::builder().with_variant(variant("a"), handler);
+    server.build().unwrap()
+}
+
 /// Two handlers, and a view of the first.
 pub(crate) fn shops() -> Builder {
     let plain = VariantHandler::new(Shop::new("plain"));
+    let renamed = ToolView::new().with_name("who").with_description("Short");
+    let fixed = ToolView::new().with_argument("a", json!(7));
     let view = View::new()
         .with_tools(["get_who", "get_arguments", "put_tools"])
-        .with_tool(
-            "get_who",
-            ToolView::new().with_name("who").with_description("Short"),
-        )
-        .with_tool(
-            "get_arguments",
-            ToolView::new().with_argument("a", json!(7)),
-        )
+        .with_tool("get_who", renamed)
+        .with_tool("get_arguments", fixed)
         .with_prompts(["greet"])
         .with_prompt("greet", PromptView::new().with_name("hello"))
         .with_resources_where(|uri| uri != "shop:///plain");
+    let size = |id, size| variant(id).with_hint("contextSize", size);
+    let rich = variant("rich").with_hint("useCase", "planning");
     VaryServer::builder()
-        .with_variant(
-            variant("plain").with_hint("contextSize", "standard"),
-            plain.clone(),
-        )
-        .with_variant(
-            variant("small").with_hint("contextSize", "compact"),
-            plain.with_view(view),
-        )
-        .with_variant(
-            variant("rich").with_hint("useCase", "planning"),
-            Shop::new("rich"),
-        )
+        .with_variant(size("plain", "standard"), plain.clone())
+        .with_variant(size("small", "compact"), plain.with_view(view))
+        .with_variant(rich, Shop::new("rich"))
 }
 
 pub(crate) fn server() -> VaryServer {
@@ -68,6 +63,11 @@ pub(crate) fn said(result: &Value) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// The label of the handler that answers under `variant`, and the variant that it sees.
+pub(crate) async fn who(client: &Client, variant: &str) -> Value {
+    said(&client.call(variant, "get_who", json!({})).await)
+}
+
 const INVALID: &str = "Invalid server variant";
 
 const CALL: &str = "tools/call";
@@ -79,11 +79,8 @@ async fn variants_are_offered_in_the_order_of_the_clients_hints() {
     for way in each(WAYS) {
         let client = connect(&server(), way).await;
         assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
-        let hints = declaring(
-            &[],
-            json!({"contextSize": "compact", "useCase": ["planning"]}),
-        );
-        let client = connect_with(&server(), way, hints).await;
+        let hints = json!({"contextSize": "compact", "useCase": ["planning"]});
+        let client = connect_with(&server(), way, declaring(&[], hints)).await;
         let capabilities = client.capabilities();
         assert_eq!(ids(&capabilities), ["rich", "small", "plain"]);
         let settings = &capabilities["extensions"][VARIANTS];
@@ -109,16 +106,10 @@ async fn at_most_as_many_as_configured_are_advertised() {
             true
         );
         // A visible variant can be selected without being advertised.
-        assert_eq!(
-            said(&client.call("rich", "get_who", json!({})).await),
-            json!(["rich", "rich"])
-        );
+        assert_eq!(who(&client, "rich").await, json!(["rich", "rich"]));
     }
-    let server = shops()
-        .with_max_advertised(2)
-        .with_advertised_only()
-        .build()
-        .unwrap();
+    let server = shops().with_max_advertised(2).with_advertised_only();
+    let server = server.build().unwrap();
     for way in each(WAYS) {
         let client = connect(&server, way).await;
         let error = client.error("rich", "tools/list", json!({})).await;
@@ -145,10 +136,7 @@ async fn the_first_is_stable_unless_the_client_asks_otherwise() {
         let asks = declaring(&[], json!({"useCase": "x", "status": "experimental"}));
         let client = connect_with(&server, way, asks).await;
         assert_eq!(ids(&client.capabilities()), ["new", "old"]);
-        assert_eq!(
-            said(&client.call("", "get_who", json!({})).await),
-            json!(["new", "new"])
-        );
+        assert_eq!(who(&client, "").await, json!(["new", "new"]));
     }
 }
 
@@ -156,10 +144,8 @@ async fn the_first_is_stable_unless_the_client_asks_otherwise() {
 #[tokio::test]
 async fn a_ranking_of_ones_own_only_orders() {
     for order in [vec![2], vec![2, 2, 99], vec![2, 0, 1, 0, 1], vec![99, 2]] {
-        let server = shops()
-            .with_ranking(move |_, _| order.clone())
-            .build()
-            .unwrap();
+        let server = shops().with_ranking(move |_, _| order.clone());
+        let server = server.build().unwrap();
         let client = connect(&server, (Era::Modern, Wire::Pipe)).await;
         assert_eq!(ids(&client.capabilities()), ["rich", "plain", "small"]);
     }
@@ -185,34 +171,21 @@ async fn selects(client: &Client, selected: &str, label: &str) {
     assert!(client.names(selected, "tools").await.contains(&own));
     assert_eq!(client.names(selected, "prompts").await, ["greet", label]);
     assert_eq!(client.names(selected, "resources").await, ["all", label]);
-    let templates = client
-        .result(selected, "resources/templates/list", json!({}))
-        .await;
+    assert_eq!(who(client, selected).await, json!([label, label]));
+    let result = async |method, params| client.result(selected, method, params).await;
+    let templates = result("resources/templates/list", json!({})).await;
     assert_eq!(names(&templates["resourceTemplates"]), [label]);
-
-    assert_eq!(
-        said(&client.call(selected, "get_who", json!({})).await),
-        json!([label, label])
-    );
-    let read = client
-        .result(selected, "resources/read", json!({"uri": "shop:///all"}))
-        .await;
+    let read = result("resources/read", json!({"uri": "shop:///all"})).await;
     assert_eq!(read["contents"][0]["text"], label);
-    let prompt = client
-        .result(selected, "prompts/get", json!({"name": "greet"}))
-        .await;
-    assert_eq!(
-        prompt["messages"][0]["content"]["text"],
-        format!("greet of {label}")
-    );
-    let completion = json!({
-        "ref": {"type": "ref/prompt", "name": "greet"},
-        "argument": {"name": "a", "value": ""},
-    });
-    let completed = client
-        .result(selected, "completion/complete", completion)
-        .await;
+    let prompt = client.prompt(selected, "greet").await;
+    assert_eq!(prompt, format!("greet of {label}"));
+    let completed = result("completion/complete", completion()).await;
     assert_eq!(completed["completion"]["values"], json!([label]));
+}
+
+/// A request for completions of the prompt `greet`.
+fn completion() -> Value {
+    json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": ""}})
 }
 
 /// SV-9: an invalid selector is rejected, and never taken for the default.
@@ -226,20 +199,12 @@ async fn an_invalid_selector_is_refused() {
         ("resources/read", json!({"uri": "shop:///all"})),
         ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "greet"})),
-        (
-            "completion/complete",
-            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": ""}}),
-        ),
+        ("completion/complete", completion()),
     ];
     for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        for selector in [
-            json!("unknown"),
-            json!(""),
-            json!(7),
-            json!(null),
-            json!(["plain"]),
-        ] {
+        let selectors = json!(["unknown", "", 7, null, ["plain"]]);
+        for selector in selectors.as_array().unwrap() {
             for (method, params) in &requests {
                 let meta = json!({VARIANT: selector});
                 let error = client.ask(method, params.clone(), meta).await.unwrap_err();
@@ -300,10 +265,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
     for era in each([Era::Legacy, Era::Modern]) {
         let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
         assert_eq!(ids(&admin.capabilities()), ["plain", "rich", "small"]);
-        assert_eq!(
-            said(&admin.call("rich", "get_who", json!({})).await),
-            json!(["rich", "rich"])
-        );
+        assert_eq!(who(&admin, "rich").await, json!(["rich", "rich"]));
 
         let guest = join(&server.url, era, json!({}), &[("x-role", "guest")]).await;
         let capabilities = guest.capabilities();
@@ -341,14 +303,10 @@ async fn a_permission_holds_in_every_variant() {
         let guest = join(&server.url, era, json!({}), &[]).await;
         let admins = admin.names("rich", "tools").await;
         assert_eq!(admins.len(), 7);
-        assert_eq!(
-            guest.names("rich", "tools").await,
-            ["get_who", "get_arguments", "get_rich"]
-        );
-        assert_eq!(
-            guest.names("small", "tools").await,
-            ["who", "get_arguments"]
-        );
+        let expected = ["get_who", "get_arguments", "get_rich"];
+        assert_eq!(guest.names("rich", "tools").await, expected);
+        let expected = ["who", "get_arguments"];
+        assert_eq!(guest.names("small", "tools").await, expected);
         assert_eq!(guest.names("small", "prompts").await, ["hello"]);
         assert_eq!(guest.names("rich", "resources").await, ["all"]);
 
@@ -378,69 +336,54 @@ async fn a_permission_holds_in_every_variant() {
 async fn the_default_can_be_chosen_from_outside() {
     let chosen = |context: &Context| {
         let parts = context.extensions.get::<http::request::Parts>()?;
-        Some(
-            parts
-                .headers
-                .get("mcp-server-variant")?
-                .to_str()
-                .ok()?
-                .to_owned(),
-        )
+        let header = parts.headers.get("mcp-server-variant")?;
+        header.to_str().ok().map(str::to_owned)
     };
     let server = serve_http(shops().with_default_variant(chosen).build().unwrap()).await;
     for era in each([Era::Legacy, Era::Modern]) {
         let header = [("mcp-server-variant", "rich")];
         let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(ids(&client.capabilities()), ["rich", "plain", "small"]);
-        assert_eq!(
-            said(&client.call("", "get_who", json!({})).await),
-            json!(["rich", "rich"])
-        );
-        assert_eq!(
-            said(&client.call("plain", "get_who", json!({})).await),
-            json!(["plain", "plain"])
-        );
+        assert_eq!(who(&client, "").await, json!(["rich", "rich"]));
+        assert_eq!(who(&client, "plain").await, json!(["plain", "plain"]));
         let header = [("mcp-server-variant", "none")];
         let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
     }
 }
 
-/// SV-7: a ranking is computed once for all clients with the same hints, and again for others.
-#[tokio::test]
-async fn rankings_are_kept() {
-    let made = Arc::new(AtomicUsize::new(0));
-    let counter = made.clone();
+/// A server with a ranking of its own, and how often that was computed.
+fn counting() -> (Builder, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = count.clone();
     let ranking = move |_: &[&ServerVariant], _: &VariantHints| {
         counter.fetch_add(1, Ordering::Relaxed);
         vec![1, 0]
     };
-    let server = shops().with_ranking(ranking).build().unwrap();
-    for (hints, expected) in [
-        (json!({}), 1),
-        (json!({"useCase": "planning"}), 2),
-        (json!({}), 2),
-    ] {
+    (shops().with_ranking(ranking), count)
+}
+
+/// SV-7: a ranking is computed once for all clients with the same hints, and again for others.
+#[tokio::test]
+async fn rankings_are_kept() {
+    let (server, count) = counting();
+    let server = server.build().unwrap();
+    let planning = json!({"useCase": "planning"});
+    for (hints, expected) in [(json!({}), 1), (planning, 2), (json!({}), 2)] {
         for way in each(WAYS) {
             let client = connect_with(&server, way, declaring(&[], hints.clone())).await;
             assert_eq!(ids(&client.capabilities())[0], "small");
             client.names("", "tools").await;
         }
-        assert_eq!(made.load(Ordering::Relaxed), expected, "{hints}");
+        assert_eq!(count.load(Ordering::Relaxed), expected, "{hints}");
     }
 }
 
 /// SV-7: principals that see the same variants share a ranking, others have their own.
 #[tokio::test]
 async fn rankings_are_shared_by_who_sees_the_same() {
-    let made = Arc::new(AtomicUsize::new(0));
-    let counter = made.clone();
-    let ranking = move |_: &[&ServerVariant], _: &VariantHints| {
-        counter.fetch_add(1, Ordering::Relaxed);
-        vec![1, 0]
-    };
-    let server = shops().with_ranking(ranking).with_visibility(sees);
-    let server = serve_http(server.build().unwrap()).await;
+    let (server, count) = counting();
+    let server = serve_http(server.with_visibility(sees).build().unwrap()).await;
     for (role, order, expected) in [
         ("one", &["small", "plain"][..], 1),
         ("other", &["small", "plain"], 1),
@@ -449,10 +392,9 @@ async fn rankings_are_shared_by_who_sees_the_same() {
     ] {
         let headers = [("x-role", role)];
         let client = join(&server.url, Era::Modern, json!({}), &headers).await;
-        let client = client;
         client.names("", "tools").await;
         assert_eq!(ids(&client.capabilities()), order, "{role}");
-        assert_eq!(made.load(Ordering::Relaxed), expected, "{role}");
+        assert_eq!(count.load(Ordering::Relaxed), expected, "{role}");
     }
 }
 
@@ -464,14 +406,10 @@ async fn nothing_visible_is_nothing_offered() {
         let client = connect(&server, way).await;
         assert_eq!(client.capabilities().get("extensions"), None);
         let error = client.error("plain", "tools/list", json!({})).await;
-        assert_eq!(error.code.0, -32602);
-        assert_eq!(error.message, "Server variants not supported");
+        data_of(error, -32602, "Server variants not supported");
         let error = client.error("", "tools/list", json!({})).await;
-        assert_eq!(error.code.0, -32602);
-        assert_eq!(
-            error.message,
-            "this server has no variant for this client; ask its operator for access"
-        );
+        let message = "this server has no variant for this client; ask its operator for access";
+        data_of(error, -32602, message);
     }
 }
 
@@ -480,16 +418,13 @@ async fn nothing_visible_is_nothing_offered() {
 async fn an_error_about_an_identifier_says_the_active_variant() {
     for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        let error = client
-            .error("rich", "tools/call", json!({"name": "none"}))
-            .await;
+        let error = client.error("rich", CALL, json!({"name": "none"})).await;
         let expected = json!({"shop": "rich", "activeVariant": "rich"});
         assert_eq!(data_of(error, -32602, "no none here"), expected);
 
         // It exists in another variant, which the error does not reveal.
-        let error = client
-            .error("rich", "resources/read", json!({"uri": "shop:///plain"}))
-            .await;
+        let uri = json!({"uri": "shop:///plain"});
+        let error = client.error("rich", "resources/read", uri).await;
         let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
         assert_eq!(data_of(error, code, "nothing there"), expected);
     }
@@ -500,23 +435,19 @@ async fn an_error_about_an_identifier_says_the_active_variant() {
 async fn modern_lists_are_not_to_be_cached() {
     for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
-        for method in [
-            "tools/list",
-            "prompts/list",
-            "resources/list",
-            "server/discover",
-        ] {
-            let result = client.result("", method, json!({})).await;
-            assert_eq!(
-                (&result["ttlMs"], &result["cacheScope"]),
-                (&json!(0), &json!("private"))
-            );
+        let lists = ["tools/list", "prompts/list", "resources/list"];
+        for method in lists.into_iter().chain(["server/discover"]) {
+            is_not_cached(&client.result("", method, json!({})).await);
         }
         let uri = json!({"uri": "shop:///all"});
-        let result = client.result("plain", "resources/read", uri).await;
-        assert_eq!(
-            (&result["ttlMs"], &result["cacheScope"]),
-            (&json!(0), &json!("private"))
-        );
+        is_not_cached(&client.result("plain", "resources/read", uri).await);
     }
+}
+
+#[track_caller]
+fn is_not_cached(result: &Value) {
+    assert_eq!(
+        (&result["ttlMs"], &result["cacheScope"]),
+        (&json!(0), &json!("private"))
+    );
 }

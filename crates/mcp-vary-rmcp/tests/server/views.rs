@@ -14,17 +14,15 @@ use crate::shop::Shop;
 use crate::support::{
     Client, Context, McpResult, PageParams, PromptParams, PromptResult, WAYS, connect,
 };
-use crate::variants::{said, server, variant};
+use crate::variants::{one_variant, said, server, variant};
 
 /// SV-11: a view selects, renames, describes and fixes arguments.
 #[tokio::test]
 async fn a_view_shows_a_handler_in_another_way() {
     for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        assert_eq!(
-            client.names("small", "tools").await,
-            ["who", "get_arguments", "put_tools"]
-        );
+        let expected = ["who", "get_arguments", "put_tools"];
+        assert_eq!(client.names("small", "tools").await, expected);
         assert_eq!(client.names("small", "prompts").await, ["hello"]);
         assert_eq!(client.names("small", "resources").await, ["all"]);
         let list = client.result("small", "tools/list", json!({})).await;
@@ -32,18 +30,12 @@ async fn a_view_shows_a_handler_in_another_way() {
         let schema = json!({"type": "object", "properties": {"b": {}}, "required": []});
         assert_eq!(list["tools"][1]["inputSchema"], schema);
 
-        assert_eq!(
-            said(&client.call("small", "who", json!({})).await),
-            json!(["plain", "small"])
-        );
-        let arguments = client
-            .call("small", "get_arguments", json!({"a": 1, "b": 2}))
-            .await;
-        assert_eq!(said(&arguments), json!({"a": 7, "b": 2}));
-        let prompt = client
-            .result("small", "prompts/get", json!({"name": "hello"}))
-            .await;
-        assert_eq!(prompt["messages"][0]["content"]["text"], "greet of plain");
+        let found = said(&client.call("small", "who", json!({})).await);
+        assert_eq!(found, json!(["plain", "small"]));
+        let arguments = json!({"a": 1, "b": 2});
+        let received = client.call("small", "get_arguments", arguments).await;
+        assert_eq!(said(&received), json!({"a": 7, "b": 2}));
+        assert_eq!(client.prompt("small", "hello").await, "greet of plain");
     }
 }
 
@@ -51,43 +43,31 @@ async fn a_view_shows_a_handler_in_another_way() {
 struct One;
 
 impl ServerHandler for One {
-    async fn list_tools(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListToolsResult> {
+    async fn list_tools(&self, _: PageParams, _: Context) -> McpResult<ListToolsResult> {
         let tool = Tool::new("tool", "its own", rmcp::model::JsonObject::new());
         Ok(ListToolsResult::with_all_items(vec![tool]))
     }
 
-    async fn list_prompts(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListPromptsResult> {
+    async fn list_prompts(&self, _: PageParams, _: Context) -> McpResult<ListPromptsResult> {
         let arguments = ["tone", "topic"].map(PromptArgument::new);
         let prompt = Prompt::new("prompt", Some("its own"), Some(arguments.into()));
         Ok(ListPromptsResult::with_all_items(vec![prompt]))
     }
 
-    async fn get_prompt(&self, request: PromptParams, _context: Context) -> PromptResult {
+    async fn get_prompt(&self, request: PromptParams, _: Context) -> PromptResult {
         let said = json!(request.arguments).to_string();
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)]).into())
     }
 
-    async fn list_resources(
-        &self,
-        _params: PageParams,
-        _context: Context,
-    ) -> McpResult<ListResourcesResult> {
+    async fn list_resources(&self, _: PageParams, _: Context) -> McpResult<ListResourcesResult> {
         let resources = ["a:1", "a:2"].map(|uri| Resource::new(uri, "its own"));
         Ok(ListResourcesResult::with_all_items(resources.into()))
     }
 
     async fn list_resource_templates(
         &self,
-        _params: PageParams,
-        _context: Context,
+        _: PageParams,
+        _: Context,
     ) -> McpResult<ListResourceTemplatesResult> {
         let template = ResourceTemplate::new("a:{n}", "its own");
         Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
@@ -102,32 +82,23 @@ async fn a_view_describes_everything() {
             .with_name("one")
             .with_description("Short")
     };
+    let reads = ToolAnnotations::new().read_only(true);
     let view = View::new()
-        .with_tool(
-            "tool",
-            ToolView::new().with_annotations(ToolAnnotations::new().read_only(true)),
-        )
+        .with_tool("tool", ToolView::new().with_annotations(reads))
         .with_prompt("prompt", PromptView::new().with_argument("tone", "dry"))
         .with_resource("a:1", short())
         .with_resource("a:{n}", short());
     let one = VariantHandler::new(One).with_view(view);
-    let server = VaryServer::builder()
-        .with_variant(variant("a"), one)
-        .build()
-        .unwrap();
+    let server = one_variant(one);
     for way in each(WAYS) {
         let client = connect(&server, way).await;
         let list = async |method| client.result("a", method, json!({})).await;
         let tools = list("tools/list").await;
-        assert_eq!(
-            tools["tools"][0]["annotations"],
-            json!({"readOnlyHint": true})
-        );
+        let expected = json!({"readOnlyHint": true});
+        assert_eq!(tools["tools"][0]["annotations"], expected);
         let prompts = list("prompts/list").await;
-        assert_eq!(
-            prompts["prompts"][0]["arguments"],
-            json!([{"name": "topic"}])
-        );
+        let expected = json!([{"name": "topic"}]);
+        assert_eq!(prompts["prompts"][0]["arguments"], expected);
         let resources = list("resources/list").await;
         let described = json!([
             {"uri": "a:1", "name": "one", "description": "Short"},
@@ -152,24 +123,15 @@ async fn a_name_is_given_once() {
     let view = View::new()
         .with_tool("get_who", ToolView::new().with_name("get_arguments"))
         .with_prompt("a", PromptView::new().with_name("greet"));
-    let face = VariantHandler::new(Shop::new("a")).with_view(view);
-    let server = VaryServer::builder()
-        .with_variant(variant("a"), face)
-        .build()
-        .unwrap();
+    let server = one_variant(VariantHandler::new(Shop::new("a")).with_view(view));
     for way in each(WAYS) {
         let client = connect(&server, way).await;
         let tools = client.names("a", "tools").await;
         assert_eq!(tools[..2], ["get_arguments", "put_tools"]);
-        assert_eq!(
-            said(&client.call("a", "get_arguments", json!({})).await),
-            json!(["a", "a"])
-        );
+        let found = said(&client.call("a", "get_arguments", json!({})).await);
+        assert_eq!(found, json!(["a", "a"]));
         assert_eq!(client.names("a", "prompts").await, ["greet"]);
-        let prompt = client
-            .result("a", "prompts/get", json!({"name": "greet"}))
-            .await;
-        assert_eq!(prompt["messages"][0]["content"]["text"], "a of a");
+        assert_eq!(client.prompt("a", "greet").await, "a of a");
     }
 }
 
@@ -178,21 +140,11 @@ async fn a_name_is_given_once() {
 async fn what_a_view_hides_does_not_exist() {
     for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        hides(
-            &client,
-            "tools/call",
-            "name",
-            &["none", "put_progress", "get_plain", "get_who"],
-        )
-        .await;
+        let tools = ["none", "put_progress", "get_plain", "get_who"];
+        hides(&client, "tools/call", "name", &tools).await;
         hides(&client, "prompts/get", "name", &["none", "plain", "greet"]).await;
-        hides(
-            &client,
-            "resources/read",
-            "uri",
-            &["shop:///none", "shop:///plain"],
-        )
-        .await;
+        let resources = ["shop:///none", "shop:///plain"];
+        hides(&client, "resources/read", "uri", &resources).await;
     }
 }
 
@@ -225,16 +177,12 @@ impl ServerHandler for Described {
 fn headers_are_checked_where_all_variants_agree() {
     let one = VariantHandler::new(Described("one"));
     let hidden = View::new().with_tools(["same"]);
-    let server = VaryServer::builder()
-        .with_variant(variant("a"), one.clone())
-        .with_variant(variant("b"), Described("two"))
-        .build()
-        .unwrap();
-    assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
-    let server = VaryServer::builder()
-        .with_variant(variant("a"), one.clone())
-        .with_variant(variant("b"), one.with_view(hidden))
-        .build()
-        .unwrap();
-    assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
+    for other in [
+        VariantHandler::new(Described("two")),
+        one.clone().with_view(hidden),
+    ] {
+        let server = VaryServer::builder().with_variant(variant("a"), one.clone());
+        let server = server.with_variant(variant("b"), other).build().unwrap();
+        assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
+    }
 }

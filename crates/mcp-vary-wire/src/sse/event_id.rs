@@ -105,11 +105,8 @@ mod tests {
         says("1f-end", EventPosition::End, None);
         says("1f-12-Nw", EventPosition::Number(12), Some("7"));
         let ending = EventId::suffix(Some(r#""é-""#));
-        says(
-            &format!("1f-end{ending}"),
-            EventPosition::End,
-            Some(r#""é-""#),
-        );
+        let text = format!("1f-end{ending}");
+        says(&text, EventPosition::End, Some(r#""é-""#));
         assert_eq!(EventId::suffix(Some(&"1".repeat(MAX_REQUEST_ID + 1))), "");
     }
 

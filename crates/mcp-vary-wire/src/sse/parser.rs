@@ -231,10 +231,8 @@ mod tests {
     fn a_large_event_is_refused_whole_or_in_pieces() {
         assert_eq!(parse(&[b'x'; 200], 100), Err(EventTooLarge { limit: 100 }));
         let lines = "data: 0123456789\n".repeat(20);
-        assert_eq!(
-            parse(lines.as_bytes(), 100),
-            Err(EventTooLarge { limit: 100 })
-        );
+        let found = parse(lines.as_bytes(), 100);
+        assert_eq!(found, Err(EventTooLarge { limit: 100 }));
     }
 
     proptest! {

@@ -63,9 +63,7 @@ mod tests {
     fn a_message_over_several_lines_is_one_event() {
         assert_eq!(event(b"{}"), "event: message\ndata: {}\n\n");
         assert_eq!(event(b"{\n}"), "event: message\ndata: {\ndata: }\n\n");
-        assert_eq!(
-            event_with_id("a-1", b"{}"),
-            "id: a-1\nevent: message\ndata: {}\n\n"
-        );
+        let expected = "id: a-1\nevent: message\ndata: {}\n\n";
+        assert_eq!(event_with_id("a-1", b"{}"), expected);
     }
 }

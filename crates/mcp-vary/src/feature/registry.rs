@@ -145,10 +145,7 @@ impl Features {
 
 /// What a client declared about a tag.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "yes, no and undeclared are exhaustive"
-)]
+#[expect(clippy::exhaustive_enums, reason = "yes, no and undeclared are all")]
 pub enum Presence {
     /// The client has it.
     Present,

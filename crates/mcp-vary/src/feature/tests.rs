@@ -23,14 +23,10 @@ fn what_is_ignored_says_why() {
         "`5`: not a string; `null`: not a string; `an array`: not a string; \
              `an object`: not a string; `true`: not a string",
     );
-    ignores(
-        &json!({"version": "2.0"}),
-        "`2.0`: not a version 1.x, so the extension counts as undeclared",
-    );
-    ignores(
-        &json!({"version": 1}),
-        "`version`: not a version, so 1.0 is assumed",
-    );
+    let expected = "`2.0`: not a version 1.x, so the extension counts as undeclared";
+    ignores(&json!({"version": "2.0"}), expected);
+    let expected = "`version`: not a version, so 1.0 is assumed";
+    ignores(&json!({"version": 1}), expected);
 }
 
 #[test]
@@ -68,10 +64,8 @@ fn helpers_answer_for_their_tags() {
 /// CN-22: every value of the registry has its word.
 #[test]
 fn formats_and_verbosities_have_their_words() {
-    assert_eq!(
-        Format::ALL.map(Format::as_str),
-        ["json", "text", "markdown"]
-    );
+    let expected = ["json", "text", "markdown"];
+    assert_eq!(Format::ALL.map(Format::as_str), expected);
     let levels = Verbosity::ALL.map(Verbosity::as_str);
     assert_eq!(levels, ["compact", "standard", "verbose"]);
     for word in levels {
@@ -95,10 +89,8 @@ fn tags_are_collected_within_the_limit() {
 #[test]
 fn a_declaration_carries_its_version() {
     let (features, _) = Features::from_tags(["agent", "!interactive"]);
-    assert_eq!(
-        features.to_settings(),
-        json!({"version": "1.0", "features": ["agent", "!interactive"]})
-    );
+    let expected = json!({"version": "1.0", "features": ["agent", "!interactive"]});
+    assert_eq!(features.to_settings(), expected);
 }
 
 #[track_caller]
@@ -114,28 +106,16 @@ fn overrides(declared: &str, others: &str, expected: &str) {
 fn what_is_said_closer_counts() {
     overrides("agent,format=json", "", "agent,format=json");
     overrides("", "format=text", "format=text");
-    overrides(
-        "agent,format=json,format!=text",
-        "format=text",
-        "format=text,agent",
-    );
-    overrides(
-        "format=json",
-        "format=text,format=markdown",
-        "format=text,format=markdown",
-    );
-    overrides(
-        "interactive,!sampling",
-        "!interactive,sampling",
-        "!interactive,sampling",
-    );
+    let declared = "agent,format=json,format!=text";
+    overrides(declared, "format=text", "format=text,agent");
+    let others = "format=text,format=markdown";
+    overrides("format=json", others, "format=text,format=markdown");
+    let declared = "interactive,!sampling";
+    overrides(declared, "!interactive,sampling", "!interactive,sampling");
     overrides("agent,!human", "human", "human");
     overrides("human,tasks", "agent", "agent,tasks");
-    overrides(
-        "verbosity=compact,x-a=1",
-        "x-a=2",
-        "x-a=2,verbosity=compact",
-    );
+    let declared = "verbosity=compact,x-a=1";
+    overrides(declared, "x-a=2", "x-a=2,verbosity=compact");
     let many: Vec<_> = (0..MAX_TAGS).map(|n| format!("x-{n}")).collect();
     let expected = format!("new,{}", many[..MAX_TAGS - 1].join(","));
     overrides(&many.join(","), "new", &expected);

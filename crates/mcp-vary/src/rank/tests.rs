@@ -118,10 +118,8 @@ fn the_weights_are_the_extensions() {
     assert_eq!(of("useCase"), Some((80, 10)));
     assert_eq!(of("contextSize"), Some((40, 5)));
     assert_eq!(weights.hints.len(), 3);
-    assert_eq!(
-        (weights.any, weights.stable, weights.deprecated),
-        (50, 20, -100)
-    );
+    let found = (weights.any, weights.stable, weights.deprecated);
+    assert_eq!(found, (50, 20, -100));
     let set = weights.with("useCase", 7, 1);
     assert_eq!(set.hints["useCase"], Weight { first: 7, step: 1 });
 }
@@ -161,10 +159,8 @@ fn any_may_be_worth_nothing() {
         step: 10,
     };
     assert_eq!(points(MODEL_FAMILY, ANY_FAMILY, &wanted, weight, 0), None);
-    assert_eq!(
-        points(MODEL_FAMILY, ANY_FAMILY, &wanted, weight, 50),
-        Some(50)
-    );
+    let found = points(MODEL_FAMILY, ANY_FAMILY, &wanted, weight, 50);
+    assert_eq!(found, Some(50));
     assert_eq!(points(MODEL_FAMILY, ANY_FAMILY, &[], weight, 50), None);
     assert_eq!(points("useCase", ANY_FAMILY, &wanted, weight, 50), None);
 }

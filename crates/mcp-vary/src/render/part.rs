@@ -341,14 +341,10 @@ mod tests {
         reads("pointer=/a~1b/c~0d/01", &nowhere("/a~1b/c~0d/01"));
         reads("pointer=/a~1b/c~0d/-", &nowhere("/a~1b/c~0d/-"));
         reads("pointer=/n/0", &nowhere("/n/0"));
-        reads(
-            "pointer=/rows&offset=1",
-            "`offset` is 1, and there are 0; begin before that",
-        );
-        reads(
-            "pointer=/n&offset=1",
-            "`offset` is 1, and there are 1; begin before that",
-        );
+        let expected = "`offset` is 1, and there are 0; begin before that";
+        reads("pointer=/rows&offset=1", expected);
+        let expected = "`offset` is 1, and there are 1; begin before that";
+        reads("pointer=/n&offset=1", expected);
     }
 
     #[test]
@@ -380,10 +376,8 @@ mod tests {
         let large = format!("[\"{}\",1]", "x".repeat(MAX_PAGE_BYTES));
         let value = Json::parse(&large).unwrap();
         assert_eq!(read(&value, &Part::default()).unwrap().next, Some(1));
-        assert_eq!(
-            read(&value, &Part::at("/0")).unwrap().next,
-            Some(DEFAULT_TEXT_PAGE)
-        );
+        let found = read(&value, &Part::at("/0")).unwrap().next;
+        assert_eq!(found, Some(DEFAULT_TEXT_PAGE));
         let all = Part::at("/0").with_limit(usize::MAX);
         assert_eq!(read(&value, &all).unwrap().next, None);
     }

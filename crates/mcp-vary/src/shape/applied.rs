@@ -68,10 +68,7 @@ impl Applied {
 
 /// Requests a report of what was applied, for clients that declared the extension.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "callers spell out what is reported"
-)]
+#[expect(clippy::exhaustive_structs, reason = "callers name what is reported")]
 pub struct Report<'a> {
     /// The active variant.
     pub variant: Option<&'a str>,

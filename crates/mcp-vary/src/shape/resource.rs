@@ -409,10 +409,8 @@ mod tests {
     fn is_of(written: &str, format: Option<Format>) {
         let read = MediaType::try_from(written.to_owned()).unwrap();
         assert_eq!(read.format(), format, "{written}");
-        assert_eq!(
-            (read.to_string(), String::from(read)),
-            (written.to_owned(), written.to_owned())
-        );
+        let found = (read.to_string(), String::from(read));
+        assert_eq!(found, (written.to_owned(), written.to_owned()));
     }
 
     /// CN-15: which format a media type is asked for by; what was written stays.

@@ -12,10 +12,7 @@ use crate::visibility::{covers_all, restates};
 
 /// What the operator and the client's protocol revision allow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "callers override some of the defaults"
-)]
+#[expect(clippy::exhaustive_structs, reason = "callers override some defaults")]
 pub struct Policy<'a> {
     /// JSON is always in both `content` and `structuredContent`: some clients read only one.
     pub always_both: bool,

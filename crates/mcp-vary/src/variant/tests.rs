@@ -24,10 +24,8 @@ fn the_wire_has_the_members_of_the_extension() {
     let small = variant("a")
         .with_priority(3)
         .with_status(Status::Experimental);
-    assert_eq!(
-        json!(small),
-        json!({"id": "a", "description": "", "status": "experimental"})
-    );
+    let expected = json!({"id": "a", "description": "", "status": "experimental"});
+    assert_eq!(json!(small), expected);
     let info = DeprecationInfo::new("m");
     assert_eq!(
         json!(variant("a").deprecated(info)),
@@ -76,10 +74,8 @@ fn an_unreadable_variant_is_named_by_its_place() {
         json!({"id": "", "description": ""}),
     ];
     let mistakes = Variants::read(&declared, today()).unwrap_err();
-    assert_eq!(
-        mistakes.to_string(),
-        "variant number 2 cannot be read: the identifier of a variant is empty"
-    );
+    let expected = "variant number 2 cannot be read: the identifier of a variant is empty";
+    assert_eq!(mistakes.to_string(), expected);
 }
 
 /// SV-1: a past date warns, and the variant is still there.
@@ -119,14 +115,10 @@ fn a_hidden_replacement_is_not_named() {
 fn identifiers_are_checked() {
     let error = |text: &str| text.parse::<VariantId>().unwrap_err().to_string();
     assert_eq!(error(""), "the identifier of a variant is empty");
-    assert_eq!(
-        error(&"a".repeat(129)),
-        "the identifier of a variant has at most 128 bytes"
-    );
-    assert_eq!(
-        error("a\tb"),
-        "the identifier of a variant holds the control character '\\t'"
-    );
+    let expected = "the identifier of a variant has at most 128 bytes";
+    assert_eq!(error(&"a".repeat(129)), expected);
+    let expected = "the identifier of a variant holds the control character '\\t'";
+    assert_eq!(error("a\tb"), expected);
     let id: VariantId = "a".parse().unwrap();
     assert!(id == "a" && id != "b" && id == *"a" && id != *"b");
     assert!(BTreeSet::from([id.clone()]).contains("a"));
@@ -138,14 +130,10 @@ fn identifiers_are_checked() {
 fn what_is_offered_says_only_what_is_true() {
     assert_eq!(to_settings([], false), None);
     let offered = json!([{"id": "a", "description": "", "status": "stable"}]);
-    assert_eq!(
-        to_settings([&variant("a")], true),
-        Some(json!({"availableVariants": offered, "moreVariantsAvailable": true}))
-    );
-    assert_eq!(
-        to_settings([&variant("a")], false),
-        Some(json!({"availableVariants": offered}))
-    );
+    let expected = Some(json!({"availableVariants": offered, "moreVariantsAvailable": true}));
+    assert_eq!(to_settings([&variant("a")], true), expected);
+    let expected = Some(json!({"availableVariants": offered}));
+    assert_eq!(to_settings([&variant("a")], false), expected);
 }
 
 #[test]

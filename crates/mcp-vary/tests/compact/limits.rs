@@ -221,16 +221,12 @@ fn rows_that_no_member_tells_apart_keep_several() {
     let stops =
         |at: usize| json!({"line": at / 10, "stop": at % 10, "note": "x".repeat(90), "at": [at]});
     let json = of(stops, as_json);
-    assert!(
-        json.contains(r#""others":{"columns":["line","stop"],"rows":[[0,1],"#),
-        "{json}"
-    );
+    let expected = r#""others":{"columns":["line","stop"],"rows":[[0,1],"#;
+    assert!(json.contains(expected), "{json}");
     assert!(json.contains("[5,9]]"), "{json}");
     let page = of(stops, |value, limits| compact_markdown(value, limits).0);
-    assert!(
-        page.contains("- **others**: line, stop: \\[0, 1], "),
-        "{page}"
-    );
+    let expected = "- **others**: line, stop: \\[0, 1], ";
+    assert!(page.contains(expected), "{page}");
     // A log says many things twice.
     let log = |at: usize| json!({"level": "info", "time": at / 2, "text": "y".repeat(90)});
     let json = of(log, as_json);

@@ -1,9 +1,6 @@
 //! What holds of every value that is said in fewer words (CN-13, TR-4).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a value that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod limits;
 
@@ -463,10 +460,8 @@ fn a_minified_text_is_spelled_as_before() {
     let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
     let short = in_few_words(&result, "", Limits::default()).unwrap();
     let expected = r#"{"b":1.10,"a":"\u00e9  :","b":2e0}"#;
-    assert_eq!(
-        short["content"],
-        json!([{"type": "text", "text": expected}])
-    );
+    let expected = json!([{"type": "text", "text": expected}]);
+    assert_eq!(short["content"], expected);
 
     // An operator's words and a file that was read are no data.
     let file = json!({"content": [{"type": "text", "text": "{\n}"}], "structuredContent": {"content": "{\n}"}});

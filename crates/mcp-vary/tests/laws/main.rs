@@ -1,10 +1,7 @@
 //! What holds of every result, whoever asks and however the operator has it told: of generated ones, each with a
 //! schema that it meets, and of every fixture.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a case that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod case;
 mod fixtures;
@@ -24,10 +21,8 @@ use case::{Case, WHOLE, case};
 #[track_caller]
 fn keeps_what_is_no_text(case: &Case, told: &str) {
     if case.served.is_error || case.served.is_twice {
-        assert_eq!(
-            told, case.served.result,
-            "errors and what has no one meaning"
-        );
+        // Errors, and results without one meaning.
+        assert_eq!(told, case.served.result);
         return;
     }
     let members = Members::parse(told).unwrap();

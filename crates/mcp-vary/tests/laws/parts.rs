@@ -19,10 +19,8 @@ pub(crate) fn read_on<'a>(whole: &Json<'a>, part: &Part) -> Json<'a> {
         asked.limit = part.limit;
         let asked = Part::parse(&asked.to_query()).unwrap();
         let page = read(whole, &asked).unwrap();
-        assert_eq!(
-            page.offset, offset,
-            "a page begins where the last one ended"
-        );
+        // A page begins where the last one ended.
+        assert_eq!(page.offset, offset);
         assert!(
             page.next
                 .is_none_or(|next| next > offset && next < page.total)

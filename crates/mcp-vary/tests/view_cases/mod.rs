@@ -34,13 +34,12 @@ pub(crate) fn dialect(name: &Value) -> Dialect {
 /// What is listed of a tool, and sent with calls.
 pub(crate) fn tool(input: &Value) -> Value {
     let said = &input["override"];
+    let annotations = members(&said["annotations"]);
     let change = ToolOverride {
         name: text(&said["name"]),
         title: text(&said["title"]),
         description: text(&said["description"]),
-        annotations: members(&said["annotations"])
-            .map(|(key, value)| (key, json(value)))
-            .collect(),
+        annotations: annotations.map(|(key, value)| (key, json(value))).collect(),
         arguments: arguments(&said["arguments"]),
     };
     let definition = input["definition"].to_string();
@@ -85,30 +84,19 @@ fn outcome(
         outcome.insert("sent".to_owned(), sent.collect());
     }
     if !mistakes.is_empty() {
-        let told = mistakes
-            .iter()
-            .map(|mistake| Value::from(mistake.to_string()));
+        let told = mistakes.iter().map(|it| Value::from(it.to_string()));
         outcome.insert("mistakes".to_owned(), told.collect());
     }
     outcome.into()
 }
 
 fn style(said: &Value) -> Style {
-    let or_default = |key: &str| said.get(key).cloned();
     Style {
-        description: or_default("description")
-            .map(|value| read(&value))
-            .unwrap_or_default(),
-        schema: or_default("schema")
-            .map(|value| read(&value))
-            .unwrap_or_default(),
-        dialect: or_default("dialect").map(|value| read(&value)),
-        result: or_default("result")
-            .map(|value| read(&value))
-            .unwrap_or_default(),
-        check: or_default("check")
-            .map(|value| read(&value))
-            .unwrap_or_default(),
+        description: read_or_default(&said["description"]),
+        schema: read_or_default(&said["schema"]),
+        dialect: read_or_default(&said["dialect"]),
+        result: read_or_default(&said["result"]),
+        check: read_or_default(&said["check"]),
     }
 }
 
@@ -142,4 +130,12 @@ fn text(value: &Value) -> Option<String> {
 
 fn read<T: DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap()
+}
+
+fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
+    if value.is_null() {
+        T::default()
+    } else {
+        read(value)
+    }
 }

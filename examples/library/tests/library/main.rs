@@ -1,5 +1,5 @@
 //! Each example, over a pipe and HTTP, with clients of both eras.
-#![expect(clippy::unwrap_used, reason = "a helper of tests panics as they do")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod mapping;
 mod model_optimised;

@@ -67,11 +67,8 @@ async fn a_person_reads_a_page_where_a_program_reads_geo_json() {
 async fn a_client_that_negotiates_nothing_reads_the_data() {
     let server = example::server().unwrap();
     in_each_way(server, plain, async |client, way| {
-        assert_eq!(
-            place(client, HUT).await["mimeType"],
-            "application/json",
-            "{way}"
-        );
+        let expected = "application/json";
+        assert_eq!(place(client, HUT).await["mimeType"], expected, "{way}");
     })
     .await;
 }

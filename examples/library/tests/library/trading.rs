@@ -17,20 +17,14 @@ fn server() -> mcp_vary_rmcp::server::VaryServer {
 #[tokio::test]
 async fn the_legacy_generation_is_last_and_says_where_to_go() {
     in_each_way(server(), plain, async |client, way| {
-        assert_eq!(
-            offered(client),
-            ["v2-stable", "v3-preview", "v1-legacy"],
-            "{way}"
-        );
+        let expected = ["v2-stable", "v3-preview", "v1-legacy"];
+        assert_eq!(offered(client), expected, "{way}");
         let offers = client.offers();
         let legacy = offers.get("v1-legacy").unwrap();
         let info = legacy.deprecation_info.as_ref().unwrap();
         assert_eq!(legacy.status, Status::Deprecated, "{way}");
-        assert_eq!(
-            info.replacement.as_ref().unwrap().as_str(),
-            "v2-stable",
-            "{way}"
-        );
+        let found = info.replacement.as_ref().unwrap().as_str();
+        assert_eq!(found, "v2-stable", "{way}");
         assert_eq!(info.removal_date.as_deref(), Some("2027-06-01"), "{way}");
     })
     .await;

@@ -139,10 +139,8 @@ mod tests {
         let places: usize = short.left_out.iter().map(|one| one.occurrences).sum();
         assert_eq!(places, 100);
         let last = short.left_out.last().unwrap();
-        assert_eq!(
-            (last.rule, last.occurrences),
-            (LeftOutRule::Elsewhere, 100 - 63)
-        );
+        let found = (last.rule, last.occurrences);
+        assert_eq!(found, (LeftOutRule::Elsewhere, 100 - 63));
         assert_eq!(notice(&short.left_out, None).len(), 2);
         let lines = notice(&short.left_out, Some("vary://result/x"));
         assert!(lines[1].ends_with("; vary://result/x"), "{lines:?}");

@@ -34,10 +34,7 @@ use crate::render::{ELLIPSIS, Limits, shorter_prose, tokens};
 /// assert_eq!(within(Bounds { elements: Some(3), ..Bounds::default() }), Shaped::Unchanged);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "callers override some of the defaults"
-)]
+#[expect(clippy::exhaustive_structs, reason = "callers override some defaults")]
 pub struct Bounds {
     /// Elements of any array; members of an object that has more than 64.
     pub elements: Option<usize>,

@@ -22,10 +22,7 @@ use crate::render::{Contract, LeftOut, Limits, tokens};
 
 /// How a result is compacted, and where the whole result can be read.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "callers override some of the defaults"
-)]
+#[expect(clippy::exhaustive_structs, reason = "callers override some defaults")]
 pub struct Compaction<'c> {
     /// The limits for clients that request compact results.
     pub limits: Limits,
@@ -43,10 +40,7 @@ pub struct Compaction<'c> {
 
 /// Where a whole value can be read.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "callers override some of the defaults"
-)]
+#[expect(clippy::exhaustive_structs, reason = "callers override some defaults")]
 pub struct Whole<'c> {
     /// Its URI. With the query of a [`Part`](crate::render::Part), it addresses a part.
     pub uri: &'c str,

@@ -263,11 +263,8 @@ mod tests {
     /// CN-10: a part of a word is not the value.
     #[test]
     fn a_string_is_there_as_a_whole() {
-        says(
-            "Sunny in\n  Sankt Gallen.",
-            r#"["sunny", "Sankt Gallen"]"#,
-            true,
-        );
+        let value = r#"["sunny", "Sankt Gallen"]"#;
+        says("Sunny in\n  Sankt Gallen.", value, true);
         says("Bernina", r#"["Bern"]"#, false);
         says("costs 12.5", r#"["12"]"#, false);
         says("HIGH", r#"["high"]"#, false);
@@ -278,11 +275,8 @@ mod tests {
     /// CN-10: a boolean without its label could be anything.
     #[test]
     fn a_boolean_is_there_beside_its_label() {
-        says(
-            "**Open now**: yes, Full: no",
-            r#"{"open_now": true, "full": false}"#,
-            true,
-        );
+        let value = r#"{"open_now": true, "full": false}"#;
+        says("**Open now**: yes, Full: no", value, true);
         says("Open: yes", r#"{"open_now": true}"#, true);
         says("It is open.", r#"{"open": true}"#, false);
         says("Open: no", r#"{"open": true}"#, false);
@@ -291,11 +285,8 @@ mod tests {
     /// CN-10: JSON escapes what it says.
     #[test]
     fn a_text_that_is_json_says_what_its_scalars_are() {
-        says(
-            r#"{"x": ["a\nb"], "ok": true, "n": 1.50}"#,
-            r#"{"y": "a b", "ok": true, "z": 1.5}"#,
-            true,
-        );
+        let text = r#"{"x": ["a\nb"], "ok": true, "n": 1.50}"#;
+        says(text, r#"{"y": "a b", "ok": true, "z": 1.5}"#, true);
         says(r#"{"n": 2}"#, r#"{"n": 1}"#, false);
     }
 
