@@ -12,7 +12,7 @@ mod topic;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -101,6 +101,7 @@ impl SupervisedConnection {
             server_facts: learned,
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
+            established: AtomicU64::new(0),
             config,
         });
         shared.tasks.spawn(supervise(Arc::clone(&shared)));
@@ -155,6 +156,12 @@ impl SupervisedConnection {
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ConnectionState> {
         self.shared.state.subscribe()
+    }
+
+    /// How many connections were established so far, one after the other.
+    #[must_use]
+    pub fn established(&self) -> u64 {
+        self.shared.established.load(Ordering::Relaxed)
     }
 
     /// How long the current state has lasted; another failed attempt does not count as a change.

@@ -1,7 +1,7 @@
 //! What a supervised connection shares with its tasks.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -62,6 +62,8 @@ pub(super) struct Shared {
     pub(super) preferred: watch::Sender<Option<Era>>,
     /// Whether a connection in that era failed for a transient reason.
     pub(super) era_failed: AtomicBool,
+    /// How many connections were established.
+    pub(super) established: AtomicU64,
 }
 
 impl Shared {
@@ -75,6 +77,9 @@ impl Shared {
 
     /// Sets the state and notifies those who watch it.
     pub(super) fn set_state(&self, state: ConnectionState) {
+        if matches!(state, ConnectionState::Connected(_)) {
+            self.established.fetch_add(1, Ordering::Relaxed);
+        }
         let kind = std::mem::discriminant(&state);
         let before = self.state.send_replace(state);
         if std::mem::discriminant(&before) != kind {
