@@ -249,6 +249,9 @@ impl Gateway {
         if let Some(audit) = &self.services.audit {
             audit.config_reloaded(after.config.digest.as_ref());
         }
+        if let Some(metrics) = &self.services.metrics {
+            metrics.count_reload();
+        }
         info!(%reloaded, "configuration reloaded");
         after.warn_of_unknown_variants();
         Ok(reloaded)

@@ -12,7 +12,7 @@ use mcp_vary_auth::challenge::{Challenge, Refusal};
 use mcp_vary_auth::credential::Credential;
 use mcp_vary_auth::refresh::{FetchReason, KeysUnavailable};
 use mcp_vary_auth::scope::Scope;
-use mcp_vary_auth::token::{IssuerIndex, TokenVerifier};
+use mcp_vary_auth::token::{InvalidToken, IssuerIndex, TokenVerifier};
 use mcp_vary_base::environment::Environment;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
@@ -30,6 +30,21 @@ pub(crate) struct CredentialRefusal {
 }
 
 impl CredentialRefusal {
+    /// What became of the credential, as a label of metrics.
+    pub(crate) const fn outcome(&self) -> &'static str {
+        match &self.denial.refusal {
+            Refusal::NoCredential => "missing",
+            Refusal::BadRequest(_) => "malformed",
+            Refusal::InvalidToken(InvalidToken::Expired) => "expired",
+            Refusal::InvalidToken(InvalidToken::NotForThisServer) => "audience",
+            Refusal::InvalidToken(_) => "invalid",
+            Refusal::InsufficientScope(_) => "scope",
+            Refusal::KeysUnavailable => "keys_unavailable",
+            Refusal::TooManyFailures(_) => "limited",
+            _ => "_OTHER",
+        }
+    }
+
     /// Why, in a sentence that has nothing of the credential.
     pub(crate) fn reason(&self) -> String {
         let description = self.denial.refusal.description();

@@ -30,7 +30,7 @@ use super::sse_body::Body;
 use super::tls::TlsAcceptor;
 use super::validation::{self, Addressing, Rejection};
 use super::write_timeout::WriteTimeout;
-use super::{admin, authentication, cancel_late_calls, cors, endpoint};
+use super::{admin, authentication, cancel_late_calls, cors, endpoint, probes};
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
 
@@ -81,6 +81,24 @@ impl Gateway {
         self.serve(server, listener, shutdown, None).await
     }
 
+    /// Answers `GET /livez`, `/readyz`, `/healthz` and `/metrics` until `shutdown`, to anybody who can connect.
+    ///
+    /// There are no secrets, but metrics show the names of servers, tools, variants and rules, those included that access
+    /// rules hide from clients. There are metrics only if the gateway was opened with
+    /// [`Config::metrics`](crate::Config::metrics).
+    ///
+    /// # Errors
+    ///
+    /// Never at the moment.
+    pub async fn serve_probes(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let server = HttpServer::new(ListenerKind::Probes, self);
+        self.serve(server, listener, shutdown, None).await
+    }
+
     /// The TLS of a listener on `address`, if the configuration has any. A configuration must not be held for as long as
     /// the listener serves: others replace it.
     fn tls_for(&self, address: SocketAddr) -> io::Result<Option<Arc<TlsAcceptor>>> {
@@ -103,6 +121,9 @@ impl Gateway {
             () = shutdown => {}
         }
         drop(listener);
+        if let Some(endpoint) = &endpoint {
+            self.stop_accepting(endpoint);
+        }
         server.close(self, endpoint).await;
         Ok(())
     }
@@ -170,6 +191,8 @@ enum ListenerKind {
     Mcp,
     /// The operator.
     Admin,
+    /// Probes of the operator's machines.
+    Probes,
 }
 
 /// What one connection needs of its listener.
@@ -231,6 +254,10 @@ impl HttpConnection {
                     gateway.until_serving().await;
                 }
                 let snapshot = gateway.current();
+                if let ListenerKind::Probes = kind {
+                    let response = probes::respond(gateway, snapshot, &head, peer.is_local);
+                    return Ok(in_flight.respond(response.await));
+                }
                 let chain_snapshot = is_from_gateway.then(|| Arc::clone(&snapshot));
                 let mut response = respond(snapshot, kind, peer, head, body, scope).await;
                 if let Some(snapshot) = chain_snapshot {
@@ -295,6 +322,9 @@ async fn respond(
     response
 }
 
+/// The most connections for probes. Few machines send them, and each scrape writes all series.
+const PROBE_CONNECTIONS: usize = 64;
+
 /// The connections of one listener.
 struct HttpServer {
     kind: ListenerKind,
@@ -312,11 +342,15 @@ impl HttpServer {
     fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
         let limits = gateway.current().config.limits;
         let services = &gateway.services;
+        let most = match kind {
+            ListenerKind::Mcp | ListenerKind::Admin => limits.connections,
+            ListenerKind::Probes => limits.connections.min(PROBE_CONNECTIONS),
+        };
         Self {
             kind,
             tls: None,
             graceful: GracefulShutdown::new(),
-            connections: Connections::new(limits.connections, limits.read_timeout, services),
+            connections: Connections::new(most, limits.read_timeout, services),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }

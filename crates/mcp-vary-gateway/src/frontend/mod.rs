@@ -11,6 +11,7 @@ mod http;
 mod peer;
 mod peer_certificate;
 mod post;
+mod probes;
 mod request_body;
 mod responses;
 #[cfg(test)]
