@@ -32,6 +32,8 @@ pub(crate) struct StartupSettings {
     pub(crate) listen: Option<Option<String>>,
     /// The address for the operator.
     pub(crate) admin: Option<Option<String>>,
+    /// The address for probes and metrics.
+    pub(crate) probes: Option<Option<String>>,
     /// The log as the file configures it.
     pub(crate) log: LogSettings,
     /// The address that is served on, once it is known.
@@ -46,6 +48,7 @@ impl StartupSettings {
         let settings = [
             ("listen", &self.listen, &file.listen),
             ("admin", &self.admin, &file.admin),
+            ("probes", &self.probes, &file.probes),
         ];
         let is_another = |(_, then, now): &(_, &Option<Option<String>>, &Option<String>)| {
             then.as_ref().is_some_and(|then| then != *now)

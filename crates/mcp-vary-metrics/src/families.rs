@@ -94,3 +94,33 @@ families! {
     START_TIME = Gauge "process_start_time_seconds", "When the gateway was opened, in seconds since 1970-01-01 UTC";
     RESIDENT_MEMORY = Gauge "process_resident_memory_bytes", "Memory of the process that is in RAM";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of the page's table, name and kind.
+    #[test]
+    fn the_page_has_each_family() {
+        let page = include_str!("../../../docs/how-to/metrics.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        let rows = rows.filter_map(|row| row.split_once("` | "));
+        let rows: Vec<(&str, &str)> = rows
+            .filter_map(|(name, row)| Some((name, row.split_once(" | ")?.0)))
+            .collect();
+        let families = ALL.iter().map(|family| {
+            let suffix = if family.kind == Kind::Counter {
+                "_total"
+            } else {
+                ""
+            };
+            (format!("{}{suffix}", family.name), family.kind.name())
+        });
+        let families: Vec<_> = families.collect();
+        let families: Vec<_> = families
+            .iter()
+            .map(|(name, kind)| (&**name, *kind))
+            .collect();
+        assert_eq!(rows, families);
+    }
+}

@@ -102,6 +102,16 @@ fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> L
     }
 }
 
+/// The counters of the servers, with their series if requests are measured.
+fn server_calls(
+    config: &Config,
+    services: &Services,
+    before: Option<&ConfigSnapshot>,
+) -> ServerCalls {
+    let before = before.map(|before| &before.calls);
+    ServerCalls::new(&config.servers, before, services.metrics.as_deref())
+}
+
 /// The series of the variants, if requests are measured and variants are on.
 fn variant_metrics(
     config: &Config,
@@ -265,11 +275,7 @@ impl ConfigSnapshot {
                 &variant_set,
                 before.map(|before| &before.experiments),
             ),
-            calls: ServerCalls::new(
-                &config.servers,
-                before.map(|before| &before.calls),
-                services.metrics.as_deref(),
-            ),
+            calls: server_calls(&config, &services, before),
             variant_metrics: variant_metrics(&config, &variant_set, &services),
             selector,
             variant_set,
