@@ -10,6 +10,7 @@ use crate::access::args::Access;
 use crate::check::args::ServerCheck;
 use crate::completions::Completions;
 use crate::connect::args::Connect;
+use crate::login::args::{Login, Logout};
 use crate::man::Man;
 use crate::target_args::TargetArgs;
 
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Check(ServerCheck),
     Connect(Connect),
     Config(Config),
+    Login(Login),
+    Logout(Logout),
     Key(Key),
     Access(Access),
     Status(Status),
@@ -442,6 +445,9 @@ pub(crate) struct ClientArgs {
     /// Connect under the name of another client, to try rules under `clients`
     #[arg(long, value_name = "NAME")]
     pub(crate) client_name: Option<String>,
+    /// Open the browser when a server wants a login, in the middle of a call too
+    #[arg(long)]
+    pub(crate) login: bool,
     /// The version of that client
     #[arg(
         long,

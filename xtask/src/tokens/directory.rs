@@ -45,32 +45,18 @@ fn row(name: &str, tools: &[String]) -> Result<String, String> {
     let standard = super::count_list(tools);
     let least = parts.sum();
     let each = |tokens: usize| tokens.div_ceil(tools.len().max(1));
+    let all = parts.0.map(|tokens| tokens.to_string()).join(" | ");
     Ok(format!(
-        "| {name} | {standard} | {} | {} | {} | {} | {} | {} | {least} | {} | {} | {} |",
-        parts.names,
-        parts.annotations,
-        parts.metadata,
-        parts.open_schemas,
-        parts.kept_schemas,
-        parts.sentences,
+        "| {name} | {standard} | {all} | {least} | {} | {} | {} |",
         percent(least, standard),
         each(least),
-        each(least - parts.annotations),
+        each(least - parts.annotations()),
     ))
 }
 
-/// The tokens that each part adds to those before it.
+/// The tokens that each of the [`PARTS`] adds to those before it.
 #[derive(Debug)]
-struct Parts {
-    names: usize,
-    annotations: usize,
-    /// `_meta`, `execution` and unknown members.
-    metadata: usize,
-    open_schemas: usize,
-    /// The compact schemas of tools that declare `destructiveHint: true` or have a user interface.
-    kept_schemas: usize,
-    sentences: usize,
-}
+struct Parts([usize; PARTS.len()]);
 
 impl Parts {
     /// The parts of the directory of `tools`, without `describe_tools`.
@@ -81,47 +67,44 @@ impl Parts {
     fn of(tools: &[String]) -> Result<Self, String> {
         let listed = tools.iter().map(|tool| ListedTool::new(tool));
         let listed: Vec<ListedTool> = listed.collect::<Result<_, _>>()?;
-        let steps = [
-            Part::Name,
-            Part::Annotations,
-            Part::Metadata,
-            Part::OpenSchema,
-            Part::KeptSchema,
-            Part::Sentence,
-        ];
-        let up_to = |last: usize| {
-            let parts = steps.get(..=last).unwrap_or_default();
-            let tools: Vec<String> = listed.iter().map(|tool| tool.with(parts)).collect();
-            super::count_list(&tools)
+        let with_first = |count: usize| {
+            let tools = listed.iter().map(|tool| tool.with(&PARTS[..count]));
+            super::count_list(&tools.collect::<Vec<String>>())
         };
-        let added = |step: usize| up_to(step) - if step == 0 { 0 } else { up_to(step - 1) };
-        Ok(Self {
-            names: added(0),
-            annotations: added(1),
-            metadata: added(2),
-            open_schemas: added(3),
-            kept_schemas: added(4),
-            sentences: added(5),
-        })
+        let before = |part: usize| if part == 0 { 0 } else { with_first(part) };
+        Ok(Self(std::array::from_fn(|part| {
+            with_first(part + 1) - before(part)
+        })))
     }
 
     fn sum(&self) -> usize {
-        self.names
-            + self.annotations
-            + self.metadata
-            + self.open_schemas
-            + self.kept_schemas
-            + self.sentences
+        self.0.iter().sum()
+    }
+
+    fn annotations(&self) -> usize {
+        self.0[1]
     }
 }
+
+/// In the order of the columns.
+const PARTS: [Part; 6] = [
+    Part::Name,
+    Part::Annotations,
+    Part::Metadata,
+    Part::OpenSchema,
+    Part::KeptSchema,
+    Part::Sentence,
+];
 
 /// Why a directory has a member of a tool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
     Name,
     Annotations,
+    /// `_meta`, `execution` and unknown members.
     Metadata,
     OpenSchema,
+    /// The compact schema of a tool that declares `destructiveHint: true` or has a user interface.
     KeptSchema,
     Sentence,
 }
@@ -263,7 +246,7 @@ mod tests {
         }
         let (parts, tools) = all();
         assert!(parts.sum() > tools * 75, "{parts:?}");
-        assert!(parts.sum() - parts.annotations > tools * 55, "{parts:?}");
+        assert!(parts.sum() - parts.annotations() > tools * 55, "{parts:?}");
     }
 
     #[track_caller]

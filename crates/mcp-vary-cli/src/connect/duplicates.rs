@@ -177,6 +177,7 @@ mod tests {
                 ),
                 ("time".to_owned(), None),
             ],
+            variables: BTreeSet::new(),
         };
         let entries = [
             ("vary", json!({"command": "uvx", "args": ["g"]})),

@@ -13,12 +13,11 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::Era;
 
-use super::AuditService;
 use super::call_counters::CountedCall;
 use super::outcome::{metrics_code, result_length};
 use super::participation::Participation;
-use super::request_line;
 use super::request_record::{AuditedRequest, RequestRecord};
+use super::{AuditService, request_line};
 
 /// One request as the audit log, the log, experiments and metrics see it.
 #[derive(Clone, Debug, Default)]

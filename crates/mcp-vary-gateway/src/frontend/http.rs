@@ -13,6 +13,9 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use mcp_vary_http::connections::{ConnectionGuard, Connections};
+use mcp_vary_http::tls::TlsAcceptor;
+use mcp_vary_http::{ConnectionTimer, WriteTimeout};
 use mcp_vary_upstream::chain;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,16 +24,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::connection_timer::ConnectionTimer;
-use super::connections::{ConnectionGuard, Connections};
 use super::endpoint::ConnectionScope;
 use super::peer::Peer;
-use super::responses::rejected;
-use super::sse_body::Body;
-use super::tls::TlsAcceptor;
+use super::responses::{Body, rejected};
 use super::validation::{self, Addressing, Rejection};
-use super::write_timeout::WriteTimeout;
 use super::{admin, authentication, cancel_late_calls, cors, endpoint, probes};
+use crate::authentication::PeerCertificate;
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
 
@@ -106,7 +105,7 @@ impl Gateway {
         let allowed = snapshot.config.check_listen_address(address);
         allowed.map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))?;
         let tls = snapshot.config.listener.tls.clone().map(TlsAcceptor::open);
-        Ok(tls.transpose().map_err(io::Error::other)?.map(Arc::new))
+        Ok(tls.transpose()?.map(Arc::new))
     }
 
     async fn serve(
@@ -212,8 +211,11 @@ impl HttpConnection {
         let stopping = self.stopping.clone();
         let handshake = timeout(limit, tls.accept(socket));
         match stopping.run_until_cancelled(handshake).await {
-            Some(Ok(Ok((stream, certificate)))) => {
-                self.serve(stream, peer.encrypted(certificate)).await;
+            Some(Ok(Ok((stream, subject)))) => {
+                match subject.as_deref().map(PeerCertificate::of).transpose() {
+                    Ok(certificate) => self.serve(stream, peer.encrypted(certificate)).await,
+                    Err(error) => debug!(%error, "TLS handshake failed"),
+                }
             }
             Some(Ok(Err(error))) => debug!(%error, "TLS handshake failed"),
             Some(Err(_)) => debug!("TLS handshake took too long"),
@@ -246,7 +248,7 @@ impl HttpConnection {
                         && let Err(rejection) =
                             validation::check_chain(&head.headers, &gateway.current())
                     {
-                        return Ok(in_flight.respond(rejected(rejection)));
+                        return Ok(in_flight.respond(rejected(rejection), false));
                     }
                     if head.method == Method::POST {
                         gateway.expect_era(validation::announced_era(&head.headers));
@@ -256,14 +258,15 @@ impl HttpConnection {
                 let snapshot = gateway.current();
                 if let ListenerKind::Probes = kind {
                     let response = probes::respond(gateway, snapshot, &head, peer.is_local);
-                    return Ok(in_flight.respond(response.await));
+                    return Ok(in_flight.respond(response.await, false));
                 }
                 let chain_snapshot = is_from_gateway.then(|| Arc::clone(&snapshot));
                 let mut response = respond(snapshot, kind, peer, head, body, scope).await;
                 if let Some(snapshot) = chain_snapshot {
                     snapshot.position.add_via(response.headers_mut());
                 }
-                Ok::<_, Infallible>(in_flight.respond(response))
+                let only_listens = response.body().only_listens();
+                Ok::<_, Infallible>(in_flight.respond(response, only_listens))
             }
         });
         let stream = WriteTimeout::new(stream, limits.write_timeout);
@@ -341,7 +344,7 @@ struct HttpServer {
 impl HttpServer {
     fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
         let limits = gateway.current().config.limits;
-        let services = &gateway.services;
+        let counters = &gateway.services.counters;
         let most = match kind {
             ListenerKind::Mcp | ListenerKind::Admin => limits.connections,
             ListenerKind::Probes => limits.connections.min(PROBE_CONNECTIONS),
@@ -350,7 +353,7 @@ impl HttpServer {
             kind,
             tls: None,
             graceful: GracefulShutdown::new(),
-            connections: Connections::new(most, limits.read_timeout, services),
+            connections: Connections::new(most, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }

@@ -9,8 +9,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use mcp_vary_metrics::Form;
 
-use super::responses::typed_response;
-use crate::frontend::sse_body::Body;
+use super::responses::{Body, typed_response};
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::readings;

@@ -37,6 +37,9 @@ impl Address {
             (None, None) if self.has_unused_proxy => format!(
                 "{to}: {cause}; `HTTP_PROXY` is for http:// addresses, so name the proxy in `HTTPS_PROXY` if one leads there"
             ),
+            (None, None) if cause == "connection refused" => {
+                format!("{to}: {cause}; start the server, or correct host and port")
+            }
             (None, None) => format!("{to}: {cause}"),
             (None, Some(advice)) => format!("{to}: {cause}; {advice}"),
             (Some(proxy), Some(advice)) => {
@@ -50,6 +53,15 @@ impl Address {
             (Some(proxy), None) => format!(
                 "the proxy {proxy} on the way to {to}: {cause}; correct `HTTPS_PROXY` or `HTTP_PROXY`, or {NO_PROXY}"
             ),
+        }
+    }
+
+    /// Why a connection ended without a response, and what helps if that is known.
+    pub(super) fn describe_loss(&self, error: &(dyn Error + 'static)) -> String {
+        let cause = root_cause(error);
+        match tls::advice(error, self.has_ca) {
+            Some(advice) => format!("{cause}; {advice}"),
+            None => cause,
         }
     }
 

@@ -6,8 +6,7 @@ use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
 use super::tool_response;
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::request_context::ViewScope;
+use crate::pipeline::request_context::{Dispatch, ViewScope};
 use crate::pipeline::steps::stored_results;
 
 /// The tool without its name.
@@ -111,10 +110,8 @@ mod tests {
             r#"{"pointer": "/a"}"#,
         ] {
             let error = uri(object).unwrap_err();
-            assert_eq!(
-                error,
-                "`uri` is missing; name the URI that the result names"
-            );
+            let expected = "`uri` is missing; name the URI that the result names";
+            assert_eq!(error, expected);
         }
     }
 }

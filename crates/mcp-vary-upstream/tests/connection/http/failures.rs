@@ -18,7 +18,14 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
         &["401 Unauthorized", r"log in\u{1b}[2J"],
     )
     .await;
-    fails(|seen| seen.refuse(403, -32000, "no"), &["403 Forbidden"]).await;
+    fails(
+        |seen| seen.refuse(403, -32000, "no"),
+        &[
+            "403 Forbidden",
+            "it wants credentials: write them into `headers`",
+        ],
+    )
+    .await;
     fails(
         |_| Reply::new(500, "text/plain", "x".repeat(999)),
         &["500 Internal", "xxx…"],
