@@ -68,6 +68,7 @@ pub struct IssuerKeys {
     /// The fetch that is under way, and its start.
     under_way: Option<(FetchReason, u64)>,
     fetches: u64,
+    failed_fetches: u64,
 }
 
 impl Default for IssuerKeys {
@@ -80,6 +81,7 @@ impl Default for IssuerKeys {
             unknown_key_at: None,
             under_way: None,
             fetches: 0,
+            failed_fetches: 0,
         }
     }
 }
@@ -177,6 +179,7 @@ impl IssuerKeys {
     pub fn fail(&mut self, now: u64) {
         self.failed_at = Some(now);
         self.failures = self.failures.saturating_add(1);
+        self.failed_fetches += 1;
         self.under_way = None;
     }
 
@@ -195,6 +198,18 @@ impl IssuerKeys {
     #[must_use]
     pub const fn fetches(&self) -> u64 {
         self.fetches
+    }
+
+    /// The number of fetches that failed.
+    #[must_use]
+    pub const fn failed_fetches(&self) -> u64 {
+        self.failed_fetches
+    }
+
+    /// The seconds since the keys were fetched; `None` if they never were.
+    #[must_use]
+    pub fn age(&self, now: u64) -> Option<u64> {
+        Some(elapsed(self.loaded.as_ref()?.at, now))
     }
 }
 

@@ -142,7 +142,12 @@ async fn reload(
     gateway: &Arc<Gateway>,
     args: &Serve,
 ) -> String {
-    let refused = |why: &str| format!("{name} was not reloaded, everything stays as it was: {why}");
+    let unchanged =
+        |why: &str| format!("{name} was not reloaded, everything stays as it was: {why}");
+    let refused = |why: &str| {
+        gateway.count_unread_config();
+        unchanged(why)
+    };
     let (file, digest) = match file {
         Ok(parsed) => parsed,
         Err(why) => return refused(&why),
@@ -168,6 +173,6 @@ async fn reload(
             let warnings = serve_args::unmatched_warnings(gateway, name, &places);
             format!("{name} reloaded: {reloaded}{warnings}")
         }
-        Err(error) => refused(&error.to_string()),
+        Err(error) => unchanged(&error.to_string()),
     }
 }

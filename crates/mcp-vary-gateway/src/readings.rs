@@ -6,6 +6,7 @@ use std::fs;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_metrics::{Exposition, Family, Labels, Listed, Metrics, Value, families};
 
+use crate::authentication::KeyStatus;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::status::{ServerStatus, Status};
 
@@ -18,7 +19,10 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     let status = Status::of(snapshot);
     add_servers(&mut exposition, snapshot, &status.servers);
     add_gauges(&mut exposition, &status);
+    let result_store = Value::count(snapshot.services.result_store.bytes());
+    exposition.add_single(&families::RESULT_STORE, result_store);
     add_counters(&mut exposition, &status);
+    add_keys(&mut exposition, snapshot);
     add_lists(&mut exposition, snapshot);
     add_process(&mut exposition, snapshot);
     Some(exposition)
@@ -62,6 +66,7 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
     let restarts = restarts.into_iter();
     let restarts = restarts.map(|(server, count)| (of_server(server), Value::Counter(count)));
     exposition.add(&families::UPSTREAM_RESTARTS, restarts);
+    add_attempts(exposition, snapshot);
     let connections = servers.iter().filter_map(|it| {
         let open = it.connections.as_ref()?.open;
         Some((of_server(&it.name), Value::count(open)))
@@ -72,8 +77,52 @@ fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: 
     exposition.add(&families::UPSTREAM_TOOLS, tools);
 }
 
+/// How often the servers were connected to. A server and the variants that it offers are connected to one by one.
+fn add_attempts(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
+    let sources = snapshot.pool.base().sources().iter();
+    let attempts = sources.map(|source| (source.name(), source.connection.connect_attempts()));
+    let attempts: BTreeMap<&str, _> = attempts.collect();
+    let counts = attempts.iter().flat_map(|(server, attempts)| {
+        let counts = [("ok", attempts.succeeded), ("failed", attempts.failed)];
+        counts.map(|(outcome, count)| {
+            let (server, outcome) = ((*server).to_owned(), outcome.to_owned());
+            let labels: Labels = vec![("server", server), ("outcome", outcome)];
+            (labels, Value::Counter(count))
+        })
+    });
+    exposition.add(&families::CONNECT_ATTEMPTS, counts);
+    let seconds = attempts.iter().map(|(server, attempts)| {
+        let seconds = attempts.duration.as_secs_f64();
+        (
+            vec![("server", (*server).to_owned())],
+            Value::Seconds(seconds),
+        )
+    });
+    exposition.add(&families::CONNECT_TIME, seconds);
+}
+
+/// The keys of the issuers of tokens.
+fn add_keys(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
+    let issuers = snapshot.authentication.iter();
+    let keys: Vec<_> = issuers.flat_map(|it| it.key_statuses()).collect();
+    let issuer = |keys: &KeyStatus| ("issuer", keys.issuer.clone());
+    let fetches = keys.iter().flat_map(|keys| {
+        let counts = [("ok", keys.fetched), ("failed", keys.failed)];
+        counts.map(|(outcome, count)| {
+            let labels: Labels = vec![issuer(keys), ("outcome", outcome.to_owned())];
+            (labels, Value::Counter(count))
+        })
+    });
+    exposition.add(&families::JWKS_FETCHES, fetches);
+    let ages = keys.iter().filter_map(|keys| {
+        let age = usize::try_from(keys.age?).unwrap_or(usize::MAX);
+        Some((vec![issuer(keys)], Value::count(age)))
+    });
+    exposition.add(&families::JWKS_AGE, ages);
+}
+
 fn add_gauges(exposition: &mut Exposition, status: &Status) {
-    let gauges: [(&'static Family, usize); 10] = [
+    let gauges: [(&'static Family, usize); 11] = [
         (&families::SESSIONS, status.sessions),
         (&families::STREAMS, status.streams),
         (&families::LISTENERS, status.listeners),
@@ -84,6 +133,7 @@ fn add_gauges(exposition: &mut Exposition, status: &Status) {
         ),
         (&families::SUSPENDED_CALLS, status.suspended_calls),
         (&families::PROXIED_TASKS, status.proxied_tasks),
+        (&families::COMPLETED_TASKS, status.completed_tasks),
         (
             &families::DEDICATED_CONNECTIONS,
             status.dedicated_connections,
@@ -109,6 +159,18 @@ fn add_counters(exposition: &mut Exposition, status: &Status) {
         (labels, Value::Counter(*count))
     });
     exposition.add(&families::REFUSED_MESSAGES, refused);
+    let audit = status.audit.iter().flat_map(|audit| {
+        let counts = [
+            ("written", audit.written),
+            ("lost", audit.lost),
+            ("refused", audit.refused),
+        ];
+        counts.map(|(outcome, count)| {
+            let labels: Labels = vec![("outcome", outcome.to_owned())];
+            (labels, Value::Counter(count))
+        })
+    });
+    exposition.add(&families::AUDIT_RECORDS, audit);
 }
 
 /// The bill: what the tools of each variant cost in a list.

@@ -7,5 +7,8 @@ mod support;
 mod metrics {
     mod counting;
     mod probes;
+    mod prometheus;
+    mod protection;
     mod scraping;
+    mod series;
 }

@@ -18,6 +18,8 @@ pub type Labels = Vec<(&'static str, String)>;
 pub enum Value {
     /// A count that only grows.
     Counter(u64),
+    /// A sum of seconds, which only grows.
+    Seconds(f64),
     /// A value that goes up and down.
     Gauge(f64),
     /// Durations in buckets.
@@ -106,6 +108,7 @@ impl Collector for Exposition {
 fn encode(value: &Value, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     match value {
         Value::Counter(count) => encoder.encode_counter::<Labels, u64, f64>(count, None),
+        Value::Seconds(sum) => encoder.encode_counter::<Labels, f64, f64>(sum, None),
         Value::Gauge(value) => encoder.encode_gauge(value),
         Value::Histogram { sum, buckets } => {
             let count = buckets.iter().map(|(_, count)| count).sum();

@@ -78,6 +78,14 @@ impl Histogram {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
+    /// How many durations were observed.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts
+            .iter()
+            .map(|it| it.load(Ordering::Relaxed))
+            .sum()
+    }
+
     pub(crate) fn value(&self) -> Value {
         let bounds = self.bounds.iter().map(|bound| seconds(*bound));
         let counts = self.counts.iter().map(|it| it.load(Ordering::Relaxed));
@@ -110,10 +118,26 @@ impl Histograms {
         }
     }
 
+    fn histograms(&self) -> impl Iterator<Item = (usize, &Histogram)> {
+        let series = self.series.iter().enumerate();
+        series.filter_map(|(position, series)| Some((position, series.get()?)))
+    }
+
     /// Those that are used, with their positions.
     pub(crate) fn used(&self) -> impl Iterator<Item = (usize, Value)> {
-        let series = self.series.iter().enumerate();
-        series.filter_map(|(position, series)| Some((position, series.get()?.value())))
+        self.histograms()
+            .map(|(position, it)| (position, it.value()))
+    }
+
+    /// How many durations each of them has.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, Value)> {
+        self.histograms()
+            .map(|(position, it)| (position, Value::Counter(it.count())))
+    }
+
+    /// How many durations they have together.
+    pub(crate) fn total(&self) -> u64 {
+        self.histograms().map(|(_, it)| it.count()).sum()
     }
 }
 

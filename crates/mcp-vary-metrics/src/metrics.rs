@@ -28,7 +28,8 @@ pub struct Metrics {
     credentials: Directory<NamedCounts>,
     /// By access rule.
     denials: Directory<NamedCounts>,
-    reloads: AtomicU64,
+    /// Those that came into force, and those that failed.
+    reloads: [AtomicU64; 2],
 }
 
 /// Counters of something that has a name.
@@ -89,7 +90,7 @@ impl Default for Metrics {
             no_variant: Arc::default(),
             credentials: Directory::new(room(), || NamedCounts::new(AUTH_OUTCOMES.len())),
             denials: Directory::new(room(), || NamedCounts::new(1)),
-            reloads: AtomicU64::new(0),
+            reloads: Default::default(),
         }
     }
 }
@@ -122,9 +123,11 @@ impl Metrics {
         self.denials.get(rule).counts.add(0);
     }
 
-    /// Counts a configuration that came into force.
-    pub fn count_reload(&self) {
-        self.reloads.fetch_add(1, Ordering::Relaxed);
+    /// Counts an attempt to reload the configuration.
+    pub fn count_reload(&self, succeeded: bool) {
+        let [ok, failed] = &self.reloads;
+        let reloads = if succeeded { ok } else { failed };
+        reloads.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a request by its position; `own`: its method and the gateway's part of the time.
@@ -179,8 +182,13 @@ impl Metrics {
             used.map(move |(_, value)| (vec![("rule", rule.to_string())], value))
         });
         exposition.add(&families::DENIED, denials);
-        let reloads = Value::Counter(self.reloads.load(Ordering::Relaxed));
-        exposition.add_single(&families::RELOADS, reloads);
+        // Shown at zero, too, so that an alert can compare.
+        let reloads = ["ok", "failed"].into_iter().zip(&self.reloads);
+        let reloads = reloads.map(|(outcome, count)| {
+            let count = Value::Counter(count.load(Ordering::Relaxed));
+            (vec![("outcome", outcome.to_owned())], count)
+        });
+        exposition.add(&families::RELOADS, reloads);
     }
 
     fn expose_requests(&self, exposition: &mut Exposition) {
@@ -259,7 +267,7 @@ mod tests {
         let operation = metrics.server("git").begin("tools/call", Some("log"));
         let mut exchange = ExchangeMeter::begin();
         exchange.answered(4000);
-        operation.end(Code::OK);
+        operation.end(Code::OK, Duration::ZERO);
         meter.exchanged(RequestOutcome::new(Code::OK, Some(400)), Some(exchange));
         for line in [
             r#"vary_requests_total{method="tools/call",era="modern",variant="compact",code="ok"} 1"#,
@@ -319,7 +327,7 @@ mod tests {
             listed.servers = [("one".to_owned(), (0..200).map(name).collect())].into();
             for number in 0..200 {
                 let operation = server.begin("tools/call", Some(&name(number)));
-                operation.end(Code::OK);
+                operation.end(Code::OK, Duration::ZERO);
             }
             metrics.retire(1 + round as u64, &listed);
         }
@@ -336,7 +344,7 @@ mod tests {
             "tools of the other series are not listed by name"
         );
         let operation = server.begin("tools/call", Some("tool_999_0"));
-        operation.end(Code::TOOL_ERROR);
+        operation.end(Code::TOOL_ERROR, Duration::ZERO);
         shows(
             &metrics,
             r#"vary_tool_calls_total{server="one",tool="tool_999_0",code="tool_error"} 1"#,

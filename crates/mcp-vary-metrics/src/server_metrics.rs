@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::Instant;
+use std::time::Duration;
 
 use crate::closed_list::{CODES, Code, METHODS, TOOLS_CALL};
 use crate::directory::{Activity, Directory, Owner};
 use crate::exposition::{Labels, Value};
-use crate::histogram::{Counts, Histograms, OPERATION};
+use crate::histogram::{Histograms, OPERATION};
 use crate::metrics::Listed;
 
 /// The series of one server.
@@ -15,7 +15,6 @@ use crate::metrics::Listed;
 pub struct ServerMetrics {
     /// Requests that call no tool, by method and outcome.
     operations: Histograms,
-    requests: Counts,
     tools: Directory<ToolMetrics>,
     activity: Activity,
 }
@@ -24,16 +23,14 @@ pub struct ServerMetrics {
 #[derive(Debug)]
 pub struct ToolMetrics {
     /// By outcome.
-    calls: Counts,
-    durations: Histograms,
+    calls: Histograms,
     activity: Activity,
 }
 
 impl Default for ToolMetrics {
     fn default() -> Self {
         Self {
-            calls: Counts::new(CODES.len()),
-            durations: Histograms::new(OPERATION, CODES.len()),
+            calls: Histograms::new(OPERATION, CODES.len()),
             activity: Activity::default(),
         }
     }
@@ -51,7 +48,7 @@ impl Owner for ToolMetrics {
 
 impl Owner for ServerMetrics {
     fn total(&self) -> u64 {
-        self.requests.total()
+        self.operations.total()
     }
 
     fn activity(&self) -> &Activity {
@@ -64,7 +61,6 @@ impl ServerMetrics {
     pub(crate) fn new(room: Arc<AtomicUsize>) -> Self {
         Self {
             operations: Histograms::new(OPERATION, METHODS.len() * CODES.len()),
-            requests: Counts::new(METHODS.len()),
             tools: Directory::new(room, ToolMetrics::default),
             activity: Activity::default(),
         }
@@ -73,12 +69,10 @@ impl ServerMetrics {
     /// A request is about to be sent to the server: a call of `tool`, by the server's name of it, or another method.
     #[must_use]
     pub fn begin(self: &Arc<Self>, method: &str, tool: Option<&str>) -> ClientOperation {
-        ClientOperation {
-            sent: Instant::now(),
-            method: METHODS.position(method),
-            tool: tool.map(|tool| self.tools.get(tool)),
-            server: Arc::clone(self),
-        }
+        ClientOperation(match tool {
+            Some(tool) => Target::Tool(self.tools.get(tool)),
+            None => Target::Method(Arc::clone(self), METHODS.position(method)),
+        })
     }
 
     /// Removes the series of tools that are gone.
@@ -95,7 +89,7 @@ impl ServerMetrics {
     pub(crate) fn tool_calls(&self, server: &str) -> Vec<(Labels, Value)> {
         let tools = self.tools.all();
         let series = tools.iter().flat_map(|(name, tool)| {
-            let used = tool.calls.used();
+            let used = tool.calls.counts();
             used.map(move |(code, value)| {
                 let labels = vec![
                     ("server", server.to_owned()),
@@ -112,7 +106,7 @@ impl ServerMetrics {
     pub(crate) fn durations(&self, server: &str) -> Vec<(Labels, Value)> {
         let tools = self.tools.all();
         let of_tools = tools.iter().flat_map(|(name, tool)| {
-            let used = tool.durations.used();
+            let used = tool.calls.used();
             used.map(move |(code, value)| {
                 let mut labels = labels(server, TOOLS_CALL, code);
                 labels.push(("gen_ai_tool_name", name.to_string()));
@@ -141,26 +135,24 @@ fn labels(server: &str, method: &str, code: usize) -> Labels {
 
 /// A request that a server works on.
 #[derive(Debug)]
-pub struct ClientOperation {
-    sent: Instant,
-    method: usize,
-    tool: Option<Arc<ToolMetrics>>,
-    server: Arc<ServerMetrics>,
+pub struct ClientOperation(Target);
+
+/// The series of a request.
+#[derive(Debug)]
+enum Target {
+    Tool(Arc<ToolMetrics>),
+    /// The position of its method.
+    Method(Arc<ServerMetrics>, usize),
 }
 
 impl ClientOperation {
-    /// The request has ended.
-    pub fn end(self, code: Code) {
-        let duration = self.sent.elapsed();
-        self.server.requests.add(self.method);
-        match &self.tool {
-            Some(tool) => {
-                tool.calls.add(code.position());
-                tool.durations.observe(code.position(), duration);
-            }
-            None => {
-                let position = self.method * CODES.len() + code.position();
-                self.server.operations.observe(position, duration);
+    /// The request has ended after this time.
+    pub fn end(self, code: Code, duration: Duration) {
+        match self.0 {
+            Target::Tool(tool) => tool.calls.observe(code.position(), duration),
+            Target::Method(server, method) => {
+                let position = method * CODES.len() + code.position();
+                server.operations.observe(position, duration);
             }
         }
     }

@@ -14,7 +14,6 @@ pub struct VariantMetrics {
     /// By method, era and outcome.
     requests: Counts,
     call_durations: Histogram,
-    calls: AtomicU64,
     /// By what selected the variant.
     chosen: Counts,
     deprecated_uses: AtomicU64,
@@ -31,7 +30,6 @@ impl Default for VariantMetrics {
         Self {
             requests: Counts::new(METHODS.len() * ERAS.len() * CODES.len()),
             call_durations: Histogram::new(OPERATION),
-            calls: AtomicU64::new(0),
             chosen: Counts::new(REASONS.len()),
             deprecated_uses: AtomicU64::new(0),
             result_bytes: Default::default(),
@@ -71,7 +69,6 @@ impl VariantMetrics {
     }
 
     pub(crate) fn observe_call(&self, duration: Duration) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         self.call_durations.observe(duration);
     }
 
@@ -105,7 +102,7 @@ impl VariantMetrics {
     }
 
     pub(crate) fn call_durations(&self, variant: &str) -> Option<(Labels, Value)> {
-        let is_used = self.calls.load(Ordering::Relaxed) > 0;
+        let is_used = self.call_durations.count() > 0;
         is_used.then(|| (of_variant(variant), self.call_durations.value()))
     }
 

@@ -27,8 +27,8 @@ use mcp_vary_wire::revision::Era;
 
 pub use self::concurrency::ConcurrencyLimit;
 use self::dedup::UpdateDedup;
-pub use self::shared::ConnectionState;
-use self::shared::Shared;
+use self::shared::{AttemptCounters, Shared};
+pub use self::shared::{ConnectAttempts, ConnectionState};
 pub use self::subscriptions::{SubscribeError, Subscription};
 pub use self::supervisor::CONNECT_TARGET;
 use self::supervisor::supervise;
@@ -103,6 +103,7 @@ impl SupervisedConnection {
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
             established: AtomicU64::new(0),
+            attempts: AttemptCounters::default(),
             config,
         });
         shared.tasks.spawn(supervise(Arc::clone(&shared)));
@@ -163,6 +164,12 @@ impl SupervisedConnection {
     #[must_use]
     pub fn established(&self) -> u64 {
         self.shared.established.load(Ordering::Relaxed)
+    }
+
+    /// The attempts to connect so far.
+    #[must_use]
+    pub fn connect_attempts(&self) -> ConnectAttempts {
+        self.shared.attempts.load()
     }
 
     /// How long the current state has lasted; another failed attempt does not count as a change.

@@ -112,11 +112,12 @@ impl CountedCall {
     /// Counts the call by the outcome of the response to the client.
     pub(crate) fn finish(&mut self, code: Code) {
         let is_error = code != Code::OK;
+        let duration = self.began.elapsed();
         if let Some(operation) = self.operation.take() {
-            operation.end(code);
+            operation.end(code, duration);
         }
         if let Some(counters) = self.counters.take() {
-            counters.durations.record(self.began.elapsed());
+            counters.durations.record(duration);
             counters
                 .errors
                 .fetch_add(u64::from(is_error), Ordering::Relaxed);
@@ -127,7 +128,7 @@ impl CountedCall {
     /// The client does not wait for the response.
     pub(crate) fn cancel(&mut self) {
         if let Some(operation) = self.operation.take() {
-            operation.end(Code::CANCELLED);
+            operation.end(Code::CANCELLED, self.began.elapsed());
         }
         if let Some(counters) = self.counters.take() {
             counters.cancelled.fetch_add(1, Ordering::Relaxed);

@@ -50,6 +50,18 @@ pub(super) struct Fetching<'a> {
     pub(super) authenticator: &'a Arc<Authenticator>,
 }
 
+/// The keys of one issuer.
+#[derive(Debug)]
+pub(crate) struct KeyStatus {
+    pub(crate) issuer: String,
+    /// In seconds; `None` if they were never fetched.
+    pub(crate) age: Option<u64>,
+    /// The fetches that succeeded, or are under way.
+    pub(crate) fetched: u64,
+    /// The fetches that failed.
+    pub(crate) failed: u64,
+}
+
 /// Why the keys of an issuer could not be fetched.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
@@ -151,6 +163,18 @@ impl IssuerClient {
             }
         }
         self.is_fetching.send_replace(false);
+    }
+
+    /// Its keys, for metrics and probes.
+    pub(super) fn key_status(&self) -> KeyStatus {
+        let keys = self.keys.lock();
+        let failed = keys.failed_fetches();
+        KeyStatus {
+            issuer: self.issuer.to_string(),
+            age: keys.age(self.now()),
+            fetched: keys.fetches() - failed,
+            failed,
+        }
     }
 
     /// Why the last fetch that failed did.

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::certificate::PeerCertificate;
-use super::issuer::{Fetching, IssuerClient};
+use super::issuer::{Fetching, IssuerClient, KeyStatus};
 use crate::settings::authentication::Authentication;
 
 /// A request that may not pass.
@@ -154,6 +154,11 @@ impl AuthenticationService {
             challenge: self.settings.challenges.answer(&denial.refusal, target),
             denial,
         })
+    }
+
+    /// The keys of each issuer.
+    pub(crate) fn key_statuses(&self) -> impl Iterator<Item = KeyStatus> {
+        self.issuers.iter().map(|issuer| issuer.key_status())
     }
 
     /// Why the keys of issuers were not fetched.

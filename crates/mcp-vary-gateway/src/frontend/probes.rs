@@ -74,6 +74,7 @@ fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Resp
         reasons.push("stopping: no new clients are served".to_owned());
     }
     reasons.extend(missing_servers(&servers, snapshot.config.ready));
+    reasons.extend(missing_keys(snapshot));
     let is_ready = reasons.is_empty();
     let mut body = if is_ready {
         "ok\n".to_owned()
@@ -104,6 +105,15 @@ fn missing_servers(servers: &[ServerStatus], readiness: Readiness) -> Option<Str
         Readiness::None => true,
     };
     (!is_enough).then(|| format!("servers: {up} of {all} up"))
+}
+
+/// Why tokens cannot be verified.
+fn missing_keys(snapshot: &ConfigSnapshot) -> Option<String> {
+    let issuers = snapshot.authentication.iter();
+    let ages = issuers.flat_map(|it| it.key_statuses().map(|keys| keys.age));
+    let (loaded, missing): (Vec<_>, Vec<_>) = ages.partition(Option::is_some);
+    let (missing, all) = (missing.len(), loaded.len() + missing.len());
+    (missing > 0).then(|| format!("keys: those of {missing} of {all} issuers were never loaded"))
 }
 
 /// All series, in the form that the client prefers.

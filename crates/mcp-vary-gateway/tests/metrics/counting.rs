@@ -1,41 +1,88 @@
 //! Counters are those of the clients.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
+use super::scraping::{measured, probes, scrape, series};
+use crate::support::*;
 
-use super::scraping::{measured, probes, scrape};
-use crate::support::Harness;
+/// Counts by the values of some labels.
+pub(super) type Counts = BTreeMap<Vec<String>, u64>;
 
-/// The outcome that a client sees, as a label.
-fn code(response: &Value) -> String {
-    match &response["error"]["code"] {
-        Value::Null if response["result"]["isError"] == true => "tool_error".to_owned(),
-        Value::Null => "ok".to_owned(),
-        code => code.to_string(),
+/// The labels of what clients count: those of requests, and those of calls that reach a server.
+pub(super) const REQUEST_LABELS: [&str; 3] = ["method", "era", "code"];
+pub(super) const CALL_LABELS: [&str; 2] = ["tool", "code"];
+
+/// What clients counted.
+#[derive(Default)]
+pub(super) struct ClientCounts {
+    pub(super) requests: Counts,
+    pub(super) calls: Counts,
+}
+
+impl ClientCounts {
+    /// One client of this kind for each request: calls that succeed, fail, are refused and are of no tool, lists, reads,
+    /// and a method that nobody knows.
+    pub(super) async fn send(&mut self, harness: &Harness, kind: ClientKind) {
+        for (method, params) in [
+            ("tools/call", tool("odd")),
+            ("tools/call", tool("fail")),
+            ("tools/call", tool("refuse")),
+            ("tools/call", tool("nothing")),
+            ("tools/list", json!({})),
+            ("resources/read", json!({"uri": "place:bern"})),
+            ("resources/read", json!({"uri": "place:nowhere"})),
+            ("prompts/get", json!({"name": "greet"})),
+            ("example/unknown", json!({})),
+        ] {
+            let name = params["name"].as_str().unwrap_or_default().to_owned();
+            let response = harness.ask(kind, method, params).await;
+            self.count(kind, method, &name, &response);
+        }
+    }
+
+    fn count(&mut self, kind: ClientKind, method: &str, name: &str, response: &Value) {
+        let code = match &response["error"]["code"] {
+            Value::Null if response["result"]["isError"] == true => "tool_error".to_owned(),
+            Value::Null => "ok".to_owned(),
+            code => code.to_string(),
+        };
+        let era = if kind.is_modern() { "modern" } else { "legacy" };
+        let labelled = match method {
+            "example/unknown" => "_OTHER",
+            known => known,
+        };
+        add(&mut self.requests, &[labelled, era, &code]);
+        if era == "legacy" {
+            add(&mut self.requests, &["initialize", era, "ok"]);
+        }
+        if method == "tools/call" && name != "nothing" {
+            add(&mut self.calls, &[name, &code]);
+        }
+    }
+
+    /// Adds what other clients counted.
+    pub(super) fn add(&mut self, other: Self) {
+        for (key, count) in other.requests {
+            *self.requests.entry(key).or_default() += count;
+        }
+        for (key, count) in other.calls {
+            *self.calls.entry(key).or_default() += count;
+        }
     }
 }
 
-/// The value of a label of a series.
-fn label<'l>(line: &'l str, name: &str) -> &'l str {
-    let start = format!("{name}=\"");
-    let (_, after) = line.split_once(&start).unwrap();
-    after.split('"').next().unwrap()
+fn add(counts: &mut Counts, key: &[&str]) {
+    let key = key.iter().map(|it| (*it).to_owned()).collect();
+    *counts.entry(key).or_default() += 1;
 }
 
-/// The sums of a counter's series by some of their labels.
-fn sums(lines: &[String], family: &str, labels: &[&str]) -> BTreeMap<Vec<String>, u64> {
-    let mut sums = BTreeMap::new();
-    for line in lines {
-        if let Some(series) = line.strip_prefix(family) {
-            let key = labels.iter().map(|name| label(series, name).to_owned());
-            let (_, value) = series.rsplit_once(' ').unwrap();
-            *sums.entry(key.collect()).or_default() += value.parse::<u64>().unwrap();
+/// The sums of the series of a counter by some of their labels.
+fn sums(lines: &[String], family: &str, labels: &[&str]) -> Counts {
+    let mut sums = Counts::new();
+    for series in lines.iter().map(|line| series(line)) {
+        if series.name == family {
+            let key = labels.iter().map(|name| series.labels[*name].clone());
+            *sums.entry(key.collect()).or_default() += series.value.parse::<u64>().unwrap();
         }
     }
     sums
@@ -45,58 +92,22 @@ fn sums(lines: &[String], family: &str, labels: &[&str]) -> BTreeMap<Vec<String>
 async fn counters_equal_what_clients_count() {
     let harness = Harness::with(measured).await;
     let address = probes(&harness).await;
-    let (mut requests, mut calls) = (BTreeMap::new(), BTreeMap::new());
-    let load = [
-        ("tools/call", tool("odd")),
-        ("tools/call", tool("fail")),
-        ("tools/call", tool("refuse")),
-        ("tools/call", tool("nothing")),
-        ("tools/list", json!({})),
-        ("resources/read", json!({"uri": "place:bern"})),
-        ("resources/read", json!({"uri": "place:nowhere"})),
-        ("prompts/get", json!({"name": "greet"})),
-        ("example/unknown", json!({})),
-    ];
+    let mut counted = ClientCounts::default();
     for _ in 0..5 {
         for kind in ClientKind::ALL {
-            let era = if kind.is_modern() { "modern" } else { "legacy" };
-            for (method, params) in &load {
-                let response = kind.ask(&harness, &json!({}), method, params.clone()).await;
-                let code = code(&response);
-                let method = match *method {
-                    "example/unknown" => "_OTHER",
-                    known => known,
-                };
-                let key = [method, era, &code].map(str::to_owned).to_vec();
-                *requests.entry(key).or_default() += 1;
-                if era == "legacy" {
-                    let key = ["initialize", era, "ok"].map(str::to_owned).to_vec();
-                    *requests.entry(key).or_default() += 1;
-                }
-                let name = params["name"].as_str().unwrap_or_default();
-                if method == "tools/call" && name != "nothing" {
-                    let key = [name, &code].map(str::to_owned).to_vec();
-                    *calls.entry(key).or_default() += 1;
-                }
-            }
+            counted.send(&harness, kind).await;
         }
     }
     let lines = scrape(address).await;
-    let labels = ["method", "era", "code"];
-    assert_eq!(sums(&lines, "vary_requests_total", &labels), requests);
+    let sums = |family, labels: &[&str]| sums(&lines, family, labels);
     assert_eq!(
-        sums(&lines, "vary_tool_calls_total", &["tool", "code"]),
-        calls
+        sums("vary_requests_total", &REQUEST_LABELS),
+        counted.requests
     );
-    let operations = sums(
-        &lines,
-        "mcp_server_operation_duration_seconds_count",
-        &["mcp_method_name"],
-    );
-    assert_eq!(
-        operations.values().sum::<u64>(),
-        requests.values().sum::<u64>()
-    );
+    assert_eq!(sums("vary_tool_calls_total", &CALL_LABELS), counted.calls);
+    let all: u64 = counted.requests.values().sum();
+    let operations = sums("mcp_server_operation_duration_seconds_count", &[]);
+    assert_eq!(operations.values().sum::<u64>(), all);
 }
 
 #[tokio::test]
@@ -105,20 +116,16 @@ async fn a_call_that_its_client_leaves_is_cancelled_once() {
     let address = probes(&harness).await;
     let mut http = harness.connect().await;
     let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    let request = HttpRequest::modern(&call);
-    http.send(&request.bytes()).await;
+    http.send(&HttpRequest::modern(&call).bytes()).await;
     harness.peer.wait_for("tools/call", 1).await;
     drop(http);
-    let cancelled = soon(async {
-        loop {
-            let lines = scrape(address).await;
-            let sums = sums(&lines, "vary_requests_total", &["method", "code"]);
-            if let Some(count) = sums.get(&["tools/call", "cancelled"].map(str::to_owned).to_vec())
-            {
-                return *count;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    });
-    assert_eq!(cancelled.await, 1);
+    let mut cancelled = Counts::new();
+    until(async || {
+        let lines = scrape(address).await;
+        cancelled = sums(&lines, "vary_requests_total", &["method", "code"]);
+        !cancelled.is_empty()
+    })
+    .await;
+    let once = [(["tools/call", "cancelled"].map(str::to_owned).into(), 1)];
+    assert_eq!(cancelled, once.into());
 }

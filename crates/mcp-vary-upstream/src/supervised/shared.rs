@@ -64,6 +64,47 @@ pub(super) struct Shared {
     pub(super) era_failed: AtomicBool,
     /// How many connections were established.
     pub(super) established: AtomicU64,
+    pub(super) attempts: AttemptCounters,
+}
+
+/// The attempts to connect to a server so far.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ConnectAttempts {
+    /// How many succeeded.
+    pub succeeded: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// What those that succeeded took together.
+    pub duration: Duration,
+}
+
+/// Counts attempts to connect.
+#[derive(Debug, Default)]
+pub(super) struct AttemptCounters {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+    microseconds: AtomicU64,
+}
+
+impl AttemptCounters {
+    pub(super) fn load(&self) -> ConnectAttempts {
+        ConnectAttempts {
+            succeeded: self.succeeded.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            duration: Duration::from_micros(self.microseconds.load(Ordering::Relaxed)),
+        }
+    }
+
+    pub(super) fn count(&self, duration: Duration, succeeded: bool) {
+        if succeeded {
+            let microseconds = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+            self.succeeded.fetch_add(1, Ordering::Relaxed);
+            self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
+        } else {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Shared {

@@ -308,12 +308,14 @@ impl Shared {
         };
         let connecting =
             UpstreamConnection::connect_until_stopped(self.config.clone(), choosing, &self.stop);
+        let began = Instant::now();
         let connected = connecting.await.map_err(|error| match is_loop(&error) {
             true => ConnectError::Loop {
                 server: self.config.name.as_str().into(),
             },
             false => error,
         });
+        self.attempts.count(began.elapsed(), connected.is_ok());
         match &connected {
             Ok(upstream) => {
                 self.server_facts.record(upstream.handshake(), opening);
