@@ -92,6 +92,18 @@ struct Loaded {
     at: u64,
 }
 
+/// The status of the keys of an issuer.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct KeyStatus {
+    /// The seconds since they were fetched; `None` if they never were.
+    pub age: Option<u64>,
+    /// The fetches that succeeded, or are under way.
+    pub fetched: u64,
+    /// The fetches that failed.
+    pub failed: u64,
+}
+
 /// Why keys should be fetched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -200,16 +212,14 @@ impl IssuerKeys {
         self.fetches
     }
 
-    /// The number of fetches that failed.
+    /// The status of the keys.
     #[must_use]
-    pub const fn failed_fetches(&self) -> u64 {
-        self.failed_fetches
-    }
-
-    /// The seconds since the keys were fetched; `None` if they never were.
-    #[must_use]
-    pub fn age(&self, now: u64) -> Option<u64> {
-        Some(elapsed(self.loaded.as_ref()?.at, now))
+    pub fn status(&self, now: u64) -> KeyStatus {
+        KeyStatus {
+            age: self.loaded.as_ref().map(|loaded| elapsed(loaded.at, now)),
+            fetched: self.fetches - self.failed_fetches,
+            failed: self.failed_fetches,
+        }
     }
 }
 

@@ -59,8 +59,8 @@ pub const METHODS: ClosedList = ClosedList(&[
 /// The method that calls a tool; the first one of [`METHODS`].
 pub(crate) const TOOLS_CALL: &str = "tools/call";
 
-/// The eras of the protocol.
-pub const ERAS: ClosedList = ClosedList(&["legacy", "modern"]);
+/// The eras of the protocol: which revisions clients speak.
+pub const ERAS: ClosedList = ClosedList(&["before-2026-07-28", "2026-07-28"]);
 
 /// What can decide the variant of a request.
 pub const REASONS: ClosedList = ClosedList(&[

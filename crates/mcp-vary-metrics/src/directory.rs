@@ -1,5 +1,6 @@
 //! The owners of series by name: servers, tools, variants, issuers, rules.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -74,6 +75,23 @@ impl Activity {
             return true;
         }
         now.saturating_sub(last) < RETENTION
+    }
+}
+
+/// What exists at the moment. What does not, loses its series after some time.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Listed {
+    /// The servers of the configuration, each with the tools that it lists.
+    pub servers: BTreeMap<String, BTreeSet<String>>,
+    /// The variants of the configuration.
+    pub variants: BTreeSet<String>,
+}
+
+impl Listed {
+    pub(crate) fn has_tool(&self, server: &str, tool: &str) -> bool {
+        let tools = self.servers.get(server);
+        tools.is_some_and(|tools| tools.contains(tool))
     }
 }
 

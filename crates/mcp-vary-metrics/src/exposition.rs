@@ -60,6 +60,23 @@ impl Exposition {
         }
     }
 
+    /// Adds the series of a family by the values of its labels.
+    pub fn add_by_labels<'a, const N: usize>(
+        &mut self,
+        family: &'static Family,
+        series: impl IntoIterator<Item = ([&'a str; N], Value)>,
+    ) {
+        let labels = |values: [&str; N]| {
+            let labels = family.labels.iter().copied();
+            labels.zip(values.map(str::to_owned)).collect()
+        };
+        let series = series.into_iter();
+        self.add(
+            family,
+            series.map(|(values, value)| (labels(values), value)),
+        );
+    }
+
     /// Adds a family with one series, which has no labels.
     pub fn add_single(&mut self, family: &'static Family, value: Value) {
         self.add(family, [(Labels::new(), value)]);

@@ -66,8 +66,8 @@ macro_rules! families {
 }
 
 families! {
-    REQUESTS = Counter "vary_requests" ["method", "era", "variant", "code"], "Requests of clients by method, era, variant and outcome";
-    SERVER_OPERATION = Histogram "mcp_server_operation_duration_seconds" ["mcp_method_name", "era", "error_type"], "Time from a request of a client to its response";
+    REQUESTS = Counter "vary_requests" ["method", "protocol", "variant", "code"], "Requests of clients by method, protocol, variant and outcome";
+    SERVER_OPERATION = Histogram "mcp_server_operation_duration_seconds" ["mcp_method_name", "protocol", "error_type"], "Time from a request of a client to its response";
     OWN_DURATION = Histogram "vary_own_duration_seconds" ["method"], "What Vary itself took for a request: all but the time from sending it to its server to the answer";
     TOOL_CALLS = Counter "vary_tool_calls" ["server", "tool", "code"], "Calls that were sent to a server, by tool and outcome";
     CLIENT_OPERATION = Histogram "mcp_client_operation_duration_seconds" ["mcp_method_name", "server", "gen_ai_tool_name", "error_type"], "Time from sending a request to a server to its response";
@@ -77,7 +77,7 @@ families! {
     DEPRECATED_USES = Counter "vary_deprecated_uses" ["variant"], "Requests under deprecated variants";
     RESULT_TOKENS = Counter "vary_result_tokens" ["variant", "stage"], "Tokens of the results of tools before and after shaping, estimated as four bytes each";
     LIST_TOKENS = Gauge "vary_list_tokens" ["variant"], "Tokens of the tools that a variant lists, in the encoding o200k";
-    AUTH = Counter "vary_auth" ["outcome", "issuer"], "HTTP requests by what became of their credential";
+    AUTH = Counter "vary_auth" ["outcome", "issuer"], "HTTP requests by the outcome of their credential";
     JWKS_FETCHES = Counter "vary_jwks_fetches" ["issuer", "outcome"], "Fetches of the keys of an issuer";
     JWKS_AGE = Gauge "vary_jwks_age_seconds" ["issuer"], "Age of the keys of an issuer that are in use";
     DENIED = Counter "vary_denied" ["rule"], "Requests that access rules refused, and items that they hid from a request, by rule";
@@ -100,7 +100,7 @@ families! {
     DEDICATED_CONNECTIONS = Gauge "vary_dedicated_connections" [], "Connections to servers that one client each uses alone";
     MEMORY = Gauge "vary_memory_bytes" [], "Memory of limits.memory that requests and subscriptions use";
     RESULT_STORE = Gauge "vary_result_store_bytes" [], "Parts of results that were left out, and that clients can still read";
-    AUDIT_RECORDS = Counter "vary_audit_records" ["outcome"], "Records of the audit log by what became of them";
+    AUDIT_RECORDS = Counter "vary_audit_records" ["outcome"], "Records of the audit log by outcome";
     TASKS = Gauge "vary_tasks" [], "Asynchronous tasks of the process";
     RELOADS = Counter "vary_config_reloads" ["outcome"], "Attempts to reload the configuration";
     CONFIG = Gauge "vary_config_hash_info" ["hash"], "The configuration in force; always 1";

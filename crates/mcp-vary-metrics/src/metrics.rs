@@ -1,12 +1,12 @@
 //! All series of a gateway.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::closed_list::{AUTH_OUTCOMES, CODES, Code, ERAS, METHODS};
-use crate::directory::{Activity, Directory, MAX_TOOLS, Owner};
+use crate::directory::{Activity, Directory, Listed, MAX_TOOLS, Owner};
 use crate::exposition::{Exposition, Labels, Value};
 use crate::families;
 use crate::histogram::{Counts, Histograms, OPERATION, OWN};
@@ -55,23 +55,6 @@ impl Owner for NamedCounts {
 
     fn activity(&self) -> &Activity {
         &self.activity
-    }
-}
-
-/// What exists at the moment. What does not, loses its series after some time.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Listed {
-    /// The servers of the configuration, each with the tools that it lists.
-    pub servers: BTreeMap<String, BTreeSet<String>>,
-    /// The variants of the configuration.
-    pub variants: BTreeSet<String>,
-}
-
-impl Listed {
-    pub(crate) fn has_tool(&self, server: &str, tool: &str) -> bool {
-        let tools = self.servers.get(server);
-        tools.is_some_and(|tools| tools.contains(tool))
     }
 }
 
@@ -196,7 +179,7 @@ impl Metrics {
             let (method, era, code) = at(position);
             let mut labels: Labels = vec![
                 ("mcp_method_name", METHODS.value(method).to_owned()),
-                ("era", ERAS.value(era).to_owned()),
+                ("protocol", ERAS.value(era).to_owned()),
             ];
             let error_type = Code::error_type(code);
             if !error_type.is_empty() {
@@ -262,7 +245,7 @@ mod tests {
     #[test]
     fn a_call_counts_for_its_variant_its_server_and_its_tool() {
         let metrics = Arc::new(Metrics::default());
-        let meter = RequestMeter::begin(&metrics, "tools/call", "modern");
+        let meter = RequestMeter::begin(&metrics, "tools/call", "2026-07-28");
         meter.enter(&metrics.variant("compact"), "rule");
         let operation = metrics.server("git").begin("tools/call", Some("log"));
         let mut exchange = ExchangeMeter::begin();
@@ -270,8 +253,8 @@ mod tests {
         operation.end(Code::OK, Duration::ZERO);
         meter.exchanged(RequestOutcome::new(Code::OK, Some(400)), Some(exchange));
         for line in [
-            r#"vary_requests_total{method="tools/call",era="modern",variant="compact",code="ok"} 1"#,
-            r#"mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",era="modern"} 1"#,
+            r#"vary_requests_total{method="tools/call",protocol="2026-07-28",variant="compact",code="ok"} 1"#,
+            r#"mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",protocol="2026-07-28"} 1"#,
             r#"vary_own_duration_seconds_count{method="tools/call"} 1"#,
             r#"vary_tool_calls_total{server="git",tool="log",code="ok"} 1"#,
             r#"mcp_client_operation_duration_seconds_count{mcp_method_name="tools/call",server="git",gen_ai_tool_name="log"} 1"#,
@@ -288,12 +271,12 @@ mod tests {
     #[test]
     fn a_request_that_is_dropped_is_cancelled() {
         let metrics = Arc::new(Metrics::default());
-        let meter = RequestMeter::begin(&metrics, "ping", "legacy");
+        let meter = RequestMeter::begin(&metrics, "ping", "before-2026-07-28");
         meter.pending().end();
         drop(meter.pending());
         shows(
             &metrics,
-            r#"vary_requests_total{method="ping",era="legacy",variant="_none",code="cancelled"} 1"#,
+            r#"vary_requests_total{method="ping",protocol="before-2026-07-28",variant="_none",code="cancelled"} 1"#,
         );
     }
 
@@ -306,7 +289,7 @@ mod tests {
             exposition.series()
         };
         let send = |method: &str, code: i64| {
-            let meter = RequestMeter::begin(&metrics, method, "modern");
+            let meter = RequestMeter::begin(&metrics, method, "2026-07-28");
             meter.answered(RequestOutcome::new(Code::of_error(code), None));
         };
         send("x", 10_000);
@@ -356,7 +339,7 @@ mod tests {
         let metrics = Arc::new(Metrics::default());
         metrics.count_credential("ok", Some("https://login.example"));
         metrics.count_credential("missing", None);
-        RequestMeter::begin(&metrics, "tools/call", "legacy").denied_by("access[2]");
+        RequestMeter::begin(&metrics, "tools/call", "before-2026-07-28").denied_by("access[2]");
         shows(
             &metrics,
             r#"vary_auth_total{outcome="ok",issuer="https://login.example"} 1"#,

@@ -5,10 +5,9 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use crate::closed_list::{CODES, Code, METHODS, TOOLS_CALL};
-use crate::directory::{Activity, Directory, Owner};
+use crate::directory::{Activity, Directory, Listed, Owner};
 use crate::exposition::{Labels, Value};
 use crate::histogram::{Histograms, OPERATION};
-use crate::metrics::Listed;
 
 /// The series of one server.
 #[derive(Debug)]

@@ -92,7 +92,7 @@ impl VariantMetrics {
             let (method, era, code) = at(position);
             let labels = vec![
                 ("method", METHODS.value(method).to_owned()),
-                ("era", ERAS.value(era).to_owned()),
+                ("protocol", ERAS.value(era).to_owned()),
                 ("variant", variant.to_owned()),
                 ("code", CODES.value(code).to_owned()),
             ];

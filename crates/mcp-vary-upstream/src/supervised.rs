@@ -12,7 +12,7 @@ mod topic;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -102,7 +102,6 @@ impl SupervisedConnection {
             server_facts: learned,
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
-            established: AtomicU64::new(0),
             attempts: AttemptCounters::default(),
             config,
         });
@@ -158,12 +157,6 @@ impl SupervisedConnection {
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ConnectionState> {
         self.shared.state.subscribe()
-    }
-
-    /// How many connections were established so far, one after the other.
-    #[must_use]
-    pub fn established(&self) -> u64 {
-        self.shared.established.load(Ordering::Relaxed)
     }
 
     /// The attempts to connect so far.

@@ -42,8 +42,8 @@ impl Observation {
         request: &AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
         let era = match request.era {
-            Era::Legacy => "legacy",
-            Era::Modern => "modern",
+            Era::Legacy => "before-2026-07-28",
+            Era::Modern => "2026-07-28",
         };
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
         let record = match audit {

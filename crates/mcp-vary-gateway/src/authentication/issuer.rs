@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_vary_auth::authenticator::Authenticator;
 use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
 use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
-use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
+use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeyStatus, KeysUnavailable};
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
@@ -48,18 +48,6 @@ pub(super) struct Fetching<'a> {
     pub(super) tasks: &'a TaskTracker,
     /// Remembers tokens that were verified with keys of the issuer.
     pub(super) authenticator: &'a Arc<Authenticator>,
-}
-
-/// The keys of one issuer.
-#[derive(Debug)]
-pub(crate) struct KeyStatus {
-    pub(crate) issuer: String,
-    /// In seconds; `None` if they were never fetched.
-    pub(crate) age: Option<u64>,
-    /// The fetches that succeeded, or are under way.
-    pub(crate) fetched: u64,
-    /// The fetches that failed.
-    pub(crate) failed: u64,
 }
 
 /// Why the keys of an issuer could not be fetched.
@@ -165,16 +153,9 @@ impl IssuerClient {
         self.is_fetching.send_replace(false);
     }
 
-    /// Its keys, for metrics and probes.
-    pub(super) fn key_status(&self) -> KeyStatus {
-        let keys = self.keys.lock();
-        let failed = keys.failed_fetches();
-        KeyStatus {
-            issuer: self.issuer.to_string(),
-            age: keys.age(self.now()),
-            fetched: keys.fetches() - failed,
-            failed,
-        }
+    /// Its identifier, and the status of its keys.
+    pub(super) fn key_status(&self) -> (&Issuer, KeyStatus) {
+        (&self.issuer, self.keys.lock().status(self.now()))
     }
 
     /// Why the last fetch that failed did.

@@ -9,7 +9,6 @@ mod service;
 mod trial;
 
 pub(crate) use self::certificate::PeerCertificate;
-pub(crate) use self::issuer::KeyStatus;
 pub(crate) use self::lifetime::{AdmissionLifetime, CurrentAuthentication};
 pub(crate) use self::service::AuthenticationService;
 pub use self::trial::try_token;

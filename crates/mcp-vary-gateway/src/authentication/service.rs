@@ -10,7 +10,8 @@ use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::{Admission, Denial};
 use mcp_vary_auth::challenge::{Challenge, Refusal};
 use mcp_vary_auth::credential::Credential;
-use mcp_vary_auth::refresh::{FetchReason, KeysUnavailable};
+use mcp_vary_auth::discovery::Issuer;
+use mcp_vary_auth::refresh::{FetchReason, KeyStatus, KeysUnavailable};
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{InvalidToken, IssuerIndex, TokenVerifier};
 use mcp_vary_base::environment::Environment;
@@ -18,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::certificate::PeerCertificate;
-use super::issuer::{Fetching, IssuerClient, KeyStatus};
+use super::issuer::{Fetching, IssuerClient};
 use crate::settings::authentication::Authentication;
 
 /// A request that may not pass.
@@ -156,8 +157,8 @@ impl AuthenticationService {
         })
     }
 
-    /// The keys of each issuer.
-    pub(crate) fn key_statuses(&self) -> impl Iterator<Item = KeyStatus> {
+    /// The issuers, each with the status of its keys.
+    pub(crate) fn key_statuses(&self) -> impl Iterator<Item = (&Issuer, KeyStatus)> {
         self.issuers.iter().map(|issuer| issuer.key_status())
     }
 

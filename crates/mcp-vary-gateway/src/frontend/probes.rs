@@ -71,7 +71,7 @@ fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Resp
         reasons.push("starting: the servers are being connected to".to_owned());
     }
     if gateway.is_stopping() {
-        reasons.push("stopping: no new clients are served".to_owned());
+        reasons.push("stopping: new clients must connect elsewhere".to_owned());
     }
     reasons.extend(missing_servers(&servers, snapshot.config.ready));
     reasons.extend(missing_keys(snapshot));
@@ -110,7 +110,7 @@ fn missing_servers(servers: &[ServerStatus], readiness: Readiness) -> Option<Str
 /// Why tokens cannot be verified.
 fn missing_keys(snapshot: &ConfigSnapshot) -> Option<String> {
     let issuers = snapshot.authentication.iter();
-    let ages = issuers.flat_map(|it| it.key_statuses().map(|keys| keys.age));
+    let ages = issuers.flat_map(|it| it.key_statuses().map(|(_, keys)| keys.age));
     let (loaded, missing): (Vec<_>, Vec<_>) = ages.partition(Option::is_some);
     let (missing, all) = (missing.len(), loaded.len() + missing.len());
     (missing > 0).then(|| format!("keys: those of {missing} of {all} issuers were never loaded"))

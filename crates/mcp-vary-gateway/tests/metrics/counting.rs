@@ -9,7 +9,7 @@ use crate::support::*;
 pub(super) type Counts = BTreeMap<Vec<String>, u64>;
 
 /// The labels of what clients count: those of requests, and those of calls that reach a server.
-pub(super) const REQUEST_LABELS: [&str; 3] = ["method", "era", "code"];
+pub(super) const REQUEST_LABELS: [&str; 3] = ["method", "protocol", "code"];
 pub(super) const CALL_LABELS: [&str; 2] = ["tool", "code"];
 
 /// What clients counted.
@@ -46,14 +46,17 @@ impl ClientCounts {
             Value::Null => "ok".to_owned(),
             code => code.to_string(),
         };
-        let era = if kind.is_modern() { "modern" } else { "legacy" };
+        let protocol = match kind.is_modern() {
+            true => "2026-07-28",
+            false => "before-2026-07-28",
+        };
         let labelled = match method {
             "example/unknown" => "_OTHER",
             known => known,
         };
-        add(&mut self.requests, &[labelled, era, &code]);
-        if era == "legacy" {
-            add(&mut self.requests, &["initialize", era, "ok"]);
+        add(&mut self.requests, &[labelled, protocol, &code]);
+        if !kind.is_modern() {
+            add(&mut self.requests, &["initialize", protocol, "ok"]);
         }
         if method == "tools/call" && name != "nothing" {
             add(&mut self.calls, &[name, &code]);

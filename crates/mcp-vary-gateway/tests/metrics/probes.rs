@@ -51,7 +51,7 @@ async fn a_gateway_that_stops_is_not_ready() {
     assert_eq!(answer.status, 503);
     let reasons = answer.text();
     assert!(
-        reasons.starts_with("stopping: no new clients are served\n"),
+        reasons.starts_with("stopping: new clients must connect elsewhere\n"),
         "{reasons}"
     );
     assert_eq!(get(address, "/livez", "*/*").await.status, 200);

@@ -5,7 +5,7 @@ use mcp_vary_access::Claims;
 use mcp_vary_auth::key::KeyTable;
 use mcp_vary_gateway::settings::authentication::Authentication;
 
-use super::scraping::{get, measured, probes, scrape};
+use super::scraping::{get, measured, probes, promtool_finds_nothing, scrape};
 use crate::support::people::{ask_modern, key, key_entry, token_config, trusted};
 use crate::support::*;
 
@@ -72,6 +72,7 @@ async fn credentials_denials_limits_and_deprecated_variants_are_counted() {
     ] {
         assert!(lines.iter().any(|it| it == line), "{line}: {lines:#?}");
     }
+    promtool_finds_nothing(&get(address, "/metrics", "text/plain").await.text());
 }
 
 /// A gateway that accepts the tokens of `server`.

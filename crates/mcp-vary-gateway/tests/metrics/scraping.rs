@@ -5,19 +5,13 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use mcp_vary_catalog::selection::variant_selection::DecidedBy;
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_metrics::REASONS;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::tool;
-use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// With metrics whose tokens are counted as bytes.
 pub(super) fn measured(mut config: Config) -> Config {
@@ -76,10 +70,9 @@ pub(super) fn series(line: &str) -> Series<'_> {
 async fn use_everything(harness: &Harness) {
     for kind in ClientKind::ALL {
         for name in ["odd", "fail", "nothing"] {
-            kind.ask(harness, &json!({}), "tools/call", tool(name))
-                .await;
+            harness.ask(kind, "tools/call", tool(name)).await;
         }
-        kind.ask(harness, &json!({}), "tools/list", json!({})).await;
+        harness.ask(kind, "tools/list", json!({})).await;
     }
 }
 
@@ -88,7 +81,12 @@ async fn promtool_finds_nothing_to_complain_about() {
     let harness = Harness::with(measured).await;
     use_everything(&harness).await;
     let address = probes(&harness).await;
-    let text = get(address, "/metrics", "text/plain").await.text();
+    promtool_finds_nothing(&get(address, "/metrics", "text/plain").await.text());
+}
+
+/// Checks the metrics with the program that their authors use.
+#[track_caller]
+pub(super) fn promtool_finds_nothing(text: &str) {
     let mut promtool = Command::new(program("promtool"))
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -167,6 +165,26 @@ async fn gauges_are_read_when_scraped() {
         let tokens = lines.iter().find_map(|line| line.strip_prefix(&start));
         let tokens: f64 = tokens.unwrap().parse().unwrap();
         assert!((100.0..most).contains(&tokens), "{variant}: {tokens}");
+    }
+}
+
+#[tokio::test]
+async fn reloads_are_counted_by_their_outcome() {
+    let harness = Harness::with(measured).await;
+    let address = probes(&harness).await;
+    let target = || Target::http(harness.peer.url.clone());
+    harness.reload(measured(config(target()))).await;
+    let mut unreachable = config(target());
+    unreachable.servers = vec![UpstreamConfig::new(
+        "gone",
+        Target::command("no-such-program", []),
+    )];
+    assert!(harness.gateway.reload(unreachable).await.is_err());
+    harness.gateway.count_unread_config();
+    let lines = scrape(address).await;
+    for (outcome, count) in [("ok", 1), ("failed", 2)] {
+        let line = format!("vary_config_reloads_total{{outcome=\"{outcome}\"}} {count}");
+        assert!(lines.contains(&line), "{lines:#?}");
     }
 }
 

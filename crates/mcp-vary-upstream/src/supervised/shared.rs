@@ -62,8 +62,6 @@ pub(super) struct Shared {
     pub(super) preferred: watch::Sender<Option<Era>>,
     /// Whether a connection in that era failed for a transient reason.
     pub(super) era_failed: AtomicBool,
-    /// How many connections were established.
-    pub(super) established: AtomicU64,
     pub(super) attempts: AttemptCounters,
 }
 
@@ -71,7 +69,9 @@ pub(super) struct Shared {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ConnectAttempts {
-    /// How many succeeded.
+    /// How many connections came into use, one after the other.
+    pub established: u64,
+    /// How many succeeded; one more than came into use if the server turned out to support the preferred era.
     pub succeeded: u64,
     /// How many failed.
     pub failed: u64,
@@ -82,6 +82,7 @@ pub struct ConnectAttempts {
 /// Counts attempts to connect.
 #[derive(Debug, Default)]
 pub(super) struct AttemptCounters {
+    established: AtomicU64,
     succeeded: AtomicU64,
     failed: AtomicU64,
     microseconds: AtomicU64,
@@ -90,6 +91,7 @@ pub(super) struct AttemptCounters {
 impl AttemptCounters {
     pub(super) fn load(&self) -> ConnectAttempts {
         ConnectAttempts {
+            established: self.established.load(Ordering::Relaxed),
             succeeded: self.succeeded.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             duration: Duration::from_micros(self.microseconds.load(Ordering::Relaxed)),
@@ -119,7 +121,7 @@ impl Shared {
     /// Sets the state and notifies those who watch it.
     pub(super) fn set_state(&self, state: ConnectionState) {
         if matches!(state, ConnectionState::Connected(_)) {
-            self.established.fetch_add(1, Ordering::Relaxed);
+            self.attempts.established.fetch_add(1, Ordering::Relaxed);
         }
         let kind = std::mem::discriminant(&state);
         let before = self.state.send_replace(state);
