@@ -68,6 +68,7 @@ pub struct IssuerKeys {
     /// The fetch that is under way, and its start.
     under_way: Option<(FetchReason, u64)>,
     fetches: u64,
+    failed_fetches: u64,
 }
 
 impl Default for IssuerKeys {
@@ -80,6 +81,7 @@ impl Default for IssuerKeys {
             unknown_key_at: None,
             under_way: None,
             fetches: 0,
+            failed_fetches: 0,
         }
     }
 }
@@ -88,6 +90,18 @@ impl Default for IssuerKeys {
 struct Loaded {
     set: Arc<KeySet>,
     at: u64,
+}
+
+/// The status of the keys of an issuer.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct KeyStatus {
+    /// The seconds since they were fetched; `None` if they never were.
+    pub age: Option<u64>,
+    /// The fetches that succeeded, or are under way.
+    pub fetched: u64,
+    /// The fetches that failed.
+    pub failed: u64,
 }
 
 /// Why keys should be fetched.
@@ -177,6 +191,7 @@ impl IssuerKeys {
     pub fn fail(&mut self, now: u64) {
         self.failed_at = Some(now);
         self.failures = self.failures.saturating_add(1);
+        self.failed_fetches += 1;
         self.under_way = None;
     }
 
@@ -195,6 +210,16 @@ impl IssuerKeys {
     #[must_use]
     pub const fn fetches(&self) -> u64 {
         self.fetches
+    }
+
+    /// The status of the keys.
+    #[must_use]
+    pub fn status(&self, now: u64) -> KeyStatus {
+        KeyStatus {
+            age: self.loaded.as_ref().map(|loaded| elapsed(loaded.at, now)),
+            fetched: self.fetches - self.failed_fetches,
+            failed: self.failed_fetches,
+        }
     }
 }
 

@@ -1,57 +1,118 @@
-//! The operator's listener of a running gateway.
+//! The listeners for the operator of a running gateway: the status, and probes with metrics.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use mcp_vary_config::File;
 use mcp_vary_gateway::Gateway;
+use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::args::Serve;
 use crate::failure::Failure;
 use crate::print::progress;
-use crate::serving;
+use crate::{serving, tokens};
 
-/// The listener for the operator. It is opened before the servers are started, so that a port in use is reported first.
+/// The addresses of the listeners, if there are any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OperatorAddresses {
+    /// The status.
+    pub(crate) admin: Option<String>,
+    /// Probes and metrics.
+    pub(crate) probes: Option<String>,
+}
+
+impl OperatorAddresses {
+    /// The addresses of the command line, or else those of the file.
+    pub(crate) fn new(args: &Serve, file: Option<&File>) -> Self {
+        let admin = || file.and_then(|file| file.admin.clone());
+        let probes = || file.and_then(|file| file.probes.clone());
+        Self {
+            admin: args.admin.clone().or_else(admin),
+            probes: args.probes.clone().or_else(probes),
+        }
+    }
+
+    /// Metrics, if somebody can read them.
+    pub(crate) fn metrics(&self) -> Option<MetricsSettings> {
+        let probes = self.probes.as_ref();
+        probes.map(|_| MetricsSettings::new(tokens::count))
+    }
+}
+
+/// The listeners for the operator. They are opened before the servers are started, so that a port in use is reported first.
 #[derive(Debug)]
-pub(crate) struct AdminListener {
-    listener: TcpListener,
-    address: SocketAddr,
+pub(crate) struct OperatorListeners {
+    admin: Option<(TcpListener, SocketAddr)>,
+    probes: Option<(TcpListener, SocketAddr)>,
 }
 
 /// A task that answers the operator, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct AdminTask {
+pub(crate) struct ListenerTask {
     _stop: oneshot::Sender<()>,
     _task: JoinHandle<io::Result<()>>,
 }
 
-impl AdminListener {
-    /// The listener on `address`, if there is one.
-    pub(crate) async fn open(address: Option<&str>) -> Result<Option<Self>, Failure> {
-        let Some(address) = address else {
-            return Ok(None);
+impl OperatorListeners {
+    /// The listeners on `addresses`.
+    pub(crate) async fn open(addresses: &OperatorAddresses) -> Result<Self, Failure> {
+        let admin = match &addresses.admin {
+            Some(address) => Some(serving::listen(address, "--admin").await?),
+            None => None,
         };
-        let listener = serving::listen(address, "--admin").await?;
-        let address = listener.local_addr();
-        let address = address.map_err(|error| Failure::command(error.to_string()))?;
-        Ok(Some(Self { listener, address }))
+        let probes = match &addresses.probes {
+            Some(address) => Some(serving::listen_anywhere(address, "--probes").await?),
+            None => None,
+        };
+        let with_address = |listener: TcpListener| {
+            let address = listener.local_addr();
+            let address = address.map_err(|error| Failure::command(error.to_string()))?;
+            Ok::<_, Failure>((listener, address))
+        };
+        Ok(Self {
+            admin: admin.map(with_address).transpose()?,
+            probes: probes.map(with_address).transpose()?,
+        })
     }
 
-    /// Starts to answer, and prints the address.
-    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> AdminTask {
-        let (stop, stopped) = oneshot::channel();
-        let gateway = Arc::clone(gateway);
-        let listener = self.listener;
-        let task = tokio::spawn(async move {
-            let until = async move { drop(stopped.await) };
-            gateway.serve_admin(listener, until).await
-        });
-        progress(&format!("status: vary status {}", self.address));
-        AdminTask {
+    /// Starts to answer, and prints the addresses.
+    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> Vec<ListenerTask> {
+        let mut tasks = Vec::new();
+        if let Some((listener, address)) = self.admin {
+            let gateway = Arc::clone(gateway);
+            tasks.push(ListenerTask::spawn(|until| async move {
+                gateway.serve_admin(listener, until).await
+            }));
+            progress(&format!("status: vary status {address}"));
+        }
+        if let Some((listener, address)) = self.probes {
+            let gateway = Arc::clone(gateway);
+            tasks.push(ListenerTask::spawn(|until| async move {
+                gateway.serve_probes(listener, until).await
+            }));
+            progress(&format!("metrics: http://{address}/metrics"));
+        }
+        tasks
+    }
+}
+
+/// Ready when a listener must stop.
+type Stopped = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl ListenerTask {
+    fn spawn<F>(serve: impl FnOnce(Stopped) -> F) -> Self
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let until = Box::pin(async move { drop(stopped.await) });
+        Self {
             _stop: stop,
-            _task: task,
+            _task: tokio::spawn(serve(until)),
         }
     }
 }

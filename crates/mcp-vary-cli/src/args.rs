@@ -126,6 +126,10 @@ pub(crate) struct Serve {
     /// the file, or none]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
+    /// Address of /metrics, /livez and /readyz, for anybody who can connect: HOST:PORT, or only a port of this machine
+    /// [default: `probes` of the file, or none]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) probes: Option<String>,
     /// Form of the lines on standard error. With json, each line is an object with timestamp, level, message and fields
     /// [default: `log.format` of the file, or plain]
     #[arg(long, value_enum, value_name = "FORMAT", display_order = 100)]

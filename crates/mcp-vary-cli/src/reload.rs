@@ -32,6 +32,8 @@ pub(crate) struct StartupSettings {
     pub(crate) listen: Option<Option<String>>,
     /// The address for the operator.
     pub(crate) admin: Option<Option<String>>,
+    /// The address for probes and metrics.
+    pub(crate) probes: Option<Option<String>>,
     /// The log as the file configures it.
     pub(crate) log: LogSettings,
     /// The address that is served on, once it is known.
@@ -46,6 +48,7 @@ impl StartupSettings {
         let settings = [
             ("listen", &self.listen, &file.listen),
             ("admin", &self.admin, &file.admin),
+            ("probes", &self.probes, &file.probes),
         ];
         let is_another = |(_, then, now): &(_, &Option<Option<String>>, &Option<String>)| {
             then.as_ref().is_some_and(|then| then != *now)
@@ -139,7 +142,12 @@ async fn reload(
     gateway: &Arc<Gateway>,
     args: &Serve,
 ) -> String {
-    let refused = |why: &str| format!("{name} was not reloaded, everything stays as it was: {why}");
+    let unchanged =
+        |why: &str| format!("{name} was not reloaded, everything stays as it was: {why}");
+    let refused = |why: &str| {
+        gateway.count_unread_config();
+        unchanged(why)
+    };
     let (file, digest) = match file {
         Ok(parsed) => parsed,
         Err(why) => return refused(&why),
@@ -165,6 +173,6 @@ async fn reload(
             let warnings = serve_args::unmatched_warnings(gateway, name, &places);
             format!("{name} reloaded: {reloaded}{warnings}")
         }
-        Err(error) => refused(&error.to_string()),
+        Err(error) => unchanged(&error.to_string()),
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::oneshot;
 
-use crate::admin::AdminListener;
+use crate::admin::{OperatorAddresses, OperatorListeners};
 use crate::args::Serve;
 use crate::environment::{environment, now_in_microseconds};
 use crate::failure::{Failure, Verdict};
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
     let ServeConfig {
         config,
         listen,
-        admin,
+        operator,
         reloader: reloading,
         source,
     } = ServeConfig::from_args(&args, &log)?;
@@ -57,15 +57,16 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
     for server in &mut config.servers {
         server.era_wait = ERA_WAIT;
     }
-    let config = with_audit_log(config, &args, &source)?;
+    let mut config = with_audit_log(config, &args, &source)?;
+    config.metrics = operator.metrics();
     let mut reloads = ServedFile {
         reloader: reloading,
         args: &args,
     };
     if args.stdio {
-        on_stdio(config, admin.as_deref(), &source, &mut reloads, &mut stop).await
+        on_stdio(config, &operator, &source, &mut reloads, &mut stop).await
     } else {
-        let listeners = (listen.as_str(), config, admin.as_deref());
+        let listeners = (listen.as_str(), config, &operator);
         on_http(listeners, &source, &mut reloads, &mut stop).await
     }
 }
@@ -102,8 +103,8 @@ fn with_audit_log(
 struct ServeConfig {
     config: Config,
     listen: String,
-    /// The address for the operator.
-    admin: Option<String>,
+    /// The addresses for the operator.
+    operator: OperatorAddresses,
     reloader: Option<FileReloader>,
     source: ConfigSource,
 }
@@ -131,7 +132,7 @@ impl ServeConfig {
         Ok(Self {
             config: with_args(args, Config::new(server, environment()?), None)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
-            admin: args.admin.clone(),
+            operator: OperatorAddresses::new(args, None),
             reloader: None,
             source: ConfigSource::default(),
         })
@@ -146,6 +147,7 @@ impl ServeConfig {
         let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
+            probes: args.probes.is_none().then(|| file.probes.clone()),
             log: file.log.clone(),
             address: None,
             confirmed: target.confirmed_effects()?,
@@ -156,13 +158,13 @@ impl ServeConfig {
         let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
         let reloading = reloading.with_secrets(&secrets);
         let listen = typed.or(written);
-        let admin = args.admin.clone().or(file.admin.clone());
+        let operator = OperatorAddresses::new(args, Some(&file));
         let mut config = file_config(args, file)?;
         config.digest = Some(digest.into());
         Ok(Self {
             config,
             listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
-            admin,
+            operator,
             reloader: Some(reloading),
             source: ConfigSource {
                 name: target.name(),
@@ -201,7 +203,7 @@ impl ServedFile<'_> {
 const ERA_WAIT: Duration = Duration::from_millis(500);
 
 async fn on_http(
-    (listen, config, admin): (&str, Config, Option<&str>),
+    (listen, config, operator): (&str, Config, &OperatorAddresses),
     source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
@@ -212,7 +214,7 @@ async fn on_http(
             .map_err(|error| Failure::command(error.to_string()))?;
     }
     let listener = serving::listen_as_configured(listen, "--listen", &config).await?;
-    let admin = AdminListener::open(admin).await?;
+    let operator = OperatorListeners::open(operator).await?;
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
@@ -223,7 +225,7 @@ async fn on_http(
     reloads.serves_at(serving.address());
     let gateway = Arc::clone(serving.gateway());
     progress(&format!("{} at {}", starting_line(&gateway), serving.url()));
-    let _admin = admin.map(|admin| admin.serve(&gateway));
+    let _operator = operator.serve(&gateway);
     wait_until_ready(&gateway, reloads.args.require_all, stop).await?;
     progress(&format!(
         "{}\nserving at {}",
@@ -262,15 +264,15 @@ async fn on_http(
 
 async fn on_stdio(
     config: Config,
-    admin: Option<&str>,
+    operator: &OperatorAddresses,
     source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    let admin = AdminListener::open(admin).await?;
+    let operator = OperatorListeners::open(operator).await?;
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
-    let _admin = admin.map(|admin| admin.serve(&gateway));
+    let _operator = operator.serve(&gateway);
     let (mut input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let mut is_ended = false;
     let first_message = async {

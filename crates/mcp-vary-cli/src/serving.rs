@@ -216,6 +216,15 @@ pub(crate) async fn listen(address: &str, flag: &str) -> Result<TcpListener, Fai
     listen_if(address, flag, only_loopback).await
 }
 
+/// A listener on any `address`, of other machines too.
+///
+/// # Errors
+///
+/// When the address cannot be listened on.
+pub(crate) async fn listen_anywhere(address: &str, flag: &str) -> Result<TcpListener, Failure> {
+    listen_if(address, flag, |_| Ok(())).await
+}
+
 /// A listener on `address`, which others may reach if `config` protects the gateway.
 ///
 /// # Errors

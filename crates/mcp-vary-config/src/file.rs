@@ -69,7 +69,9 @@ pub struct File {
     pub listen: Option<String>,
     /// The address for the operator's endpoints: `HOST:PORT`, or a port.
     pub admin: Option<String>,
-    /// The positions of `listen`, `admin` and `audit.to`, if the file has them.
+    /// The address for probes and metrics: `HOST:PORT`, or a port.
+    pub probes: Option<String>,
+    /// The positions of `listen`, `admin`, `probes` and `audit.to`, if the file has them.
     pub addresses_at: BTreeMap<&'static str, Position>,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
@@ -312,6 +314,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         left_out: draft.servers.left_out,
         listen: draft.listen,
         admin: draft.admin,
+        probes: draft.probes,
         addresses_at: draft.addresses_at,
         start_wait: draft.start_wait,
         log: draft.log,

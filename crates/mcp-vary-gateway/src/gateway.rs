@@ -33,6 +33,8 @@ pub struct Gateway {
     is_serving: AtomicBool,
     /// Notifies when `is_serving` is set.
     serving: watch::Sender<bool>,
+    /// Whether the last endpoint has stopped to accept clients.
+    is_stopping: AtomicBool,
     /// How many endpoints serve clients.
     endpoints: Arc<AtomicUsize>,
     /// Stops the background tasks if the gateway is dropped without being closed.
@@ -73,6 +75,7 @@ impl Gateway {
             reloading: Mutex::default(),
             is_serving: AtomicBool::new(false),
             serving: watch::Sender::new(false),
+            is_stopping: AtomicBool::new(false),
             endpoints: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
@@ -104,6 +107,18 @@ impl Gateway {
     /// Whether clients are answered.
     pub(crate) fn is_serving(&self) -> bool {
         self.is_serving.load(Ordering::Acquire)
+    }
+
+    /// Whether no new clients are served any more.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire) || self.services.shutdown.is_cancelled()
+    }
+
+    /// An endpoint does not accept clients any more.
+    pub(crate) fn stop_accepting(&self, endpoint: &Endpoint) {
+        if endpoint.is_last() {
+            self.is_stopping.store(true, Ordering::Release);
+        }
     }
 
     /// Serves clients from now on with the lists that were read. Later lists are announced as changes.
@@ -234,6 +249,7 @@ impl Gateway {
     /// Registers an endpoint for clients.
     pub(crate) fn new_endpoint(&self) -> Endpoint {
         self.endpoints.fetch_add(1, Ordering::Relaxed);
+        self.is_stopping.store(false, Ordering::Release);
         Endpoint(Arc::clone(&self.endpoints))
     }
 

@@ -69,6 +69,7 @@ mod gateway;
 mod mrtr;
 mod pipeline;
 mod pool;
+mod readings;
 mod reload;
 mod report;
 mod session;

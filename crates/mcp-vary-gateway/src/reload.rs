@@ -231,6 +231,23 @@ impl Gateway {
     /// When there are new or changed servers, no server can be reached, and `config` does not
     /// [allow that](Config::allow_empty_start); or when the gateway is closed.
     pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Reloaded, ReloadError> {
+        let reloaded = self.try_reload(config).await;
+        self.count_reload(reloaded.is_ok());
+        reloaded
+    }
+
+    /// Counts, for metrics, a configuration that was not even read: its file has mistakes.
+    pub fn count_unread_config(&self) {
+        self.count_reload(false);
+    }
+
+    fn count_reload(&self, succeeded: bool) {
+        if let Some(metrics) = &self.services.metrics {
+            metrics.count_reload(succeeded);
+        }
+    }
+
+    async fn try_reload(self: &Arc<Self>, config: Config) -> Result<Reloaded, ReloadError> {
         let _replacing = self.reloading.lock().await;
         let before = self.current();
         let stopped = &self.services.shutdown;

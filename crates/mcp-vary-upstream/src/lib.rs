@@ -57,7 +57,7 @@ pub use self::server_requests::ServerRequest;
 #[doc(hidden)]
 pub use self::stdio::read_lines;
 pub use self::supervised::{
-    CONNECT_TARGET, ConcurrencyLimit, ConnectionState, SubscribeError, Subscription,
-    SupervisedConnection,
+    CONNECT_TARGET, ConcurrencyLimit, ConnectAttempts, ConnectionState, SubscribeError,
+    Subscription, SupervisedConnection,
 };
 pub use self::transport::Exchange;

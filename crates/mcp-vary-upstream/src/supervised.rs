@@ -27,8 +27,8 @@ use mcp_vary_wire::revision::Era;
 
 pub use self::concurrency::ConcurrencyLimit;
 use self::dedup::UpdateDedup;
-pub use self::shared::ConnectionState;
-use self::shared::Shared;
+use self::shared::{AttemptCounters, Shared};
+pub use self::shared::{ConnectAttempts, ConnectionState};
 pub use self::subscriptions::{SubscribeError, Subscription};
 pub use self::supervisor::CONNECT_TARGET;
 use self::supervisor::supervise;
@@ -102,6 +102,7 @@ impl SupervisedConnection {
             server_facts: learned,
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
+            attempts: AttemptCounters::default(),
             config,
         });
         shared.tasks.spawn(supervise(Arc::clone(&shared)));
@@ -156,6 +157,12 @@ impl SupervisedConnection {
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ConnectionState> {
         self.shared.state.subscribe()
+    }
+
+    /// The attempts to connect so far.
+    #[must_use]
+    pub fn connect_attempts(&self) -> ConnectAttempts {
+        self.shared.attempts.load()
     }
 
     /// How long the current state has lasted; another failed attempt does not count as a change.

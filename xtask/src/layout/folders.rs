@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "reload",
         "upstream_variants",
         "report",
+        "readings",
         "status",
         "gateway",
         "pipeline",

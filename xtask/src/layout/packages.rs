@@ -47,6 +47,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary", "json", PURE),
     rule("mcp-vary-audit", "access base vary", QUIET),
     rule("mcp-vary-experiment", "base", QUIET),
+    rule("mcp-vary-metrics", "base", QUIET),
     rule("mcp-vary-rates", "base", QUIET),
     rule("mcp-vary-search", "", PURE),
     rule("mcp-vary-view", "vary", PURE),
@@ -75,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment http rates results upstream vary view wire",
+        "access audit auth base catalog experiment http metrics rates results upstream vary view wire",
         QUIET,
     ),
     rule(

@@ -189,9 +189,14 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
         let checked = file.check_listen_address(address);
         checked.map_err(|error| error.to_string())
     };
-    let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 2] =
-        [&configured, &serving::only_loopback];
-    let addresses = [("listen", &file.listen), ("admin", &file.admin)];
+    let anywhere = |_| Ok(());
+    let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 3] =
+        [&configured, &serving::only_loopback, &anywhere];
+    let addresses = [
+        ("listen", &file.listen),
+        ("admin", &file.admin),
+        ("probes", &file.probes),
+    ];
     for ((key, address), allows) in addresses.into_iter().zip(allows) {
         let address = address.as_deref();
         let why = address.and_then(|address| serving::listen_problem(address, allows));

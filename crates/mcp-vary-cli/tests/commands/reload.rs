@@ -181,14 +181,20 @@ fn another_address_for_the_operator_waits_for_the_next_start() {
         std::fs::write(&file, text(after)).unwrap();
         server.says("reloaded: ")
     };
-    let waits = "; at the next start: admin\n";
-    for (name, before, after) in [
-        ("reload-admin-another", "admin: 0\n", "admin: 8801\n"),
-        ("reload-admin-new", "", "admin: 8801\n"),
-        ("reload-admin-gone", "admin: 0\n", ""),
+    for (name, before, after, key) in [
+        (
+            "reload-admin-another",
+            "admin: 0\n",
+            "admin: 8801\n",
+            "admin",
+        ),
+        ("reload-admin-new", "", "admin: 8801\n", "admin"),
+        ("reload-admin-gone", "admin: 0\n", "", "admin"),
+        ("reload-probes-new", "", "probes: 8802\n", "probes"),
     ] {
         let said = said_after(name, before, after, &[]);
-        assert!(said.ends_with(waits), "{name}: {said}");
+        let waits = format!("; at the next start: {key}\n");
+        assert!(said.ends_with(&waits), "{name}: {said}");
     }
     let typed = ["--admin", "0"];
     let said = said_after("reload-admin-typed", "", "admin: 8801\n", &typed);

@@ -8,6 +8,7 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::TrustedProxies;
+use mcp_vary_gateway::settings::metrics::Readiness;
 
 use super::listener;
 use crate::access::{self, PartialAccess};
@@ -42,6 +43,7 @@ pub(super) struct PartialFile {
     pub(super) public_url: Option<PublicUrl>,
     pub(super) listen: Option<String>,
     pub(super) admin: Option<String>,
+    pub(super) probes: Option<String>,
     pub(super) addresses_at: BTreeMap<&'static str, Position>,
     pub(super) start_wait: Option<std::time::Duration>,
     pub(super) log: LogSettings,
@@ -64,6 +66,7 @@ impl Default for PartialFile {
             public_url: None,
             listen: None,
             admin: None,
+            probes: None,
             addresses_at: BTreeMap::new(),
             start_wait: None,
             log: LogSettings::default(),
@@ -108,6 +111,15 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.addresses_at.insert("admin", field.node.at);
         draft.admin = read_address(reader, field)
     }),
+    /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect: HOST:PORT, or a port of this
+    /// machine; by default nowhere, and then requests are not [measured](../../how-to/metrics.md). Other machines may
+    /// reach it. It has no secrets, but the names of servers and tools, also those that `access` hides. `--probes` wins
+    "probes" => Other(SchemaBuilder::address, |reader, field, draft| {
+        draft.addresses_at.insert("probes", field.node.at);
+        draft.probes = read_address(reader, field)
+    }),
+    /// how many servers must be up for `/readyz`: `any`, `all`, or `none`
+    "ready" = "any" => choice!(READINESS, |draft| &mut draft.config.ready),
     /// [who may use](auth.md) the gateway over HTTP; everybody who can connect without it. Needed to listen for other
     /// machines
     "auth" => Other(authentication::shape, |reader, field, draft| {
@@ -250,6 +262,13 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
             reader.settings(field, &[limits::SETTINGS], limits, "{connections: 1024}");
         },
     ),
+];
+
+/// The values of `ready`.
+const READINESS: &[(&str, Readiness)] = &[
+    ("any", Readiness::Any),
+    ("all", Readiness::All),
+    ("none", Readiness::None),
 ];
 
 /// The values of `json-content`.

@@ -4,14 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_vary_audit::Outcome;
 use mcp_vary_base::histogram::Histogram;
 use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_metrics::{ClientOperation, Code, Metrics, ServerMetrics};
 use mcp_vary_upstream::UpstreamConfig;
-use mcp_vary_wire::response::Reply;
 use tokio::time::Instant;
-
-use super::outcome::outcome;
 
 /// The calls of one server.
 ///
@@ -25,6 +22,8 @@ pub(crate) struct CallCounters {
     cancelled: AtomicU64,
     /// Of the calls that the client got a response to.
     durations: Histogram,
+    /// The series of the server, if requests are measured.
+    metrics: Option<Arc<ServerMetrics>>,
 }
 
 impl CallCounters {
@@ -55,10 +54,18 @@ pub(crate) struct ServerCalls(Vec<(String, Arc<CallCounters>)>);
 
 impl ServerCalls {
     /// The counters of `servers`. A server that was there `before` keeps its counters, even if its entry has changed.
-    pub(crate) fn new(servers: &[UpstreamConfig], before: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        servers: &[UpstreamConfig],
+        before: Option<&Self>,
+        metrics: Option<&Metrics>,
+    ) -> Self {
         let known = |name: &str| before?.of(name).cloned();
         let counters = servers.iter().map(|server| {
-            let counters = known(&server.name).unwrap_or_default();
+            let new = || CallCounters {
+                metrics: metrics.map(|metrics| metrics.server(&server.name)),
+                ..CallCounters::default()
+            };
+            let counters = known(&server.name).unwrap_or_else(|| Arc::new(new()));
             (server.name.clone(), counters)
         });
         Self(counters.collect())
@@ -70,10 +77,17 @@ impl ServerCalls {
         servers.find_map(|(server, counters)| (server == name).then_some(counters))
     }
 
-    /// A call of `server` begins.
-    pub(crate) fn begin(&self, server: ServerIndex) -> CountedCall {
+    /// A call of `server` begins: a request for `method`, or a call of `tool` by the server's name of it.
+    pub(crate) fn begin(
+        &self,
+        server: ServerIndex,
+        method: &str,
+        tool: Option<&str>,
+    ) -> CountedCall {
         let counters = server.get(&self.0);
+        let metrics = counters.and_then(|(_, counters)| counters.metrics.as_ref());
         CountedCall {
+            operation: metrics.map(|metrics| metrics.begin(method, tool)),
             counters: counters.map(|(_, counters)| Arc::clone(counters)),
             began: Instant::now(),
         }
@@ -89,25 +103,21 @@ impl ServerCalls {
 pub(crate) struct CountedCall {
     /// `None` after the outcome.
     counters: Option<Arc<CallCounters>>,
+    /// `None` after the outcome, and if requests are not measured.
+    operation: Option<ClientOperation>,
     began: Instant,
 }
 
 impl CountedCall {
-    /// Counts the call by the response to the client. `is_tool`: whether the result of a tool is expected, which can
-    /// report a failure.
-    pub(crate) fn finish(&mut self, reply: &Reply, is_tool: bool) {
-        let (outcome, _) = outcome(&reply.body, is_tool);
-        self.end(outcome != Outcome::Allowed);
-    }
-
-    /// Counts the call as one that the gateway answers with an error.
-    pub(crate) fn fail(&mut self) {
-        self.end(true);
-    }
-
-    fn end(&mut self, is_error: bool) {
+    /// Counts the call by the outcome of the response to the client.
+    pub(crate) fn finish(&mut self, code: Code) {
+        let is_error = code != Code::OK;
+        let duration = self.began.elapsed();
+        if let Some(operation) = self.operation.take() {
+            operation.end(code, duration);
+        }
         if let Some(counters) = self.counters.take() {
-            counters.durations.record(self.began.elapsed());
+            counters.durations.record(duration);
             counters
                 .errors
                 .fetch_add(u64::from(is_error), Ordering::Relaxed);
@@ -117,6 +127,9 @@ impl CountedCall {
 
     /// The client does not wait for the response.
     pub(crate) fn cancel(&mut self) {
+        if let Some(operation) = self.operation.take() {
+            operation.end(Code::CANCELLED, self.began.elapsed());
+        }
         if let Some(counters) = self.counters.take() {
             counters.cancelled.fetch_add(1, Ordering::Relaxed);
             counters.ended.fetch_add(1, Ordering::Relaxed);

@@ -6,21 +6,28 @@
 use std::sync::Arc;
 
 use mcp_vary_audit::QueueFull;
+use mcp_vary_metrics::{
+    ExchangeMeter, Metrics, PendingRequest, RequestMeter, RequestOutcome, VariantMetrics,
+};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
+use mcp_vary_wire::revision::Era;
 
 use super::call_counters::CountedCall;
+use super::outcome::{metrics_code, result_length};
 use super::participation::Participation;
 use super::request_record::{AuditedRequest, RequestRecord};
 use super::{AuditService, request_line};
 
-/// One request as the audit log, the log and experiments see it.
+/// One request as the audit log, the log, experiments and metrics see it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observation {
     /// `None` unless the audit log or the log has the request.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
+    /// `None` if requests are not measured.
+    meter: Option<RequestMeter>,
 }
 
 impl Observation {
@@ -31,8 +38,14 @@ impl Observation {
     /// When there is no room for its record, and the request must be refused for that reason.
     pub(crate) async fn begin(
         audit: Option<&Arc<AuditService>>,
+        metrics: Option<&Arc<Metrics>>,
         request: &AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
+        let era = match request.era {
+            Era::Legacy => "before-2026-07-28",
+            Era::Modern => "2026-07-28",
+        };
+        let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
         let record = match audit {
             Some(audit) => Some(audit.begin(request).await?),
             None => request_line::is_enabled().then(|| RequestRecord::of_line(request)),
@@ -40,6 +53,7 @@ impl Observation {
         Ok(Self {
             record,
             participation: None,
+            meter,
         })
     }
 
@@ -48,6 +62,7 @@ impl Observation {
         Self {
             record: self.record.clone(),
             participation,
+            meter: self.meter.clone(),
         }
     }
 
@@ -61,8 +76,38 @@ impl Observation {
         self.participation.as_deref()
     }
 
-    /// The request is about to be handled by its method.
-    pub(crate) fn dispatched(&self, method: &str, params: &Params<'_>) {
+    /// The request runs under a variant, which was selected for this reason.
+    pub(crate) fn entered(&self, variant: Option<&Arc<VariantMetrics>>, reason: &str) {
+        if let (Some(meter), Some(variant)) = (&self.meter, variant) {
+            meter.enter(variant, reason);
+        }
+    }
+
+    /// The variant of the request is deprecated.
+    pub(crate) fn used_deprecated(&self) {
+        if let Some(meter) = &self.meter {
+            meter.use_deprecated();
+        }
+    }
+
+    /// Whether anything wants to know which rule refuses the request.
+    pub(crate) fn observes_denials(&self) -> bool {
+        self.record.is_some() || self.meter.is_some()
+    }
+
+    /// An access rule refuses the request, or hides its target.
+    pub(crate) fn denied_by(&self, rule: &str) {
+        if let Some(record) = &self.record {
+            record.denied_by(rule);
+        }
+        if let Some(meter) = &self.meter {
+            meter.denied_by(rule);
+        }
+    }
+
+    /// The request is about to be handled by its method. What is returned counts it as cancelled if it is dropped before
+    /// the outcome.
+    pub(crate) fn dispatched(&self, method: &str, params: &Params<'_>) -> PendingRequest<'_> {
         if let Some(participation) = &self.participation {
             match method {
                 "tools/list" => participation.count_client(),
@@ -70,6 +115,8 @@ impl Observation {
                 _ => {}
             }
         }
+        let meter = self.meter.as_ref();
+        meter.map(RequestMeter::pending).unwrap_or_default()
     }
 
     /// The status of the response was sent before its outcome is known.
@@ -79,8 +126,15 @@ impl Observation {
         }
     }
 
-    /// The client gets the response.
+    /// The client gets the response, which no server worked on.
     pub(crate) fn answered(&self, reply: &Reply) {
+        if let Some(meter) = &self.meter {
+            meter.answered(RequestOutcome::new(metrics_code(&reply.body, true), None));
+        }
+        self.replied(reply);
+    }
+
+    fn replied(&self, reply: &Reply) {
         if let Some(record) = &self.record {
             record.finish(reply);
         }
@@ -93,6 +147,9 @@ impl Observation {
     pub(crate) fn stream_opened(&self) {
         if let Some(record) = &self.record {
             record.opened_stream();
+        }
+        if let Some(meter) = &self.meter {
+            meter.stream_opened();
         }
     }
 
@@ -116,6 +173,10 @@ pub(crate) struct ExchangeObservation {
     call: Option<CountedCall>,
     /// Whether the result of a tool is expected, which can report a failure.
     is_tool_call: bool,
+    /// Whether the outcome is still to be measured.
+    is_measured: bool,
+    /// The time of the server, if requests are measured and it works on this one.
+    exchange: Option<ExchangeMeter>,
 }
 
 impl ExchangeObservation {
@@ -124,12 +185,27 @@ impl ExchangeObservation {
             request: request.clone(),
             call: None,
             is_tool_call,
+            is_measured: false,
+            exchange: None,
         }
     }
 
-    /// Counts the request as this `call` of its server.
+    /// The request was sent. Counts it as this `call` of its server.
     pub(crate) fn count(&mut self, call: Option<CountedCall>) {
         self.call = call;
+        self.exchange = self.request.meter.as_ref().map(|_| ExchangeMeter::begin());
+    }
+
+    /// The request goes on after its dispatch. From now on its outcome is measured here.
+    pub(crate) fn in_flight(&mut self) {
+        self.is_measured = true;
+    }
+
+    /// The server answered, with a result or an error.
+    pub(crate) fn server_answered(&mut self, outcome: Result<&str, &str>) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.answered(outcome.map_or(0, str::len));
+        }
     }
 
     /// The client gets something before the response.
@@ -139,15 +215,28 @@ impl ExchangeObservation {
 
     /// The client gets the response.
     pub(crate) fn answered(&mut self, reply: &Reply) {
-        self.request.answered(reply);
+        self.request.replied(reply);
+        let is_measured = std::mem::take(&mut self.is_measured);
+        let meter = self.request.meter.as_ref().filter(|_| is_measured);
+        if self.call.is_none() && meter.is_none() {
+            return;
+        }
+        let code = metrics_code(&reply.body, self.is_tool_call);
         if let Some(call) = &mut self.call {
-            call.finish(reply, self.is_tool_call);
+            call.finish(code);
+        }
+        if let Some(meter) = meter {
+            let outcome = RequestOutcome::new(code, result_length(&reply.body));
+            meter.exchanged(outcome, self.exchange);
         }
     }
 
     /// The client does not wait for the response.
     pub(crate) fn cancelled(&mut self) {
         self.request.cancelled();
+        if let (Some(meter), true) = (&self.request.meter, std::mem::take(&mut self.is_measured)) {
+            meter.cancelled();
+        }
         if let Some(call) = &mut self.call {
             call.cancel();
         }

@@ -2,6 +2,7 @@
 
 use mcp_vary::json::edit;
 use mcp_vary_audit::Outcome;
+use mcp_vary_metrics::Code;
 use mcp_vary_wire::envelope::Message;
 use memchr::memmem;
 
@@ -27,6 +28,24 @@ pub(crate) fn outcome(response: &[u8], is_call: bool) -> (Outcome, Option<i64>) 
     } else {
         (Outcome::Allowed, None)
     }
+}
+
+/// The outcome of a request as a label of metrics, by the `response` that the gateway wrote.
+pub(super) fn metrics_code(response: &[u8], is_call: bool) -> Code {
+    match outcome(response, is_call) {
+        (Outcome::Allowed, _) => Code::OK,
+        (Outcome::ToolError, _) => Code::TOOL_ERROR,
+        (_, code) => Code::of_error(code.unwrap_or_default()),
+    }
+}
+
+/// The length of the result in a response; `None` for errors.
+pub(super) fn result_length(response: &[u8]) -> Option<usize> {
+    const RESULT: &[u8] = br#","result":"#;
+    let start = response.get(..START).unwrap_or(response);
+    let at = memmem::find(start, RESULT)?;
+    // After it comes the brace that ends the response.
+    response.len().checked_sub(at + RESULT.len() + 1)
 }
 
 fn code(response: &[u8]) -> Option<i64> {
@@ -76,6 +95,15 @@ mod tests {
             Outcome::Error,
             Some(7),
         );
+    }
+
+    #[test]
+    fn the_length_of_a_result_is_without_its_envelope() {
+        let response = br#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#;
+        assert_eq!(result_length(response), Some(br#"{"a":1}"#.len()));
+        let error = br#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#;
+        assert_eq!(result_length(error), None);
+        assert_eq!(result_length(br#","result":"#), None);
     }
 
     #[test]

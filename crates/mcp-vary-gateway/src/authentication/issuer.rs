@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_vary_auth::authenticator::Authenticator;
 use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
 use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
-use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
+use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeyStatus, KeysUnavailable};
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
 use mcp_vary_base::lock::Lock;
@@ -151,6 +151,11 @@ impl IssuerClient {
             }
         }
         self.is_fetching.send_replace(false);
+    }
+
+    /// Its identifier, and the status of its keys.
+    pub(super) fn key_status(&self) -> (&Issuer, KeyStatus) {
+        (&self.issuer, self.keys.lock().status(self.now()))
     }
 
     /// Why the last fetch that failed did.

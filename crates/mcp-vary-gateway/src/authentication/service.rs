@@ -10,9 +10,10 @@ use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::{Admission, Denial};
 use mcp_vary_auth::challenge::{Challenge, Refusal};
 use mcp_vary_auth::credential::Credential;
-use mcp_vary_auth::refresh::{FetchReason, KeysUnavailable};
+use mcp_vary_auth::discovery::Issuer;
+use mcp_vary_auth::refresh::{FetchReason, KeyStatus, KeysUnavailable};
 use mcp_vary_auth::scope::Scope;
-use mcp_vary_auth::token::{IssuerIndex, TokenVerifier};
+use mcp_vary_auth::token::{InvalidToken, IssuerIndex, TokenVerifier};
 use mcp_vary_base::environment::Environment;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
@@ -30,6 +31,21 @@ pub(crate) struct CredentialRefusal {
 }
 
 impl CredentialRefusal {
+    /// What became of the credential, as a label of metrics.
+    pub(crate) const fn outcome(&self) -> &'static str {
+        match &self.denial.refusal {
+            Refusal::NoCredential => "missing",
+            Refusal::BadRequest(_) => "malformed",
+            Refusal::InvalidToken(InvalidToken::Expired) => "expired",
+            Refusal::InvalidToken(InvalidToken::NotForThisServer) => "audience",
+            Refusal::InvalidToken(_) => "invalid",
+            Refusal::InsufficientScope(_) => "scope",
+            Refusal::KeysUnavailable => "keys_unavailable",
+            Refusal::TooManyFailures(_) => "limited",
+            _ => "_OTHER",
+        }
+    }
+
     /// Why, in a sentence that has nothing of the credential.
     pub(crate) fn reason(&self) -> String {
         let description = self.denial.refusal.description();
@@ -139,6 +155,11 @@ impl AuthenticationService {
             challenge: self.settings.challenges.answer(&denial.refusal, target),
             denial,
         })
+    }
+
+    /// The issuers, each with the status of its keys.
+    pub(crate) fn key_statuses(&self) -> impl Iterator<Item = (&Issuer, KeyStatus)> {
+        self.issuers.iter().map(|issuer| issuer.key_status())
     }
 
     /// Why the keys of issuers were not fetched.

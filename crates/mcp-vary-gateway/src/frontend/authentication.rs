@@ -44,10 +44,16 @@ pub(super) async fn authenticate(
     let Some(service) = &snapshot.authentication else {
         return Ok(None);
     };
+    let count = |issuer: Option<&str>, outcome: &str| {
+        if let Some(metrics) = &snapshot.services.metrics {
+            metrics.count_credential(outcome, issuer);
+        }
+    };
     let failures = FailureLimit::of(&snapshot.config.rates, head);
     let blocked = |limit: LimitExceeded<'_>| {
         let limit_name = limit.limit();
         debug!(limit = limit_name, "credential refused by a rate limit");
+        count(None, "limited");
         refused(service.too_many_failures(limit.retry_after(), path))
     };
     if let Some(limit) = failures.as_ref().and_then(FailureLimit::blocked) {
@@ -56,6 +62,7 @@ pub(super) async fn authenticate(
     let (audit, config) = (&snapshot.services.audit, snapshot.config.digest.as_ref());
     let challenge = match service.authenticate(head, path).await {
         Ok(admission) => {
+            count(admission.principal.issuer(), "ok");
             if let Some(audit) = audit {
                 let origin = peer::origin(snapshot, head, Some(&admission));
                 audit.credential_accepted(&admission, &origin, config);
@@ -66,6 +73,7 @@ pub(super) async fn authenticate(
             }));
         }
         Err(refusal) => {
+            count(None, refusal.outcome());
             if let Some(audit) = audit {
                 let origin = peer::origin(snapshot, head, None);
                 let status = refusal.challenge.status;

@@ -28,7 +28,7 @@ use super::endpoint::ConnectionScope;
 use super::peer::Peer;
 use super::responses::{Body, rejected};
 use super::validation::{self, Addressing, Rejection};
-use super::{admin, authentication, cancel_late_calls, cors, endpoint};
+use super::{admin, authentication, cancel_late_calls, cors, endpoint, probes};
 use crate::authentication::PeerCertificate;
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -80,6 +80,24 @@ impl Gateway {
         self.serve(server, listener, shutdown, None).await
     }
 
+    /// Answers `GET /livez`, `/readyz`, `/healthz` and `/metrics` until `shutdown`, to anybody who can connect.
+    ///
+    /// There are no secrets, but metrics show the names of servers, tools, variants and rules, those included that access
+    /// rules hide from clients. There are metrics only if the gateway was opened with
+    /// [`Config::metrics`](crate::Config::metrics).
+    ///
+    /// # Errors
+    ///
+    /// Never at the moment.
+    pub async fn serve_probes(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let server = HttpServer::new(ListenerKind::Probes, self);
+        self.serve(server, listener, shutdown, None).await
+    }
+
     /// The TLS of a listener on `address`, if the configuration has any. A configuration must not be held for as long as
     /// the listener serves: others replace it.
     fn tls_for(&self, address: SocketAddr) -> io::Result<Option<Arc<TlsAcceptor>>> {
@@ -102,6 +120,9 @@ impl Gateway {
             () = shutdown => {}
         }
         drop(listener);
+        if let Some(endpoint) = &endpoint {
+            self.stop_accepting(endpoint);
+        }
         server.close(self, endpoint).await;
         Ok(())
     }
@@ -169,6 +190,8 @@ enum ListenerKind {
     Mcp,
     /// The operator.
     Admin,
+    /// Probes of the operator's machines.
+    Probes,
 }
 
 /// What one connection needs of its listener.
@@ -233,6 +256,10 @@ impl HttpConnection {
                     gateway.until_serving().await;
                 }
                 let snapshot = gateway.current();
+                if let ListenerKind::Probes = kind {
+                    let response = probes::respond(gateway, snapshot, &head, peer.is_local);
+                    return Ok(in_flight.respond(response.await, false));
+                }
                 let chain_snapshot = is_from_gateway.then(|| Arc::clone(&snapshot));
                 let mut response = respond(snapshot, kind, peer, head, body, scope).await;
                 if let Some(snapshot) = chain_snapshot {
@@ -298,6 +325,9 @@ async fn respond(
     response
 }
 
+/// The most connections for probes. Few machines send them, and each scrape writes all series.
+const PROBE_CONNECTIONS: usize = 64;
+
 /// The connections of one listener.
 struct HttpServer {
     kind: ListenerKind,
@@ -315,11 +345,15 @@ impl HttpServer {
     fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
         let limits = gateway.current().config.limits;
         let counters = &gateway.services.counters;
+        let most = match kind {
+            ListenerKind::Mcp | ListenerKind::Admin => limits.connections,
+            ListenerKind::Probes => limits.connections.min(PROBE_CONNECTIONS),
+        };
         Self {
             kind,
             tls: None,
             graceful: GracefulShutdown::new(),
-            connections: Connections::new(limits.connections, limits.read_timeout, counters),
+            connections: Connections::new(most, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }

@@ -8,6 +8,7 @@ mod endpoint;
 mod http;
 mod peer;
 mod post;
+mod probes;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;

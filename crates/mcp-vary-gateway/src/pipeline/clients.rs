@@ -108,9 +108,7 @@ pub(crate) fn record_refused_variant(
         let rule = rule.as_deref().filter(|_| caller.requested.pin.is_none());
         let rule = rule.unwrap_or(PIN_OF_CREDENTIAL);
         snapshot.selector.log_excluded(rule);
-        if let Some(record) = caller.observation.record() {
-            record.denied_by(rule);
-        }
+        caller.observation.denied_by(rule);
         return;
     };
     counters.increment(Counter::RefusedUnknownVariants);

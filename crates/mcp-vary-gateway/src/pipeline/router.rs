@@ -56,20 +56,20 @@ pub(crate) async fn dispatch(
     request: IncomingRequest<'_>,
 ) -> Dispatch {
     let id = request.id;
-    client
-        .observation
-        .dispatched(request.method, &request.params);
+    let observation = &client.observation;
+    let pending = observation.dispatched(request.method, &request.params);
     let outcome = match method_action(request.method, client.era()) {
         Ok(action) => handle(snapshot, client, request, action).await,
         Err(failure) => Err(failure),
     };
-    let outcome =
+    let mut outcome =
         outcome.unwrap_or_else(|failure| Dispatch::Done(failure.reply(Some(id), client.era())));
-    match &outcome {
-        Dispatch::Done(reply) => client.observation.answered(reply),
+    pending.end();
+    match &mut outcome {
+        Dispatch::Done(reply) => observation.answered(reply),
         // Observed with its response.
-        Dispatch::InFlight(_) => {}
-        Dispatch::Listen(_) => client.observation.stream_opened(),
+        Dispatch::InFlight(running) => running.observation.in_flight(),
+        Dispatch::Listen(_) => observation.stream_opened(),
     }
     outcome
 }

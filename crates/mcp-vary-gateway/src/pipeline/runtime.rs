@@ -6,6 +6,7 @@ use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_http::replay::ReplayStreams;
+use mcp_vary_metrics::Metrics;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
@@ -19,6 +20,7 @@ use crate::audit::AuditService;
 use crate::authentication::CurrentAuthentication;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::ExchangeServices;
+use crate::pipeline::list_tokens::ListTokens;
 use crate::pipeline::memory::ClientMemory;
 use crate::pipeline::startup::StartupSettings;
 use crate::pool::dedicated::{ConnectionObserver, DedicatedPool};
@@ -71,6 +73,10 @@ pub(crate) struct Services {
     pub(crate) startup: StartupSettings,
     /// The audit log, if requests are recorded.
     pub(crate) audit: Option<Arc<AuditService>>,
+    /// The series of requests, if they are measured.
+    pub(crate) metrics: Option<Arc<Metrics>>,
+    /// The tokens of lists, for metrics.
+    pub(crate) list_tokens: Option<ListTokens>,
     /// Cancelled when the gateway stops.
     pub(crate) shutdown: CancellationToken,
     pub(crate) background_tasks: TaskTracker,
@@ -227,6 +233,8 @@ impl Services {
                 .audit_log
                 .clone()
                 .map(|log| Arc::new(AuditService::new(log))),
+            metrics: config.metrics.map(|_| Arc::default()),
+            list_tokens: config.metrics.map(|it| ListTokens::new(it.count_tokens)),
             cursor_keys: shared.cursor_keys,
             pending_server_requests: shared.pending_server_requests,
             shutdown: shared.shutdown,

@@ -17,6 +17,7 @@ use mcp_vary_catalog::selection::rankings::HintsKey;
 use mcp_vary_catalog::selection::rules::ClientRules;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_metrics::VariantMetrics;
 use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
@@ -54,6 +55,8 @@ pub(crate) struct ConfigSnapshot {
     pub(crate) experiments: Experiments,
     /// The calls of each server. They are counted on over reloads.
     pub(crate) calls: ServerCalls,
+    /// The series of the variants, in their order; none if requests are not measured.
+    pub(crate) variant_metrics: Vec<Arc<VariantMetrics>>,
     parsed_capabilities: Memo<ParsedCapabilities>,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
@@ -98,6 +101,30 @@ fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> L
             Caching::AsDeclared
         },
     }
+}
+
+/// The counters of the servers, with their series if requests are measured.
+fn server_calls(
+    config: &Config,
+    services: &Services,
+    before: Option<&ConfigSnapshot>,
+) -> ServerCalls {
+    let before = before.map(|before| &before.calls);
+    ServerCalls::new(&config.servers, before, services.metrics.as_deref())
+}
+
+/// The series of the variants, if requests are measured and variants are on.
+fn variant_metrics(
+    config: &Config,
+    variant_set: &VariantSet,
+    services: &Services,
+) -> Vec<Arc<VariantMetrics>> {
+    let metrics = services.metrics.iter().filter(|_| config.variants);
+    let series = metrics.flat_map(|metrics| {
+        let variants = variant_set.variants.iter();
+        variants.map(|variant| metrics.variant(variant.id.as_str()))
+    });
+    series.collect()
 }
 
 /// The service that decides who sends a request. It begins to fetch the keys of issuers: after a reload those of all, since the
@@ -249,7 +276,8 @@ impl ConfigSnapshot {
                 &variant_set,
                 before.map(|before| &before.experiments),
             ),
-            calls: ServerCalls::new(&config.servers, before.map(|before| &before.calls)),
+            calls: server_calls(&config, &services, before),
+            variant_metrics: variant_metrics(&config, &variant_set, &services),
             selector,
             variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),

@@ -27,6 +27,7 @@ use crate::settings::authentication::Authentication;
 use crate::settings::experiments::ExperimentConfig;
 use crate::settings::limits::Limits;
 use crate::settings::listener::{ListenerConfig, OffLoopbackError};
+use crate::settings::metrics::{MetricsSettings, Readiness};
 use crate::settings::model_ranking::ModelRankingConfig;
 use crate::settings::rates::RateLimits;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
@@ -120,6 +121,10 @@ pub struct Config {
     pub rates: RateLimits,
     /// The experiments that run, those that come first preferred; none by default.
     pub experiments: Vec<ExperimentConfig>,
+    /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
+    pub metrics: Option<MetricsSettings>,
+    /// How many servers must be up for `/readyz`; one of them by default.
+    pub ready: Readiness,
     /// Who the client on standard input is; nobody by default.
     pub stdio_principal: Option<Arc<Principal>>,
     /// The audit log that the configuration asks for. [`AuditSettings::start`] starts it.
@@ -176,6 +181,8 @@ impl Config {
             access: None,
             rates: RateLimits::default(),
             experiments: Vec::new(),
+            metrics: None,
+            ready: Readiness::default(),
             stdio_principal: None,
             audit: None,
             audit_log: None,

@@ -7,6 +7,7 @@ pub mod config;
 pub mod experiments;
 pub mod limits;
 pub mod listener;
+pub mod metrics;
 pub mod model_ranking;
 pub mod rates;
 pub mod sealing_keys;

@@ -1,7 +1,7 @@
 //! What a supervised connection shares with its tasks.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -62,6 +62,51 @@ pub(super) struct Shared {
     pub(super) preferred: watch::Sender<Option<Era>>,
     /// Whether a connection in that era failed for a transient reason.
     pub(super) era_failed: AtomicBool,
+    pub(super) attempts: AttemptCounters,
+}
+
+/// The attempts to connect to a server so far.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ConnectAttempts {
+    /// How many connections came into use, one after the other.
+    pub established: u64,
+    /// How many succeeded; one more than came into use if the server turned out to support the preferred era.
+    pub succeeded: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// What those that succeeded took together.
+    pub duration: Duration,
+}
+
+/// Counts attempts to connect.
+#[derive(Debug, Default)]
+pub(super) struct AttemptCounters {
+    established: AtomicU64,
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+    microseconds: AtomicU64,
+}
+
+impl AttemptCounters {
+    pub(super) fn load(&self) -> ConnectAttempts {
+        ConnectAttempts {
+            established: self.established.load(Ordering::Relaxed),
+            succeeded: self.succeeded.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            duration: Duration::from_micros(self.microseconds.load(Ordering::Relaxed)),
+        }
+    }
+
+    pub(super) fn count(&self, duration: Duration, succeeded: bool) {
+        if succeeded {
+            let microseconds = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+            self.succeeded.fetch_add(1, Ordering::Relaxed);
+            self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
+        } else {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Shared {
@@ -75,6 +120,9 @@ impl Shared {
 
     /// Sets the state and notifies those who watch it.
     pub(super) fn set_state(&self, state: ConnectionState) {
+        if matches!(state, ConnectionState::Connected(_)) {
+            self.attempts.established.fetch_add(1, Ordering::Relaxed);
+        }
         let kind = std::mem::discriminant(&state);
         let before = self.state.send_replace(state);
         if std::mem::discriminant(&before) != kind {

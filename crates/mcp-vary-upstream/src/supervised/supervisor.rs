@@ -308,6 +308,7 @@ impl Shared {
         };
         let connecting =
             UpstreamConnection::connect_until_stopped(self.config.clone(), choosing, &self.stop);
+        let began = Instant::now();
         let connected = connecting.await.map_err(|error| {
             if is_loop(&error) {
                 ConnectError::Loop {
@@ -317,6 +318,7 @@ impl Shared {
                 error
             }
         });
+        self.attempts.count(began.elapsed(), connected.is_ok());
         match &connected {
             Ok(upstream) => {
                 self.server_facts.record(upstream.handshake(), opening);

@@ -209,7 +209,10 @@ impl InFlightRequest {
                 .notification(bytes)
                 .map(ResponseEvent::Message),
             Ok(Message::Request(request)) => self.forward_server_request(request),
-            Ok(Message::Answer(answer)) => self.answered(answer.outcome()),
+            Ok(Message::Answer(answer)) => {
+                self.observation.server_answered(answer.outcome());
+                self.answered(answer.outcome())
+            }
             Err(error) => self.connection_lost(error),
         }
     }

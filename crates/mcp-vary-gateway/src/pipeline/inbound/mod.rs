@@ -158,7 +158,9 @@ impl<'a> Inbound<'a, '_> {
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
         };
-        let begun = Observation::begin(snapshot.services.audit.as_ref(), &audited).await;
+        let services = &snapshot.services;
+        let (audit, metrics) = (services.audit.as_ref(), services.metrics.as_ref());
+        let begun = Observation::begin(audit, metrics, &audited).await;
         begun.map_err(|full| {
             let failure = RpcError::internal(full.to_string());
             Outcome::Refused(Reply {

@@ -14,6 +14,7 @@ use crate::session::{BASE_CLASS, Session};
 use crate::tasks::proxy::{TaskBounds, TaskConnection};
 use http::{HeaderName, HeaderValue};
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
+use mcp_vary_metrics::Code;
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection};
 use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
@@ -77,7 +78,10 @@ pub(crate) async fn forward(
     }
     // How long a task takes says nothing of the requests about it.
     let is_call = !matches!(scope.action, MethodAction::Task(_));
-    let mut counted = is_call.then(|| scope.snapshot.calls.begin(forwarding.server));
+    let tool = forwarding.name.as_deref();
+    let tool = tool.filter(|_| matches!(scope.action, MethodAction::CallTool));
+    let (calls, method) = (&scope.snapshot.calls, scope.request.method);
+    let mut counted = is_call.then(|| calls.begin(forwarding.server, method, tool));
     match start(context, &mut forwarding, response, round_trip).await {
         Ok(mut in_flight) => {
             in_flight.observation.count(counted);
@@ -85,7 +89,7 @@ pub(crate) async fn forward(
         }
         Err(failure) => {
             if let Some(counted) = &mut counted {
-                counted.fail();
+                counted.finish(Code::of_error(failure.code()));
             }
             Err(failure)
         }

@@ -3,7 +3,6 @@
 //! Checked after the item was found and before its server receives anything: what does not exist for a client is
 //! answered as such, at any rate. A call counts for limits only after access rules allow it.
 
-use crate::audit::RequestRecord;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 use mcp_vary::error::{Error, with_active_variant};
 use mcp_vary_access::{
@@ -60,7 +59,7 @@ fn check_item(
     let decision = access.decide(&item);
     let policy = access.policy();
     if let Decision::Allowed(rule) = decision {
-        record_rule(&scope, policy, rule, RequestRecord::allowed_by);
+        record_allowed(&scope, policy, rule);
         return Ok(());
     }
     let anonymous = Principal::anonymous();
@@ -72,11 +71,11 @@ fn check_item(
     };
     match policy.check(&decision, &call) {
         Verdict::Allowed(rule) => {
-            record_rule(&scope, policy, rule, RequestRecord::allowed_by);
+            record_allowed(&scope, policy, rule);
             Ok(())
         }
         Verdict::NeedsScopes(rule) => {
-            record_rule(&scope, policy, rule, RequestRecord::denied_by);
+            record_denial(&scope, policy, rule);
             scope.counters().increment(Counter::RefusedByAccessRules);
             let scopes = policy.rule(rule).into_iter().flat_map(|rule| rule.scopes());
             Err(RpcError::insufficient_scope(scopes))
@@ -84,7 +83,7 @@ fn check_item(
         Verdict::Denied(Denial { rule, error, .. }) => {
             scope.counters().increment(Counter::RefusedByAccessRules);
             match rule {
-                Some(rule) => record_rule(&scope, policy, rule, RequestRecord::denied_by),
+                Some(rule) => record_denial(&scope, policy, rule),
                 None => record_default_denial(&scope),
             }
             let rule = rule.map(|rule| policy.label(rule));
@@ -99,10 +98,8 @@ fn check_item(
 /// Records that access rules hide the item `name` of a list, if it is there and hidden. The client gets the answer
 /// to a name that nobody has.
 pub(super) fn record_hidden(context: &RequestContext<'_>, kind: ListKind, name: &str) {
-    let (Some(_), Some(access)) = (
-        context.client.observation.record(),
-        context.variant_set().access(),
-    ) else {
+    let access = context.variant_set().access();
+    let Some(access) = access.filter(|_| context.client.observation.observes_denials()) else {
         return;
     };
     let Some(item) = context.catalog.merged_item_named(kind, name) else {
@@ -112,7 +109,7 @@ pub(super) fn record_hidden(context: &RequestContext<'_>, kind: ListKind, name: 
     match access.decide(&access.item(kind, item, &server)) {
         Decision::Hidden(HiddenBy::Default) => record_default_denial(context),
         Decision::Hidden(HiddenBy::Rule(rule)) => {
-            record_rule(context, access.policy(), rule, RequestRecord::denied_by);
+            record_denial(context, access.policy(), rule);
         }
         _ => return,
     }
@@ -122,19 +119,19 @@ pub(super) fn record_hidden(context: &RequestContext<'_>, kind: ListKind, name: 
 }
 
 fn record_default_denial(context: &RequestContext<'_>) {
-    if let Some(record) = context.client.observation.record() {
-        record.denied_by("access: default");
+    context.client.observation.denied_by("access: default");
+}
+
+fn record_denial(context: &RequestContext<'_>, policy: &AccessPolicy, rule: RuleIndex) {
+    let observation = &context.client.observation;
+    if observation.observes_denials() {
+        observation.denied_by(&policy.label(rule));
     }
 }
 
-fn record_rule(
-    context: &RequestContext<'_>,
-    policy: &AccessPolicy,
-    rule: RuleIndex,
-    record_as: impl FnOnce(&RequestRecord, &str),
-) {
+fn record_allowed(context: &RequestContext<'_>, policy: &AccessPolicy, rule: RuleIndex) {
     if let Some(record) = context.client.observation.record() {
-        record_as(record, &policy.label(rule));
+        record.allowed_by(&policy.label(rule));
     }
 }
 

@@ -40,6 +40,8 @@ pub(crate) fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>
     let variant = index.get(snapshot.variant_set.variants.as_slice());
     let variant = variant.filter(|_| snapshot.config.variants);
     let by = reason.by.as_str();
+    let series = index.get(snapshot.variant_metrics.as_slice());
+    context.client.observation.entered(series, by);
     if let Some(variant) = variant {
         let rule = reason.rule.as_deref();
         debug!(variant = %variant.id, by, rule, method, "variant selected");
@@ -84,6 +86,7 @@ fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &
         && variant.status == Status::Deprecated
     {
         services.deprecations.note(variant, client.clone(), now);
+        context.client.observation.used_deprecated();
     }
 }
 

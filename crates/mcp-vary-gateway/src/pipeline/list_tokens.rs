@@ -1,0 +1,73 @@
+//! How many tokens the tools of each variant cost in a list.
+
+use std::sync::{Arc, Weak};
+
+use mcp_vary_base::lock::Lock;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::View;
+use mcp_vary_wire::revision::Era;
+
+use crate::pipeline::snapshot::ConfigSnapshot;
+
+/// Counts the tokens of lists.
+#[derive(Debug)]
+pub(crate) struct ListTokens {
+    count: fn(&str) -> usize,
+    counted: Lock<Counted>,
+}
+
+/// The tokens that were counted last, by variant, and the catalogue that they are of.
+#[derive(Debug, Default)]
+struct Counted {
+    catalog: Weak<Catalog>,
+    tokens: Vec<(String, usize)>,
+}
+
+impl ListTokens {
+    pub(crate) fn new(count: fn(&str) -> usize) -> Self {
+        Self {
+            count,
+            counted: Lock::default(),
+        }
+    }
+
+    /// The tokens of the list of each variant, in the order of configuration. They are counted once for each catalogue,
+    /// which takes a while.
+    pub(crate) fn of(&self, snapshot: &ConfigSnapshot) -> Vec<(String, usize)> {
+        let catalog = snapshot.pool.base().catalog.current();
+        let now = Arc::downgrade(&catalog);
+        {
+            let counted = self.counted.lock();
+            if counted.catalog.ptr_eq(&now) {
+                return counted.tokens.clone();
+            }
+        }
+        let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
+        let tokens = variants.filter_map(|(index, variant)| {
+            let view = catalog.view(ListKind::Tools, index.declared_view())?;
+            Some((variant.id.to_string(), tokens_of(view, self.count)))
+        });
+        let tokens: Vec<_> = tokens.collect();
+        *self.counted.lock() = Counted {
+            catalog: now,
+            tokens: tokens.clone(),
+        };
+        tokens
+    }
+}
+
+/// The tokens of all pages of a list.
+fn tokens_of(view: &View, count: fn(&str) -> usize) -> usize {
+    let (mut tokens, mut position) = (0, None);
+    while let Ok(page) = view.page(Era::Modern, position.as_deref()) {
+        let (start, end) = page.result(None);
+        tokens += count(&String::from_utf8_lossy(start)) + count(&end);
+        match page.next() {
+            Some(next) => position = Some(view.cursor_at(next)),
+            None => break,
+        }
+    }
+    tokens
+}

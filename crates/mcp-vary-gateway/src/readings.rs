@@ -1,0 +1,143 @@
+//! What a scrape of metrics reads when it comes: gauges and counters that the gateway has for its status already.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_metrics::{Exposition, Family, Listed, Metrics, Value, families};
+
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::status::{ServerStatus, Status};
+
+/// All series at this moment; `None` if requests are not measured. It takes a while if lists have changed.
+pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
+    let metrics = snapshot.services.metrics.as_ref()?;
+    retire(snapshot, metrics);
+    let mut exposition = Exposition::default();
+    metrics.expose(&mut exposition);
+    let status = Status::of(snapshot);
+    add_servers(&mut exposition, snapshot, &status.servers);
+    add_gauges(&mut exposition, snapshot, &status);
+    add_counters(&mut exposition, &status);
+    add_keys(&mut exposition, snapshot);
+    // The bill: what the tools of each variant cost in a list.
+    let list_tokens = snapshot.services.list_tokens.as_ref();
+    let tokens = list_tokens.map(|it| it.of(snapshot)).unwrap_or_default();
+    let tokens = tokens.iter();
+    let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));
+    exposition.add_by_labels(&families::LIST_TOKENS, tokens);
+    let digest = snapshot.config.digest.as_deref();
+    let started_at = snapshot.services.started_at;
+    exposition.add_process(env!("CARGO_PKG_VERSION"), digest, started_at);
+    Some(exposition)
+}
+
+/// Ends the series of what left the catalogue some time ago.
+fn retire(snapshot: &ConfigSnapshot, metrics: &Metrics) {
+    let sources = snapshot.pool.base().sources().iter();
+    let servers = sources.map(|source| {
+        let snapshot = source.snapshot();
+        let tools = snapshot.listings.get(&ListKind::Tools);
+        let tools = tools.and_then(|tools| tools.as_ref().ok());
+        let names = tools.into_iter().flat_map(|tools| tools.items.iter());
+        let names = names.map(|item| item.id.to_string()).collect();
+        (source.server_name.to_string(), names)
+    });
+    let mut listed = Listed::default();
+    for (server, names) in servers {
+        let tools: BTreeSet<String> = names;
+        listed.servers.entry(server).or_default().extend(tools);
+    }
+    let variants = snapshot.variant_set.variants.iter();
+    listed.variants = variants.map(|variant| variant.id.to_string()).collect();
+    metrics.retire((snapshot.config.environment.now)(), &listed);
+}
+
+fn add_servers(exposition: &mut Exposition, snapshot: &ConfigSnapshot, servers: &[ServerStatus]) {
+    // A server with a connection for each user is neither up nor down.
+    let shared = servers.iter().filter(|server| server.state != "per-user");
+    let up = shared.map(|it| ([&*it.name], Value::count((it.state == "up").into())));
+    exposition.add_by_labels(&families::UPSTREAM_UP, up);
+    let open = |it: &ServerStatus| Some(Value::count(it.connections.as_ref()?.open));
+    let open = servers
+        .iter()
+        .filter_map(|it| Some(([&*it.name], open(it)?)));
+    exposition.add_by_labels(&families::UPSTREAM_CONNECTIONS, open);
+    let tools = servers.iter();
+    let tools = tools.filter_map(|it| Some(([&*it.name], Value::count(it.tools?))));
+    exposition.add_by_labels(&families::UPSTREAM_TOOLS, tools);
+    let sources = snapshot.pool.base().sources().iter();
+    let attempts = sources.map(|source| (source.name(), source.connection.connect_attempts()));
+    let attempts: BTreeMap<&str, _> = attempts.collect();
+    let restarts = attempts.iter().map(|(server, attempts)| {
+        let restarts = attempts.established.saturating_sub(1);
+        ([*server], Value::Counter(restarts))
+    });
+    exposition.add_by_labels(&families::UPSTREAM_RESTARTS, restarts);
+    let outcomes = attempts.iter().flat_map(|(server, attempts)| {
+        let counts = [("ok", attempts.succeeded), ("failed", attempts.failed)];
+        counts.map(|(outcome, count)| ([*server, outcome], Value::Counter(count)))
+    });
+    exposition.add_by_labels(&families::CONNECT_ATTEMPTS, outcomes);
+    let seconds = attempts.iter().map(|(server, attempts)| {
+        let seconds = Value::Seconds(attempts.duration.as_secs_f64());
+        ([*server], seconds)
+    });
+    exposition.add_by_labels(&families::CONNECT_TIME, seconds);
+}
+
+/// The keys of the issuers of tokens.
+fn add_keys(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
+    let issuers = snapshot.authentication.iter();
+    let issuers = issuers.flat_map(|it| it.key_statuses());
+    let issuers: BTreeMap<String, _> = issuers.map(|(it, keys)| (it.to_string(), keys)).collect();
+    let fetches = issuers.iter().flat_map(|(issuer, keys)| {
+        let counts = [("ok", keys.fetched), ("failed", keys.failed)];
+        counts.map(|(outcome, count)| ([&**issuer, outcome], Value::Counter(count)))
+    });
+    exposition.add_by_labels(&families::JWKS_FETCHES, fetches);
+    let ages = issuers.iter().filter_map(|(issuer, keys)| {
+        let age = usize::try_from(keys.age?).unwrap_or(usize::MAX);
+        Some(([&**issuer], Value::count(age)))
+    });
+    exposition.add_by_labels(&families::JWKS_AGE, ages);
+}
+
+fn add_gauges(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &Status) {
+    let result_store = snapshot.services.result_store.bytes();
+    #[rustfmt::skip]
+    let gauges: [(&'static Family, usize); 12] = [
+        (&families::SESSIONS, status.sessions),
+        (&families::STREAMS, status.streams),
+        (&families::LISTENERS, status.listeners),
+        (&families::SUBSCRIPTIONS, status.subscriptions),
+        (&families::PENDING_SERVER_REQUESTS, status.pending_server_requests),
+        (&families::SUSPENDED_CALLS, status.suspended_calls),
+        (&families::PROXIED_TASKS, status.proxied_tasks),
+        (&families::COMPLETED_TASKS, status.completed_tasks),
+        (&families::DEDICATED_CONNECTIONS, status.dedicated_connections),
+        (&families::MEMORY, status.memory),
+        (&families::RESULT_STORE, result_store),
+        (&families::TASKS, status.tasks),
+    ];
+    for (family, count) in gauges {
+        exposition.add_single(family, Value::count(count));
+    }
+}
+
+fn add_counters(exposition: &mut Exposition, status: &Status) {
+    let limited = status.rate_limits.iter();
+    let limited = limited.map(|(limit, count)| ([&**limit], Value::Counter(*count)));
+    exposition.add_by_labels(&families::LIMITED, limited);
+    let refused = status.counters.iter();
+    let refused = refused.map(|(reason, count)| ([*reason], Value::Counter(*count)));
+    exposition.add_by_labels(&families::REFUSED_MESSAGES, refused);
+    let audit = status.audit.iter().flat_map(|audit| {
+        let counts = [
+            ("written", audit.written),
+            ("lost", audit.lost),
+            ("refused", audit.refused),
+        ];
+        counts.map(|(outcome, count)| ([outcome], Value::Counter(count)))
+    });
+    exposition.add_by_labels(&families::AUDIT_RECORDS, audit);
+}

@@ -1,0 +1,204 @@
+//! The listener's metrics: their two forms, and what they may show.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use mcp_vary_catalog::selection::variant_selection::DecidedBy;
+use mcp_vary_gateway::settings::metrics::MetricsSettings;
+use mcp_vary_metrics::REASONS;
+use tokio::net::TcpListener;
+
+use crate::support::*;
+
+/// With metrics whose tokens are counted as bytes.
+pub(super) fn measured(mut config: Config) -> Config {
+    config.metrics = Some(MetricsSettings::new(str::len));
+    config
+}
+
+/// Serves probes until the end of the test.
+pub(super) async fn probes(harness: &Harness) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let gateway = Arc::clone(&harness.gateway);
+    let forever = std::future::pending();
+    tokio::spawn(async move { gateway.serve_probes(listener, forever).await.unwrap() });
+    address
+}
+
+pub(super) async fn get(address: SocketAddr, path: &str, accept: &str) -> HttpResponse {
+    let request = HttpRequest::new("").line(&format!("GET {path} HTTP/1.1"));
+    let mut http = RawHttp::connect(address).await;
+    http.ask(&request.with("Accept", accept)).await
+}
+
+/// The lines of all series.
+pub(super) async fn scrape(address: SocketAddr) -> Vec<String> {
+    let response = get(address, "/metrics", "text/plain").await;
+    assert_eq!(response.status, 200);
+    let text = response.text();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(str::to_owned).collect()
+}
+
+/// One series of a scrape.
+pub(super) struct Series<'a> {
+    pub(super) name: &'a str,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) value: &'a str,
+}
+
+/// The series of a line. Labels in these tests have no escapes.
+pub(super) fn series(line: &str) -> Series<'_> {
+    let (series, value) = line.rsplit_once(' ').unwrap();
+    let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+    let labels = labels.strip_suffix('}').unwrap().split("\",");
+    let labels = labels.filter_map(|label| label.split_once("=\""));
+    let labels =
+        labels.map(|(name, value)| (name.to_owned(), value.trim_end_matches('"').to_owned()));
+    Series {
+        name,
+        labels: labels.collect(),
+        value,
+    }
+}
+
+/// Calls tools with each kind of client.
+async fn use_everything(harness: &Harness) {
+    for kind in ClientKind::ALL {
+        for name in ["odd", "fail", "nothing"] {
+            harness.ask(kind, "tools/call", tool(name)).await;
+        }
+        harness.ask(kind, "tools/list", json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn promtool_finds_nothing_to_complain_about() {
+    let harness = Harness::with(measured).await;
+    use_everything(&harness).await;
+    let address = probes(&harness).await;
+    promtool_finds_nothing(&get(address, "/metrics", "text/plain").await.text());
+}
+
+/// Checks the metrics with the program that their authors use.
+#[track_caller]
+pub(super) fn promtool_finds_nothing(text: &str) {
+    let mut promtool = Command::new(program("promtool"))
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = promtool.stdin.take().unwrap();
+    input.write_all(text.as_bytes()).unwrap();
+    drop(input);
+    let output = promtool.wait_with_output().unwrap();
+    let complaints =
+        String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && complaints.is_empty(),
+        "{complaints}\n{text}"
+    );
+}
+
+/// A program of Prometheus, which is installed from Debian if it is missing.
+pub(super) fn program(name: &'static str) -> &'static str {
+    let is_there = || Command::new(name).arg("--version").output().is_ok();
+    if is_there() {
+        return name;
+    }
+    if Path::new("/etc/debian_version").exists() {
+        // Fails without the rights of root; then the test says what to type.
+        let _ = Command::new("apt-get")
+            .args(["install", "-y", "--no-install-recommends", "prometheus"])
+            .output();
+    }
+    assert!(
+        is_there(),
+        "{name} is missing; install it with `apt-get install prometheus`"
+    );
+    name
+}
+
+#[tokio::test]
+async fn the_client_chooses_the_form() {
+    let harness = Harness::with(measured).await;
+    let address = probes(&harness).await;
+    let text = get(address, "/metrics", "*/*").await;
+    let media = text.header("content-type").unwrap();
+    assert_eq!(media, "text/plain; version=0.0.4; charset=utf-8");
+    let reloads = "vary_config_reloads_total";
+    let typed = format!("\n# TYPE {reloads} counter\n{reloads}{{outcome=\"ok\"}} 0\n");
+    assert!(text.text().contains(&typed));
+    let open = get(address, "/metrics", "application/openmetrics-text").await;
+    let media = open.header("content-type").unwrap();
+    assert_eq!(
+        media,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
+    let open = open.text();
+    let typed = format!("\n# TYPE vary_config_reloads counter\n{reloads}{{outcome=\"ok\"}} 0\n");
+    assert!(open.contains(&typed));
+    assert!(open.ends_with("# EOF\n"));
+}
+
+#[tokio::test]
+async fn gauges_are_read_when_scraped() {
+    let harness = Harness::with(measured).await;
+    let address = probes(&harness).await;
+    let lines = scrape(address).await;
+    for line in [
+        r#"vary_upstream_up{server="peer"} 1.0"#,
+        r#"vary_upstream_restarts_total{server="peer"} 0"#,
+        r#"vary_upstream_tools{server="peer"} 10.0"#,
+        "vary_sessions 0.0",
+    ] {
+        assert!(lines.iter().any(|it| it == line), "{line}: {lines:#?}");
+    }
+    for (variant, most) in [("standard", 5000.0), ("compact", 3000.0)] {
+        let start = format!("vary_list_tokens{{variant=\"{variant}\"}} ");
+        let tokens = lines.iter().find_map(|line| line.strip_prefix(&start));
+        let tokens: f64 = tokens.unwrap().parse().unwrap();
+        assert!((100.0..most).contains(&tokens), "{variant}: {tokens}");
+    }
+}
+
+#[tokio::test]
+async fn reloads_are_counted_by_their_outcome() {
+    let harness = Harness::with(measured).await;
+    let address = probes(&harness).await;
+    let target = || Target::http(harness.peer.url.clone());
+    harness.reload(measured(config(target()))).await;
+    let mut unreachable = config(target());
+    unreachable.servers = vec![UpstreamConfig::new(
+        "gone",
+        Target::command("no-such-program", []),
+    )];
+    assert!(harness.gateway.reload(unreachable).await.is_err());
+    harness.gateway.count_unread_config();
+    let lines = scrape(address).await;
+    for (outcome, count) in [("ok", 1), ("failed", 2)] {
+        let line = format!("vary_config_reloads_total{{outcome=\"{outcome}\"}} {count}");
+        assert!(lines.contains(&line), "{lines:#?}");
+    }
+}
+
+#[tokio::test]
+async fn without_metrics_nothing_is_measured() {
+    let harness = Harness::start().await;
+    let address = probes(&harness).await;
+    assert_eq!(get(address, "/metrics", "*/*").await.status, 404);
+    assert_eq!(get(address, "/livez", "*/*").await.status, 200);
+}
+
+#[test]
+fn every_reason_has_a_label() {
+    for reason in DecidedBy::ALL {
+        assert!(REASONS.values().contains(&reason.as_str()), "{reason:?}");
+    }
+}
