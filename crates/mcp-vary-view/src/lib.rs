@@ -11,6 +11,7 @@
 //! | what does a peer's JSON show to a reader? | [`escape_invisible`] |
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
 //! | what does `describe_tools` answer, and what gets a call that does not fit? | [`describe_named_tools`], [`refused_call`] |
+//! | what does a model get of a tool? | [`model_tool`] |
 //! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory_tool`] |
 //!
 //! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
@@ -26,6 +27,7 @@ mod dialect;
 mod directory;
 mod fault;
 mod hint;
+mod model;
 mod normal;
 mod on_demand;
 mod output;
@@ -53,6 +55,7 @@ pub use directory::{
 };
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
+pub use model::model_tool;
 pub use normal::{normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
