@@ -122,7 +122,9 @@ pub(super) fn known_words(tool: &Members<'_>) -> Vocabulary {
 }
 
 /// The tool without what a view with [on-demand](crate::SchemaStyle::OnDemand) schemas leaves out of its list besides
-/// the schema: its title, icons, `outputSchema`, and the title among its annotations.
+/// the schema: its title, icons, `outputSchema`, and of its annotations the title and hints that are `false` by default.
+///
+/// Hints that are `true` by default stay where they are declared: a client may take one that is not there for `false`.
 ///
 /// # Errors
 ///
@@ -133,15 +135,15 @@ pub(super) fn known_words(tool: &Members<'_>) -> Vocabulary {
 /// ```
 /// use mcp_vary_view::derive::untitled_tool;
 ///
-/// let tool = r#"{"name": "add", "title": "Add", "annotations": {"title": "Add", "readOnlyHint": true}}"#;
-/// assert_eq!(untitled_tool(tool)?, r#"{"name":"add","annotations":{"readOnlyHint":true}}"#);
+/// let tool = r#"{"name": "add", "title": "Add", "annotations": {"title": "Add", "readOnlyHint": false, "openWorldHint": true}}"#;
+/// assert_eq!(untitled_tool(tool)?, r#"{"name":"add","annotations":{"openWorldHint":true}}"#);
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
 pub fn untitled_tool(tool: &str) -> Result<String, JsonError> {
     compact(
         tool,
         &["title", "icons", "outputSchema"],
-        &[("annotations", without_title)],
+        &[("annotations", without_defaults)],
     )
 }
 
@@ -238,6 +240,20 @@ fn without_title(annotations: &str) -> Result<String, JsonError> {
         return Ok(annotations.to_owned());
     };
     members.remove("title");
+    Ok(members.to_json())
+}
+
+/// The annotations without their title, and without the hints that are absent or `false` to every reader.
+fn without_defaults(annotations: &str) -> Result<String, JsonError> {
+    let Ok(mut members) = Members::parse(annotations) else {
+        return Ok(annotations.to_owned());
+    };
+    members.remove("title");
+    for hint in ["readOnlyHint", "idempotentHint"] {
+        if members.get(hint) == Some("false") {
+            members.remove(hint);
+        }
+    }
     Ok(members.to_json())
 }
 

@@ -12,7 +12,7 @@
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
 //! | what does `describe_tools` answer, and what gets a call that does not fit? | [`describe_named_tools`], [`refused_call`] |
 //! | what does a model get of a tool? | [`model_tool`] |
-//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory_tool`] |
+//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory()`] |
 //!
 //! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
 //! schema makes these functions fail, take more than linear time, or read anything outside of the schema.
@@ -51,7 +51,7 @@ pub use describe::{
 pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;
 pub use directory::{
-    DEFAULT_SEARCH_ABOVE, DIRECTORY, describe_tools, directory_tool, search_tools,
+    DEFAULT_SEARCH_ABOVE, DIRECTORY, describe_tools, directory, is_worth_describing, search_tools,
 };
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
@@ -61,7 +61,7 @@ pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
 pub use resource::ResourceOverride;
 pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
-pub use style::{ArgumentCheck, Description, ResultFields, SchemaStyle, Style};
+pub use style::{ArgumentCheck, Description, ListedArguments, ResultFields, SchemaStyle, Style};
 pub use tool::{PreparedTool, ToolOverride};
 pub use uri::{UriError, UriMap, UriTemplate};
 pub use uri_check::{UriRejection, check_uri};

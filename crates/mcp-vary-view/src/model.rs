@@ -1,6 +1,7 @@
 //! What a model gets of a tool: clients forward a part of its definition.
 
 use mcp_vary::json::{Json, Members};
+use mcp_vary::render::tokens;
 
 /// The tool as clients forward it to a model: its `name`, `description` and `inputSchema`, as compact JSON.
 ///
@@ -27,4 +28,9 @@ pub fn model_tool(tool: &str) -> String {
     }
     let text = forwarded.to_json();
     Json::parse(&text).map_or(text.clone(), |json| json.to_json())
+}
+
+/// An estimate of the tokens that a model reads of the tool. It depends on nothing but the text.
+pub(super) fn model_tokens(tool: &str) -> usize {
+    tokens(&model_tool(tool))
 }

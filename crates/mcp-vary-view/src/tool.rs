@@ -14,8 +14,9 @@ use super::derive;
 use super::diagnostic::ViewDiagnostic;
 use super::dialect::{ArgumentDecoder, Dialect};
 use super::fault::ArgumentError;
+use super::model::model_tokens;
 use super::on_demand::{keeps_schema, open_schema};
-use super::style::{ArgumentCheck, Description, SchemaStyle, Style};
+use super::style::{ArgumentCheck, Description, ListedArguments, SchemaStyle, Style};
 
 /// How a view changes one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,16 +83,52 @@ pub struct PreparedTool {
     /// The server's schema, if arguments are validated against it.
     schema: Option<String>,
     argument_check: ArgumentCheck,
+    saved_tokens: usize,
     check: OnceLock<Result<CallCheck, String>>,
 }
 
 impl PreparedTool {
     /// Applies `change` and `style` to the tool of `definition`, and reports what is wrong with `change`.
     ///
+    /// With schemas on demand, the tool is listed in its compact form if that costs a model no more.
+    ///
     /// # Errors
     ///
     /// When `definition` is not a JSON object, repeats a key, or nests too deep. List such a tool unchanged.
     pub fn new(
+        definition: &str,
+        change: &ToolOverride,
+        style: Style,
+    ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
+        let (mut tool, mistakes) = Self::styled(definition, change, style)?;
+        if style.schema.is_on_demand() {
+            let compact = compact_form(definition, change, style)?;
+            let listed = tool.json().unwrap_or(definition);
+            tool.saved_tokens = model_tokens(&compact).saturating_sub(model_tokens(listed));
+            if tool.saved_tokens == 0 {
+                tool.json = Some(compact);
+            }
+        }
+        Ok((tool, mistakes))
+    }
+
+    /// Like [`new`](Self::new), but the tool is listed in its compact form: for a variant with schemas on demand where
+    /// describing the tools [costs more than it saves](crate::is_worth_describing).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn compact(
+        definition: &str,
+        change: &ToolOverride,
+        style: Style,
+    ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
+        let (mut tool, mistakes) = Self::styled(definition, change, style)?;
+        tool.json = Some(compact_form(definition, change, style)?);
+        Ok((tool, mistakes))
+    }
+
+    fn styled(
         definition: &str,
         change: &ToolOverride,
         style: Style,
@@ -130,6 +167,7 @@ impl PreparedTool {
             schema: (style.dialect.is_some() || style.check != ArgumentCheck::Off)
                 .then_some(schema),
             argument_check: style.check,
+            saved_tokens: 0,
             check: OnceLock::new(),
         };
         Ok((tool, mistakes))
@@ -151,6 +189,13 @@ impl PreparedTool {
     #[must_use]
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
+    }
+
+    /// An estimate of how many tokens less a model reads of the tool as it is listed than of its compact form, if schemas
+    /// are on demand.
+    #[must_use]
+    pub const fn saved_tokens(&self) -> usize {
+        self.saved_tokens
     }
 
     /// Whether a call's arguments are forwarded unchanged and unchecked.
@@ -208,7 +253,7 @@ impl PreparedTool {
     /// }}"#;
     /// let style = Style { schema: SchemaStyle::OnDemand, ..Style::default() };
     /// let (tool, _) = PreparedTool::new(definition, &ToolOverride::default(), style)?;
-    /// assert!(tool.json().unwrap().ends_with(r#"{"seconds":{"type":"integer"}},"additionalProperties":true}}"#));
+    /// assert!(tool.json().unwrap().ends_with(r#""properties":{"seconds":{"type":"integer"}}}}"#));
     /// assert_eq!(
     ///     tool.describe(definition)?,
     ///     r#"{"name":"wait","description":"Waits. At most a minute.","inputSchema":{"type":"object","properties":{"seconds":{"type":"integer","maximum":60}}}}"#,
@@ -280,6 +325,22 @@ impl PreparedTool {
         let compiled = || CallCheck::new(schema, self.argument_check);
         Some(self.check.get_or_init(compiled))
     }
+}
+
+/// The tool in its compact form, with the changes of the view.
+fn compact_form(
+    definition: &str,
+    change: &ToolOverride,
+    style: Style,
+) -> Result<String, JsonError> {
+    let compact = derive::compact_tool(definition)?;
+    let style = Style {
+        description: Description::Full,
+        schema: SchemaStyle::Full,
+        ..style
+    };
+    let (tool, _) = PreparedTool::styled(&compact, change, style)?;
+    Ok(tool.json.unwrap_or(compact))
 }
 
 /// The overrides that apply to the schema's arguments.
@@ -456,7 +517,11 @@ impl<'m, 't> Changes<'m, 't> {
             SchemaStyle::Full => {}
             SchemaStyle::OnDemand | SchemaStyle::OnDemandBare if !keeps_schema(self.members) => {
                 let is_bare = style.schema == SchemaStyle::OnDemandBare;
-                let open = open_schema(&schema, is_bare)?;
+                let listed = match is_bare {
+                    true => ListedArguments::None,
+                    false => style.arguments,
+                };
+                let open = open_schema(&schema, listed)?;
                 if is_bare {
                     self.append_arguments(&open.names);
                 }

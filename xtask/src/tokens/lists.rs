@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mcp_vary::json::{Json, JsonError, Members, elements};
 use mcp_vary_view::derive::{compact_tool, is_read_only};
-use mcp_vary_view::{describe_tools, directory_tool};
+use mcp_vary_view::{DIRECTORY, ListedArguments, Style, directory};
 
 use super::{count_list, count_model_list, names, percent};
 use crate::workspace::Workspace;
@@ -166,10 +166,13 @@ impl Cost {
     fn of(standard: &[String]) -> Result<Self, JsonError> {
         let compact: Result<Vec<String>, _> =
             standard.iter().map(|tool| compact_tool(tool)).collect();
-        let directory: Result<Vec<String>, _> =
-            standard.iter().map(|tool| directory_tool(tool)).collect();
-        let mut directory = directory?;
-        directory.push(describe_tools("describe_tools"));
+        let directory_of = |arguments| {
+            let style = Style {
+                arguments,
+                ..DIRECTORY
+            };
+            directory(standard, style).map(|tools| count_model_list(&tools))
+        };
         let mut read_only = standard.to_vec();
         read_only.retain(|tool| is_read_only(tool));
         Ok(Self {
@@ -177,8 +180,8 @@ impl Cost {
             whole: count_list(standard),
             standard: count_model_list(standard),
             compact: count_model_list(&compact?),
-            directory: count_model_list(&directory),
-            required: count_model_list(&directory),
+            directory: directory_of(ListedArguments::All)?,
+            required: directory_of(ListedArguments::Required)?,
             read_only_tools: read_only.len(),
             read_only: count_model_list(&read_only),
         })
@@ -267,5 +270,30 @@ mod tests {
         let held_out = costs.iter().filter(|list| list.is_held_out());
         assert_eq!(held_out.count(), HELD_OUT.len());
         assert_eq!(costs.len(), 21);
+    }
+
+    /// What the lists that are held out cost with the rules before those of today, without `arguments: required`.
+    const DIRECTORIES_BEFORE: usize = 12_267;
+
+    /// Annotations stay in the client; `describe_tools` is counted.
+    #[test]
+    fn directories_cost_what_the_page_promises() {
+        let costs = costs(&Workspace::here()).unwrap();
+        let all = sum(&costs);
+        assert!(all.directory * 100 <= all.standard * 25, "{all:?}");
+        assert!(all.required * 100 <= all.standard * 21, "{all:?}");
+        let held_out = sum_of(&costs, true);
+        let before = DIRECTORIES_BEFORE;
+        assert!(held_out.directory * 100 <= before * 85, "{held_out:?}");
+        assert!(held_out.required * 100 <= before * 70, "{held_out:?}");
+    }
+
+    #[test]
+    fn no_directory_costs_more_than_compact() {
+        for list in costs(&Workspace::here()).unwrap() {
+            let cost = &list.cost;
+            assert!(cost.directory <= cost.compact, "{list:?}");
+            assert!(cost.required <= cost.directory, "{list:?}");
+        }
     }
 }

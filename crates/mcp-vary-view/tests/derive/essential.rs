@@ -50,7 +50,7 @@ impl Score {
                 )
             };
             // Nobody should read the misses of the half that is held out.
-            let is_shown = half == "open.json";
+            let is_shown = half.ends_with("open.json");
             match (item.keep, is_kept) {
                 (true, false) => score.lost.push(at()),
                 (false, true) if is_shown => println!("kept in vain: {}", at()),
@@ -118,6 +118,10 @@ fn plain(text: &str) -> String {
 fn the_rules_keep_what_callers_need_also_of_sentences_held_out() {
     let open = Score::of("open.json");
     let held_out = Score::of("held-out.json");
+    // Labelled after the rules were written, and no bar yet.
+    for half in ["new-open.json", "new-held-out.json"] {
+        assert!(Score::of(half).essential >= 50);
+    }
     assert!(open.sentences >= 75 && held_out.sentences >= 75);
     println!("lost: {:#?}", open.lost);
     assert!(open.recall() >= 0.95 && open.precision() >= 0.7);

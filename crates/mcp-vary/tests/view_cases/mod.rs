@@ -106,6 +106,9 @@ fn style(said: &Value) -> Style {
         result: or_default("result")
             .map(|value| read(&value))
             .unwrap_or_default(),
+        arguments: or_default("arguments")
+            .map(|value| read(&value))
+            .unwrap_or_default(),
         check: or_default("check")
             .map(|value| read(&value))
             .unwrap_or_default(),
