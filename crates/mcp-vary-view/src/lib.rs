@@ -19,6 +19,7 @@
 
 mod arguments;
 mod call_check;
+mod changes;
 mod check;
 pub mod derive;
 mod describe;
