@@ -45,29 +45,18 @@ pub(crate) struct Bar {
     pub(crate) goal: f64,
 }
 
-const CALL: Bar = Bar {
-    most: 1.6,
-    goal: 1.25,
-};
-const LIST: Bar = Bar {
-    most: 1.6,
-    goal: 1.3,
-};
+const fn bar(most: f64, goal: f64) -> Bar {
+    Bar { most, goal }
+}
+
+const CALL: Bar = bar(1.6, 1.25);
+const LIST: Bar = bar(1.6, 1.3);
 
 /// The bar for a call with a JSON result, compared with one whose result is not changed.
-const JSON: Bar = Bar {
-    most: 1.5,
-    goal: 1.25,
-};
-const TEMPLATE: Bar = Bar {
-    most: 2.5,
-    goal: 1.5,
-};
+const JSON: Bar = bar(1.5, 1.25);
+const TEMPLATE: Bar = bar(2.5, 1.5);
 
-const VARIANTS: Bar = Bar {
-    most: 1.1,
-    goal: 1.0,
-};
+const VARIANTS: Bar = bar(1.1, 1.0);
 
 /// The number of tools of a server in rows about something else.
 const TOOLS: usize = 10;

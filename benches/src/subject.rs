@@ -187,9 +187,14 @@ impl Programs {
     /// Starts the server with the fixed answer.
     pub(crate) fn fixed(&self, size: usize) -> io::Result<Running> {
         let words = ["fixed", "--size", &size.to_string()].map(str::to_owned);
+        self.start_own(&words)
+    }
+
+    /// Starts a part of this program as a measured one.
+    fn start_own(&self, words: &[String]) -> io::Result<Running> {
         self.start(
             &self.bench,
-            &words,
+            words,
             self.cores.subject,
             AddressSource::Output,
         )
@@ -198,12 +203,7 @@ impl Programs {
     /// Starts the plain fan-out.
     pub(crate) fn fan(&self) -> io::Result<Running> {
         let words = ["fan".to_owned()];
-        self.start(
-            &self.bench,
-            &words,
-            self.cores.subject,
-            AddressSource::Output,
-        )
+        self.start_own(&words)
     }
 
     /// Starts a proxy in front of `upstream`.
@@ -239,22 +239,12 @@ impl Programs {
 
     fn library(&self, wrapping: &str) -> io::Result<Running> {
         let words = ["library", "--wrapping", wrapping].map(str::to_owned);
-        self.start(
-            &self.bench,
-            &words,
-            self.cores.subject,
-            AddressSource::Output,
-        )
+        self.start_own(&words)
     }
 
     fn bench_proxy(&self, part: &str, way: &ServerTarget) -> io::Result<Running> {
         let words = [vec![part.to_owned()], way.to_args("--to")].concat();
-        self.start(
-            &self.bench,
-            &words,
-            self.cores.subject,
-            AddressSource::Output,
-        )
+        self.start_own(&words)
     }
 
     fn targets(&self, upstream: &Upstream) -> Vec<ServerTarget> {

@@ -9,8 +9,8 @@ use faults::{Amplified, AmplifyPrograms};
 use serde_json::json;
 
 use crate::cargo::binary_of;
-use crate::faults::write_table;
 use crate::outcome::Outcome;
+use crate::page::WrittenPage;
 use crate::workspace::Workspace;
 
 /// Prints the memory that each case uses, with the binary `vary` if given. With `write`, also updates the page.
@@ -31,7 +31,7 @@ pub(crate) fn amplify(
     }
     println!("{} cases, all within their bounds", amplified.passed);
     if write {
-        write_table(workspace, PAGE, &MARKS, &amplified.table)
+        PAGE.write(workspace, &amplified.table)
     } else {
         Ok(())
     }
@@ -72,13 +72,11 @@ fn before(workspace: &Workspace) -> Result<BTreeMap<String, String>, String> {
 
 /// A smaller measurement, as a phase.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match measure(workspace, None, ("", LONG), true) {
-        Ok(amplified) => Outcome {
-            passed: amplified.passed,
-            failures: amplified.failed,
-        },
-        Err(error) => Outcome::failure(error),
-    }
+    let outcome = measure(workspace, None, ("", LONG), true).map(|amplified| Outcome {
+        passed: amplified.passed,
+        failures: amplified.failed,
+    });
+    outcome.into()
 }
 
 fn measure(
@@ -104,8 +102,7 @@ const LONG: Duration = Duration::from_secs(600);
 const RECORDED: Duration = Duration::from_secs(60);
 /// The figures of an earlier build, and its commit.
 const BEFORE: &str = "tests/faults/amplify-before.json";
-const PAGE: &str = "docs/internals/bounds.md";
-const MARKS: [&str; 2] = [
-    "<!-- what `cargo xtask amplify --write` prints begins here -->",
-    "<!-- and ends here -->",
-];
+const PAGE: WrittenPage = WrittenPage {
+    path: "docs/internals/bounds.md",
+    command: "amplify",
+};

@@ -39,7 +39,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         Ok(prepared) => prepared,
         Err(error) => return Outcome::failure(error),
     };
-    let mut outcome = client_jobs::run_all(workspace, jobs.into(), None);
+    let mut outcome = client_jobs::run_all(workspace, &jobs, None);
     drop(servers);
     let checks = OUTPUTS.map(|output| (output, has_no_token(workspace, output)));
     outcome.add(Outcome::of_all(&checks));

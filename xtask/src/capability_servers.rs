@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::fork_server::ForkServers;
-use crate::server::{Server, StartingServer};
+use crate::server::{Server, StartingServer, serve};
 use crate::workspace::Workspace;
 use crate::{cargo, npm, process, python};
 
@@ -87,8 +87,7 @@ fn gateways(
         });
         fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
         let log = workspace.scratch(&format!("interop/behind-{name}.log"))?;
-        let mut command = process::command(vary);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = serve(vary);
         npm::with_packages(workspace, command.arg(&file))?;
         starting.push((name, file, StartingServer::begin(&mut command, &log)?));
     }

@@ -1,10 +1,8 @@
 //! Runs the scripts of official clients, and counts the checks that they print.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::num::NonZero;
 use std::process::Command;
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +13,7 @@ use crate::clients::{Came, Table};
 use crate::fork_server::ForkServers;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
-use crate::{npm, process, python};
+use crate::{npm, parallel, process, python};
 
 /// The time limit of a job: the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -85,36 +83,23 @@ pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) ->
 }
 
 /// Runs the jobs, several at once, and prints each when it is done. Scripts in Python run in `forks`, if there are any.
-pub(crate) fn run_all(
-    workspace: &Workspace,
-    jobs: VecDeque<Job>,
-    forks: Option<&ForkServers>,
-) -> Outcome {
-    let jobs = Mutex::new(jobs);
-    let found = Mutex::new((Outcome::default(), Table::default()));
-    thread::scope(|scope| {
-        for _ in 0..at_once() {
-            scope.spawn(|| {
-                while let Some(job) = next(&jobs) {
-                    let started = Instant::now();
-                    let (done, checks) = run(workspace, &job, forks);
-                    let took = started.elapsed().as_secs_f64();
-                    println!("  {took:>5.1} s  {}", row(&job.name, &done));
-                    if let Ok(mut found) = found.lock() {
-                        found.0.add(done);
-                        for Check { name, server, came } in &checks {
-                            found.1.note(&job.name, (name, server.as_deref()), came);
-                        }
-                    }
-                }
-            });
-        }
+pub(crate) fn run_all(workspace: &Workspace, jobs: &[Job], forks: Option<&ForkServers>) -> Outcome {
+    let results = parallel::each(jobs, at_once(), |job| {
+        let started = Instant::now();
+        let result = run(workspace, job, forks);
+        let took = started.elapsed().as_secs_f64();
+        println!("  {took:>5.1} s  {}", row(&job.name, &result.0));
+        result
     });
-    let Ok((mut outcome, table)) = found.into_inner() else {
-        return Outcome::failure("a worker panicked, see above");
-    };
-    let documented = table.held_against_the_document(workspace);
-    outcome.add(documented.unwrap_or_else(Outcome::failure));
+    let mut outcome = Outcome::default();
+    let mut table = Table::default();
+    for (job, (result, checks)) in jobs.iter().zip(results) {
+        outcome.add(result);
+        for Check { name, server, came } in &checks {
+            table.note(&job.name, (name, server.as_deref()), came);
+        }
+    }
+    outcome.add(table.held_against_the_document(workspace).into());
     outcome
 }
 
@@ -123,10 +108,6 @@ pub(crate) fn run_all(
 fn at_once() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     (3 * cores).clamp(6, 12)
-}
-
-fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
-    jobs.lock().ok()?.pop_front()
 }
 
 fn row(name: &str, done: &Outcome) -> String {

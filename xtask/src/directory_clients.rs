@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::outcome::Outcome;
-use crate::server::Server;
+use crate::server::{Server, serve};
 use crate::workspace::Workspace;
 use crate::{cargo, npm, process, python};
 
@@ -19,62 +19,41 @@ use crate::{cargo, npm, process, python};
 struct Client {
     name: &'static str,
     function: &'static str,
-    runtime: Runtime,
+    /// The list of requirements of its environment, if it is in Python; others are among the npm packages.
+    requirements: Option<&'static str>,
     /// The client gives `null` for every argument that the caller omits, so that the call does not fit the schema.
     fills_in_null: bool,
-}
-
-/// Where the packages of a client are.
-enum Runtime {
-    /// In an environment of its own, with these requirements.
-    Python(&'static str, &'static str),
-    /// Among the npm packages.
-    Node,
 }
 
 const CLIENTS: &[Client] = &[
     Client::node("Inspector", "inspector"),
     Client::node("TypeScript SDK 1", "typescript1"),
     Client::node("TypeScript SDK 2", "typescript2"),
-    Client::python(
-        "Python SDK",
-        "sdk",
-        "python",
-        "tests/interop/requirements.txt",
-    ),
+    Client::python("Python SDK", "sdk", "requirements"),
     Client::python(
         "langchain-mcp-adapters",
         "langchain",
-        "directory-langchain",
-        "tests/interop/directory/requirements-langchain.txt",
+        "directory/requirements-langchain",
     ),
     Client::node("@langchain/mcp-adapters", "langchain"),
     Client::python(
         "openai-agents",
         "openai_agents",
-        "directory-openai-agents",
-        "tests/interop/directory/requirements-openai-agents.txt",
+        "directory/requirements-openai-agents",
     ),
     Client::python(
         "pydantic-ai",
         "pydantic_ai",
-        "directory-pydantic-ai",
-        "tests/interop/directory/requirements-pydantic-ai.txt",
+        "directory/requirements-pydantic-ai",
     ),
     Client::python(
         "llama-index-tools-mcp",
         "llama_index",
-        "directory-llama-index",
-        "tests/interop/directory/requirements-llama-index.txt",
+        "directory/requirements-llama-index",
     ),
     Client {
         fills_in_null: true,
-        ..Client::python(
-            "crewai-tools",
-            "crewai",
-            "directory-crewai",
-            "tests/interop/directory/requirements-crewai.txt",
-        )
+        ..Client::python("crewai-tools", "crewai", "directory/requirements-crewai")
     },
     Client::node("Vercel AI SDK", "vercel"),
 ];
@@ -83,14 +62,11 @@ impl Client {
     const fn python(
         name: &'static str,
         function: &'static str,
-        environment: &'static str,
         requirements: &'static str,
     ) -> Self {
         Self {
-            name,
-            function,
-            runtime: Runtime::Python(environment, requirements),
-            fills_in_null: false,
+            requirements: Some(requirements),
+            ..Self::node(name, function)
         }
     }
 
@@ -98,27 +74,28 @@ impl Client {
         Self {
             name,
             function,
-            runtime: Runtime::Node,
+            requirements: None,
             fills_in_null: false,
         }
     }
 
     /// Installs the client, and returns the command that runs it.
     fn command(&self, workspace: &Workspace, url: &str) -> Result<Command, String> {
-        let mut command = match self.runtime {
-            Runtime::Python(environment, requirements) => {
-                python::install_into(workspace, environment, requirements)?;
-                let python = python::program(workspace, environment, "python")?;
-                let mut command = process::command(python);
-                command.arg(workspace.path(DIRECTORY).join("clients.py"));
-                command
+        let (mut command, script) = match self.requirements {
+            Some(list) => {
+                // The first list is that of the environment `python`.
+                let environment = match list.split_once("/requirements-") {
+                    Some((_, name)) => format!("directory-{name}"),
+                    None => "python".to_owned(),
+                };
+                let list = format!("{}/{list}.txt", npm::DIRECTORY);
+                python::install_into(workspace, &environment, &list)?;
+                let python = python::program(workspace, &environment, "python")?;
+                (process::command(python), "clients.py")
             }
-            Runtime::Node => {
-                let mut command = npm::node(workspace)?;
-                command.arg(workspace.path(DIRECTORY).join("clients.mjs"));
-                command
-            }
+            None => (npm::node(workspace)?, "clients.mjs"),
         };
+        command.arg(workspace.path(DIRECTORY).join(script));
         command.args([self.function, url]);
         Ok(command)
     }
@@ -179,13 +156,11 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 
 /// Vary in front of the replay server.
 fn served(workspace: &Workspace) -> Result<Server, String> {
-    let mut command = process::command(cargo::binary_of(workspace, "mcp-vary-cli", "vary")?);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
-    command.arg(cargo::binary_of(
-        workspace,
-        "replay-server",
-        "replay-server",
-    )?);
+    let binary = |package, name| cargo::binary_of(workspace, package, name);
+    let mut command = serve(binary("mcp-vary-cli", "vary")?);
+    command
+        .arg("--")
+        .arg(binary("replay-server", "replay-server")?);
     command.arg(workspace.path(DIRECTORY).join("tools.json"));
     let log: PathBuf = workspace.scratch("directory/vary.log")?;
     Server::start(&mut command, &log)

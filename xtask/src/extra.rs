@@ -25,7 +25,6 @@ const SLOW: &[&str] = &[
     "a_result_in_few_words_keeps_what_it_must",
     "compact_accepts_the_same_arguments",
     "days_are_counted",
-    "every_fixture_is_shaped_without_loss",
     "hostile_schemas_are_rewritten_too_and_bounded",
     "no_recorded_list_has_a_refused_keyword",
     "nothing_panics_whatever_is_listed_and_sent",

@@ -4,69 +4,39 @@
 //! started for it, as a user would start it.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self as this, Command};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process as this;
+use std::time::Duration;
 
 use crate::process::{self, Group, tail};
 use crate::workspace::Workspace;
 use crate::{npm, python};
 
 /// The environments, and what the fork server of each imports: what its clients and servers need.
-const ENVIRONMENTS: [(&str, &[&str]); 3] = [
+const ENVIRONMENTS: [(&str, &str); 3] = [
     (
         "python",
-        &[
-            "anyio._backends._asyncio",
-            "httpx2",
-            "jsonschema",
-            "mcp.client.client",
-            "mcp.client.extension",
-            "mcp.client.stdio",
-            "mcp.client.streamable_http",
-            "mcp.client.subscriptions",
-            "mcp.server.mcpserver",
-            "mcp_server_time",
-        ],
+        "anyio._backends._asyncio httpx2 jsonschema mcp.client.client mcp.client.extension \
+         mcp.client.stdio mcp.client.streamable_http mcp.client.subscriptions mcp.server.mcpserver \
+         mcp_server_time",
     ),
     (
         python::FIRST,
-        &[
-            "anyio._backends._asyncio",
-            "httpx",
-            "jsonschema",
-            "mcp.client.session",
-            "mcp.client.stdio",
-            "mcp.client.streamable_http",
-        ],
+        "anyio._backends._asyncio httpx jsonschema mcp.client.session mcp.client.stdio \
+         mcp.client.streamable_http",
     ),
     (
         python::FASTMCP,
-        &[
-            "anyio._backends._asyncio",
-            "docket.tasks",
-            "fastmcp.client.transports",
-            "fastmcp.server.context",
-            "fastmcp.server.elicitation",
-            "fastmcp.server.server",
-            "fastmcp.server.sessions",
-            "fastmcp_tasks.lifespan",
-            "griffe",
-            "jsonschema",
-            "mcp.client.client",
-            "mcp.client.stdio",
-            "mcp.client.streamable_http",
-            "mcp.client.subscriptions",
-        ],
+        "anyio._backends._asyncio docket.tasks fastmcp.client.transports fastmcp.server.context \
+         fastmcp.server.elicitation fastmcp.server.server fastmcp.server.sessions \
+         fastmcp_tasks.lifespan griffe jsonschema mcp.client.client mcp.client.stdio \
+         mcp.client.streamable_http mcp.client.subscriptions",
     ),
 ];
 
 /// Only for a server that hangs: the imports take less on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-
-const POLL: Duration = Duration::from_millis(10);
 
 /// A fork server for each environment. They end, with their forks, when this is dropped.
 #[derive(Debug)]
@@ -123,7 +93,7 @@ impl ForkServer {
         workspace: &Workspace,
         environment: &'static str,
         python: PathBuf,
-        modules: &[&str],
+        modules: &str,
     ) -> Result<Self, String> {
         // The path of a socket has at most 107 bytes; that of the workspace may be longer.
         let name = format!("vary-{}-{environment}.socket", this::id());
@@ -131,8 +101,11 @@ impl ForkServer {
         let log = workspace.scratch(&format!("interop/fork-server-{environment}.log"))?;
         let mut command = process::command(&python);
         npm::with_packages(workspace, &mut command)?;
-        command.arg("fork_server.py").arg(&socket).args(modules);
-        let group = start(&mut command, &log)?;
+        command
+            .arg("fork_server.py")
+            .arg(&socket)
+            .args(modules.split(' '));
+        let group = Group::logged(&mut command, &log)?;
         Ok(Self {
             environment,
             python,
@@ -144,17 +117,12 @@ impl ForkServer {
 
     /// Waits until it listens.
     fn ready(&mut self) -> Result<(), String> {
-        let started = Instant::now();
-        while started.elapsed() < LIMIT {
-            if self.socket.exists() {
-                return Ok(());
-            }
-            if let Some(status) = self.group.ended()? {
-                return Err(self.failed(&format!("ended: {status}")));
-            }
-            thread::sleep(POLL);
-        }
-        Err(self.failed("does not listen"))
+        let is_there = || self.socket.exists().then_some(());
+        let ready = self.group.until(LIMIT, is_there);
+        ready.map_err(|why| {
+            let name = self.environment;
+            format!("the fork server of {name} {why}\n{}", tail(&self.log))
+        })
     }
 
     fn command(&self, workspace: &Workspace, script: &str) -> Vec<String> {
@@ -165,11 +133,6 @@ impl ForkServer {
         command.extend([shown(&self.socket), script.to_owned()]);
         command
     }
-
-    fn failed(&self, what: &str) -> String {
-        let name = self.environment;
-        format!("the fork server of {name} {what}\n{}", tail(&self.log))
-    }
 }
 
 impl Drop for ForkServer {
@@ -178,25 +141,19 @@ impl Drop for ForkServer {
     }
 }
 
-fn start(command: &mut Command, log: &Path) -> Result<Group, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", log.display());
-    let file = File::create(log).map_err(failed)?;
-    let copy = file.try_clone().map_err(failed)?;
-    Group::start(command.stdout(file).stderr(copy)).map_err(failed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    use std::process::{Child, ChildStdout, Stdio};
+    use std::process::{Child, ChildStdout, Command, Stdio};
     use std::sync::mpsc;
+    use std::thread;
 
     /// A fork server without an SDK, and a script that runs in a fork of it and has printed `ready`.
     fn ready(name: &'static str, script: &str) -> (ForkServer, Child, BufReader<ChildStdout>) {
         let workspace = Workspace::here();
-        let mut server = ForkServer::begin(&workspace, name, "python3".into(), &["json"]).unwrap();
+        let mut server = ForkServer::begin(&workspace, name, "python3".into(), "json").unwrap();
         server.ready().unwrap();
         let file = workspace.scratch(&format!("interop/{name}.py")).unwrap();
         fs::write(&file, script).unwrap();
@@ -266,9 +223,13 @@ mod tests {
     #[test]
     fn a_fork_server_that_cannot_import_is_an_error() {
         let workspace = Workspace::here();
-        let modules = ["no_such_module"];
-        let mut server =
-            ForkServer::begin(&workspace, "forks-nothing", "python3".into(), &modules).unwrap();
+        let mut server = ForkServer::begin(
+            &workspace,
+            "forks-nothing",
+            "python3".into(),
+            "no_such_module",
+        )
+        .unwrap();
         let error = server.ready().unwrap_err();
         assert!(
             error.starts_with("the fork server of forks-nothing ended: exit status: 1"),

@@ -11,40 +11,17 @@ use crate::client_jobs::{self, Job, NOTIFIED, SDKS, of_sdks};
 use crate::fork_server::ForkServers;
 use crate::official_servers::OfficialServer;
 use crate::outcome::Outcome;
-use crate::server::{Server, StartingServer};
+use crate::server::{Server, StartingServer, serve};
 use crate::workspace::Workspace;
-use crate::{capability_servers, cargo, npm, official_servers, process, python, shaped, verdicts};
+use crate::{capability_servers, cargo, npm, official_servers, python, shaped, verdicts};
 
-/// A client: its name and script, and the eras that it speaks.
-struct Client {
-    name: &'static str,
-    script: &'static str,
-    eras: &'static [&'static str],
-}
-
-const CLIENTS: &[Client] = &[
-    Client {
-        name: "inspector",
-        script: "inspector.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "typescript-1",
-        script: "typescript-1.mjs",
-        eras: &["legacy"],
-    },
-    Client {
-        name: "typescript-2",
-        script: "typescript-2.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "python",
-        script: "python.py",
-        eras: &["legacy", "modern"],
-    },
+/// The clients: their names and scripts, and the eras that they speak.
+const CLIENTS: &[(&str, &str, &[&str])] = &[
+    ("inspector", "inspector.mjs", &["legacy", "modern"]),
+    ("typescript-1", "typescript-1.mjs", &["legacy"]),
+    ("typescript-2", "typescript-2.mjs", &["legacy", "modern"]),
+    ("python", "python.py", &["legacy", "modern"]),
 ];
-
 /// The clients that are tested while another server never answers, and the eras that they speak.
 const BESIDE_HANGING: &[(&str, &[&str])] =
     &[("inspector", &["legacy", "modern"]), SDKS[0], SDKS[1]];
@@ -59,7 +36,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
             jobs,
             forks,
             servers: _servers,
-        }) => client_jobs::run_all(workspace, jobs, Some(&forks)),
+        }) => client_jobs::run_all(workspace, Vec::from(jobs).as_slice(), Some(&forks)),
         Err(error) => Outcome::failure(error),
     }
 }
@@ -163,8 +140,7 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
         };
         let path = paged(workspace, name, &workspace.path(&file))?;
         let log = workspace.scratch(&format!("interop/examples-{name}.log"))?;
-        let mut command = process::command(vary);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = serve(vary);
         command.arg(&path);
         npm::with_packages(workspace, &mut command)?;
         // The directory in which a reader would start it, except for the one whose server npm has to find.
@@ -226,16 +202,16 @@ fn without_cargo(replay: &Path) -> String {
 /// A job for every client and era with one server over one transport.
 fn of_transport(server: &str, transport: &str, target: &Value, directory: &str) -> Vec<Job> {
     let mut jobs = Vec::new();
-    for client in CLIENTS {
-        for era in client.eras {
+    for (client, script, eras) in CLIENTS {
+        for era in *eras {
             let mut argument = target.clone();
             argument["server"] = json!(server);
             argument["era"] = json!(era);
             argument["vary"] = json!(true);
             argument["directory"] = json!(directory);
             jobs.push(Job {
-                name: format!("{server} {transport} {} {era}", client.name),
-                script: client.script.to_owned(),
+                name: format!("{server} {transport} {client} {era}"),
+                script: (*script).to_owned(),
                 argument,
             });
         }

@@ -30,6 +30,7 @@ mod official_servers;
 mod official_suite;
 mod outcome;
 mod page;
+mod parallel;
 mod phases;
 mod process;
 mod python;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::fork_server::ForkServers;
-use crate::server::Server;
+use crate::server::{Server, serve};
 use crate::workspace::Workspace;
-use crate::{npm, process, python};
+use crate::{npm, python};
 
 /// A server with Vary in front of it.
 pub(crate) struct OfficialServer {
@@ -31,9 +31,8 @@ pub(crate) fn start(
     let mut begun = Vec::new();
     for (name, upstream) in commands(workspace, directory)? {
         let log = workspace.scratch(&format!("interop/{name}-vary.log"))?;
-        let mut command = process::command(vary);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
-        command.args(&upstream);
+        let mut command = serve(vary);
+        command.arg("--").args(&upstream);
         npm::with_packages(workspace, &mut command)?;
         let http = Server::start(&mut command, &log)?;
         let mut stdio = vec![vary.display().to_string()];

@@ -15,20 +15,19 @@ use page::Pair;
 use suite::{Declares, SUITES};
 use target::{BEHIND, DIRECT, Programs, Target};
 
-use crate::faults::write_table;
-use crate::npm;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
+use crate::{npm, parallel};
 
 /// Runs every release of the official suite, and checks that the page is current.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let checked = run(workspace).and_then(|found| {
         let mut outcome = found.outcome;
-        let page = workspace.read(page::PAGE)?;
-        outcome.add(Outcome::of(page::is_current(&page, &found.table)));
+        let text = workspace.read(page::PAGE.path)?;
+        outcome.add(Outcome::of(page::PAGE.is_current(&text, &found.table)));
         Ok(outcome)
     });
-    checked.unwrap_or_else(Outcome::failure)
+    checked.into()
 }
 
 /// Prints the official suite's results for each pair. With `write`, also updates the page.
@@ -44,7 +43,7 @@ pub(crate) fn official_suite(workspace: &Workspace, write: bool) -> Result<(), S
     }
     println!("{} checks, all as they should be", outcome.passed);
     if write {
-        write_table(workspace, page::PAGE, &page::MARKS, &table)?;
+        page::PAGE.write(workspace, &table)?;
     }
     Ok(())
 }
@@ -129,16 +128,10 @@ fn server_runs(workspace: &Workspace, programs: &Programs<'_>) -> Result<OfServe
     for behind in BEHIND {
         targets.push(programs.through(behind)?);
     }
-    let ended: Result<Vec<Results>, String> = thread::scope(|scope| {
-        let running: Vec<_> = targets
-            .iter()
-            .map(|target| scope.spawn(|| all_suites(workspace, target)))
-            .collect();
-        let ended = running.into_iter().zip(&targets).map(|(thread, target)| {
-            joined(thread).map_err(|error| format!("{}: {error}", target.name))
-        });
-        ended.collect()
+    let ended = parallel::each(&targets, targets.len(), |target| {
+        all_suites(workspace, target).map_err(|error| format!("{}: {error}", target.name))
     });
+    let ended: Result<Vec<Results>, String> = ended.into_iter().collect();
     let mut ended = ended?.into_iter();
     let direct = ended.next().unwrap_or_default();
     let names = BEHIND.iter().map(|behind| behind.name);

@@ -78,6 +78,12 @@ impl Outcome {
     }
 }
 
+impl From<Result<Self, String>> for Outcome {
+    fn from(result: Result<Self, String>) -> Self {
+        result.unwrap_or_else(Self::failure)
+    }
+}
+
 /// An error with all `findings`, one per line, if there are any.
 pub(crate) fn no_findings(findings: &[String]) -> Result<(), String> {
     if findings.is_empty() {

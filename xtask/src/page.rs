@@ -1,5 +1,62 @@
 //! Pages of the book: their fenced blocks, and their links to files of the workspace.
 
+use std::fs;
+
+use crate::workspace::Workspace;
+
+/// Behind what a command writes into a page.
+pub(crate) const END: &str = "<!-- and ends here -->";
+
+/// A page with a table that `cargo xtask COMMAND --write` prints.
+pub(crate) struct WrittenPage {
+    pub(crate) path: &'static str,
+    pub(crate) command: &'static str,
+}
+
+impl WrittenPage {
+    fn begin(&self) -> String {
+        let command = self.command;
+        format!("<!-- what `cargo xtask {command} --write` prints begins here -->")
+    }
+
+    /// Puts `table` between the marks.
+    ///
+    /// # Errors
+    ///
+    /// When there are none, or the page cannot be read or written.
+    pub(crate) fn write(&self, workspace: &Workspace, table: &str) -> Result<(), String> {
+        let path = self.path;
+        let written = with_table(&workspace.read(path)?, &self.begin(), table);
+        let written = written.map_err(|error| format!("{path} {error}"))?;
+        fs::write(workspace.path(path), written)
+            .map_err(|error| format!("{path} could not be written: {error}"))
+    }
+
+    /// Checks that the text of the page has `table` between the marks.
+    ///
+    /// # Errors
+    ///
+    /// When it has another one.
+    pub(crate) fn is_current(&self, text: &str, table: &str) -> Result<(), String> {
+        if with_table(text, &self.begin(), table).as_deref() == Ok(text) {
+            return Ok(());
+        }
+        let Self { path, command } = self;
+        Err(format!(
+            "{path} does not match the results; run cargo xtask {command} --write\n{table}"
+        ))
+    }
+}
+
+/// The page with `table` between the mark `begin` and [`END`].
+pub(crate) fn with_table(page: &str, begin: &str, table: &str) -> Result<String, String> {
+    let parts = page
+        .split_once(begin)
+        .and_then(|(before, after)| Some((before, after.split_once(END)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("lacks `{begin}` or `{END}`"))?;
+    Ok(format!("{before}{begin}\n\n{table}{END}{after}"))
+}
+
 /// A fenced block: its language and its text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Block<'a> {
@@ -58,5 +115,25 @@ mod tests {
         };
         assert_eq!(found[1], json);
         assert_eq!(texts(&found, "sh"), ["one\ntwo\n", "three\n"]);
+    }
+
+    #[test]
+    fn the_table_is_between_its_marks() {
+        let page = format!("a\n<!-- x -->old{END}\nb");
+        let written = with_table(&page, "<!-- x -->", "new\n");
+        assert_eq!(written, Ok(format!("a\n<!-- x -->\n\nnew\n{END}\nb")));
+        assert!(with_table("no marks", "<!-- x -->", "new\n").is_err());
+    }
+
+    #[test]
+    fn a_page_with_another_table_is_not_current() {
+        let page = WrittenPage {
+            path: "p.md",
+            command: "x",
+        };
+        let text = format!("# P\n\n{}\n\n| a |\n{END}\n", page.begin());
+        assert_eq!(page.is_current(&text, "| a |\n"), Ok(()));
+        assert!(page.is_current(&text, "| b |\n").is_err());
+        assert!(page.is_current("# P", "| a |\n").is_err());
     }
 }

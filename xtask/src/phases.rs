@@ -22,121 +22,113 @@ struct Phase {
     run: fn(&Workspace) -> Outcome,
 }
 
+const fn phase(name: &'static str, about: &'static str, run: fn(&Workspace) -> Outcome) -> Phase {
+    Phase { name, about, run }
+}
+
 /// The phase that waits for timers for most of its time: those after it run beside it.
 const WAITING: &str = "soak";
 
 /// Every phase in order: fast ones first.
 const PHASES: &[Phase] = &[
-    Phase {
-        name: "format",
-        about: "the code is formatted",
-        run: cargo::format,
-    },
-    Phase {
-        name: "layout",
-        about: "packages and folders use only what they may; no file is too long, or contains a path of one machine; every part is within its budget",
-        run: layout::phase,
-    },
-    Phase {
-        name: "requirements",
-        about: "every requirement names its tests, or why it has none yet",
-        run: requirements::phase,
-    },
-    Phase {
-        name: "guide",
-        about: "the examples of the guide are compiled, and the tests that it names exist",
-        run: guide::phase,
-    },
-    Phase {
-        name: "book",
-        about: "the documentation builds as a book, and every link leads somewhere",
-        run: book::phase,
-    },
-    Phase {
-        name: "build",
-        about: "everything compiles",
-        run: cargo::build,
-    },
-    Phase {
-        name: "tests",
-        about: "all Rust tests and doctests, fuzz corpora replayed",
-        run: rust_tests::phase,
-    },
-    Phase {
-        name: CHANGED,
-        about: "the Rust tests of the changed packages and of those that use them, without doctests; only if named, or in `quick`",
-        run: rust_tests::changed,
-    },
-    Phase {
-        name: "clippy",
-        about: "no warnings from the lints; the fuzz targets compile, too",
-        run: cargo::clippy,
-    },
-    Phase {
-        name: "doc",
-        about: "the reference builds without warnings",
-        run: cargo::doc,
-    },
-    Phase {
-        name: "figures",
-        about: "the figures in the docs are up to date",
-        run: |workspace| Outcome::of(tokens::tokens(workspace, true)),
-    },
-    Phase {
-        name: "soak",
-        about: "hundreds of clients that connect and disconnect leave nothing in the gateway",
-        run: |workspace| soak::phase(workspace, soak::SOME),
-    },
-    Phase {
-        name: "faults",
-        about: "clients receive the right errors when a server fails",
-        run: faults::phase,
-    },
-    Phase {
-        name: "check",
-        about: "`vary check` passes Vary and the library's examples, and finds each fault of other servers",
-        run: check::phase,
-    },
-    Phase {
-        name: "amplify",
-        about: "small messages make the gateway use at most three times their bounds of memory",
-        run: amplify::phase,
-    },
-    Phase {
-        name: "dist",
-        about: "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is, two of them as in the tutorial",
-        run: dist::phase,
-    },
-    Phase {
-        name: "packages",
-        about: "the npm and PyPI packages of the next phases are installed",
-        run: |workspace| {
+    phase("format", "the code is formatted", cargo::format),
+    phase(
+        "layout",
+        "packages and folders use only what they may; no file is too long, or contains a path of one machine; every part is within its budget",
+        layout::phase,
+    ),
+    phase(
+        "requirements",
+        "every requirement names its tests, or why it has none yet",
+        requirements::phase,
+    ),
+    phase(
+        "guide",
+        "the examples of the guide are compiled, and the tests that it names exist",
+        guide::phase,
+    ),
+    phase(
+        "book",
+        "the documentation builds as a book, and every link leads somewhere",
+        book::phase,
+    ),
+    phase("build", "everything compiles", cargo::build),
+    phase(
+        "tests",
+        "all Rust tests and doctests, fuzz corpora replayed",
+        rust_tests::phase,
+    ),
+    phase(
+        CHANGED,
+        "the Rust tests of the changed packages and of those that use them, without doctests; only if named, or in `quick`",
+        rust_tests::changed,
+    ),
+    phase(
+        "clippy",
+        "no warnings from the lints; the fuzz targets compile, too",
+        cargo::clippy,
+    ),
+    phase("doc", "the reference builds without warnings", cargo::doc),
+    phase(
+        "figures",
+        "the figures in the docs are up to date",
+        |workspace| Outcome::of(tokens::tokens(workspace, true)),
+    ),
+    phase(
+        "soak",
+        "hundreds of clients that connect and disconnect leave nothing in the gateway",
+        |workspace| soak::phase(workspace, soak::SOME),
+    ),
+    phase(
+        "faults",
+        "clients receive the right errors when a server fails",
+        faults::phase,
+    ),
+    phase(
+        "check",
+        "`vary check` passes Vary and the library's examples, and finds each fault of other servers",
+        check::phase,
+    ),
+    phase(
+        "amplify",
+        "small messages make the gateway use at most three times their bounds of memory",
+        amplify::phase,
+    ),
+    phase(
+        "dist",
+        "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is, two of them as in the tutorial",
+        dist::phase,
+    ),
+    phase(
+        "packages",
+        "the npm and PyPI packages of the next phases are installed",
+        |workspace| {
             Outcome::of_all(&[
                 ("npm", npm::installed(workspace)),
                 ("PyPI", python::installed(workspace)),
             ])
         },
-    },
-    Phase {
-        name: "library",
-        about: "the program of the library's tutorial compiles as printed, and the Inspector calls its tool",
-        run: library::phase,
-    },
-    Phase {
-        name: "conformance",
-        about: "the official suite reports no new failures through Vary",
-        run: official_suite::phase,
-    },
-    Phase {
-        name: "interop",
-        about: "official clients reach official servers through Vary",
-        run: interop::phase,
-    },
-    Phase {
-        name: "auth",
-        about: "official clients log in with a real authorization server, whose keys change and which dies",
-        run: auth::phase,
-    },
+    ),
+    phase(
+        "library",
+        "the program of the library's tutorial compiles as printed, and the Inspector calls its tool",
+        library::phase,
+    ),
+    phase(
+        "conformance",
+        "the official suite reports no new failures through Vary",
+        official_suite::phase,
+    ),
+    phase(
+        "interop",
+        "official clients reach official servers through Vary",
+        interop::phase,
+    ),
+    phase(
+        "auth",
+        "official clients log in with a real authorization server, whose keys change and which dies",
+        auth::phase,
+    ),
 ];
 
 /// The phase that runs a part of `tests`.

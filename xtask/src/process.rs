@@ -61,14 +61,9 @@ pub(crate) fn status(
     log: &Path,
     limit: Duration,
 ) -> Result<ExitStatus, String> {
-    let shown = show(command);
-    let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let copy = file.try_clone().map_err(|error| error.to_string())?;
-    command.stdout(file).stderr(copy);
-    let mut group = Group::start(command).map_err(|error| format!("{shown}: {error}"))?;
-    group
-        .wait(limit)
-        .map_err(|error| format!("{shown}: {error}\n{}", tail(log)))
+    let mut group = Group::logged(command, log)?;
+    let ended = group.wait(limit);
+    ended.map_err(|error| format!("{}: {error}\n{}", show(command), tail(log)))
 }
 
 /// Runs `command` to its end and returns its standard output.
@@ -79,7 +74,7 @@ pub(crate) fn status(
 pub(crate) fn output(command: &mut Command, limit: Duration) -> Result<String, String> {
     let shown = show(command);
     command.stdout(Stdio::piped());
-    let mut group = Group::start(command).map_err(|error| format!("{shown}: {error}"))?;
+    let mut group = Group::start(command)?;
     let pipe = group.0.stdout.take();
     // The reader has a thread, so that a full pipe cannot stop the program from ending.
     let reader = thread::spawn(move || pipe.map_or(Ok(String::new()), io::read_to_string));
@@ -103,8 +98,24 @@ pub(crate) struct Group(Child);
 
 impl Group {
     /// Starts `command`, which must come from [`command`].
-    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        command.spawn().map(Self)
+    ///
+    /// # Errors
+    ///
+    /// When it cannot start.
+    fn start(command: &mut Command) -> Result<Self, String> {
+        let started = command.spawn().map(Self);
+        started.map_err(|error| format!("{}: {error}", show(command)))
+    }
+
+    /// The same; both of its outputs go to `log`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot start.
+    pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<Self, String> {
+        let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let copy = file.try_clone().map_err(|error| error.to_string())?;
+        Self::start(command.stdout(file).stderr(copy))
     }
 
     /// Waits until the program ends by itself.
@@ -125,13 +136,27 @@ impl Group {
         Err(format!("killed after {} s", limit.as_secs()))
     }
 
-    /// The exit status, if the program has ended.
+    /// Looks again and again until there is a value.
     ///
     /// # Errors
     ///
-    /// When the system cannot report it.
-    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
-        self.0.try_wait().map_err(|error| error.to_string())
+    /// When the program has ended, or `limit` has passed.
+    pub(crate) fn until<T>(
+        &mut self,
+        limit: Duration,
+        find: impl Fn() -> Option<T>,
+    ) -> Result<T, String> {
+        let started = Instant::now();
+        while started.elapsed() < limit {
+            if let Some(found) = find() {
+                return Ok(found);
+            }
+            if let Some(status) = self.0.try_wait().map_err(|error| error.to_string())? {
+                return Err(format!("ended: {status}"));
+            }
+            thread::sleep(POLL);
+        }
+        Err(format!("is not ready after {} s", limit.as_secs()))
     }
 
     /// Ends the whole group, first with a signal, so that a gateway can stop its servers.

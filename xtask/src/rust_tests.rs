@@ -1,23 +1,20 @@
 //! The phase that runs all Rust tests: several test binaries at once, and the doctests beside them.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 use crate::cargo::{cargo, compiled};
-use crate::changed;
 use crate::outcome::Outcome;
-use crate::process;
 use crate::workspace::Workspace;
+use crate::{changed, parallel, process};
 
 /// Only for tests that hang: every test has its own limits. The longest of the ignored ones, a property with thousands
 /// of cases, takes more than four minutes of one core, and ten times as long on a machine with much other work.
@@ -25,24 +22,23 @@ const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Runs and counts all Rust tests.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match jobs(workspace) {
-        Ok(jobs) => run_all(workspace, jobs),
-        Err(error) => Outcome::failure(error),
-    }
+    let jobs = jobs(workspace);
+    jobs.map(|jobs| run_all(workspace, &jobs)).into()
 }
 
 /// Runs and counts the Rust tests of the changed packages and of those that use them, without doctests.
 ///
 /// Cargo compiles what changed. Compiling only these packages would need other features, and so all dependencies again.
 pub(crate) fn changed(workspace: &Workspace) -> Outcome {
-    jobs_of_changed(workspace).map_or_else(Outcome::failure, |jobs| run_all(workspace, jobs))
+    let jobs = jobs_of_changed(workspace);
+    jobs.map(|jobs| run_all(workspace, &jobs)).into()
 }
 
-fn jobs_of_changed(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
+fn jobs_of_changed(workspace: &Workspace) -> Result<Vec<Job>, String> {
     let folders = changed::folders(workspace)?.into_iter();
     let folders: Vec<PathBuf> = folders.map(|folder| workspace.path(&folder)).collect();
     if folders.is_empty() {
-        return Ok(VecDeque::new());
+        return Ok(Vec::new());
     }
     let mut jobs = jobs(workspace)?;
     jobs.retain(|job| matches!(job, Job::Binary(binary) if folders.contains(&binary.package)));
@@ -51,7 +47,7 @@ fn jobs_of_changed(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
 
 /// Runs and counts the ignored Rust tests, which take too long for every change.
 pub(crate) fn ignored(workspace: &Workspace) -> Outcome {
-    run(workspace, &Job::Ignored).unwrap_or_else(Outcome::failure)
+    run(workspace, &Job::Ignored).into()
 }
 
 /// What runs as one process.
@@ -109,7 +105,7 @@ impl Job {
 }
 
 /// The doctests, which are compiled one package after another, then all test binaries, those that take the longest first.
-fn jobs(workspace: &Workspace) -> Result<VecDeque<Job>, String> {
+fn jobs(workspace: &Workspace) -> Result<Vec<Job>, String> {
     let compile = ["test", "--workspace", "--no-run"];
     let log = workspace.scratch("tests-build.log")?;
     compiled(cargo(workspace).args(compile), &log)?;
@@ -187,30 +183,19 @@ fn binaries(messages: &str) -> Vec<TestBinary> {
 }
 
 /// Runs the jobs, several at once, and prints each when it is done.
-fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
-    let jobs = Mutex::new(jobs);
-    let next = || jobs.lock().ok()?.pop_front();
-    let found = Mutex::new(Outcome::default());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some(job) = next() {
-                    let started = Instant::now();
-                    let outcome = run(workspace, &job);
-                    let outcome = outcome.unwrap_or_else(Outcome::failure);
-                    let verdict = outcome.verdict();
-                    let took = started.elapsed().as_secs_f64();
-                    let (name, passed) = (job.name(), outcome.passed);
-                    println!("  {took:>5.1} s  {name}  {passed} passed  {verdict}");
-                    if let Ok(mut found) = found.lock() {
-                        found.add(outcome);
-                    }
-                }
-            });
-        }
+fn run_all(workspace: &Workspace, jobs: &[Job]) -> Outcome {
+    let outcomes = parallel::each(jobs, AT_ONCE, |job| {
+        let started = Instant::now();
+        let outcome = Outcome::from(run(workspace, job));
+        let verdict = outcome.verdict();
+        let took = started.elapsed().as_secs_f64();
+        let (name, passed) = (job.name(), outcome.passed);
+        println!("  {took:>5.1} s  {name}  {passed} passed  {verdict}");
+        outcome
     });
-    let failed = |_| Outcome::failure("a worker panicked, see above");
-    found.into_inner().unwrap_or_else(failed)
+    let mut all = Outcome::default();
+    outcomes.into_iter().for_each(|outcome| all.add(outcome));
+    all
 }
 
 /// Most tests wait for a server or a clock for most of their time, and every binary ends with a few long ones.

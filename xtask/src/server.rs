@@ -1,17 +1,22 @@
 //! Programs that serve MCP over HTTP and print their URL.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::process::{Group, tail};
+use crate::process::{self, Group, tail};
 
 /// Only for programs that hang: a start on a busy machine takes less.
 const LIMIT: Duration = Duration::from_secs(60);
 
-const POLL: Duration = Duration::from_millis(10);
+/// `vary serve` over HTTP on a free port.
+pub(crate) fn serve(vary: impl AsRef<OsStr>) -> Command {
+    let mut command = process::command(vary);
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    command
+}
 
 /// A server that has printed its URL. It ends when this is dropped.
 #[derive(Debug)]
@@ -50,11 +55,7 @@ impl StartingServer {
     ///
     /// When it cannot start.
     pub(crate) fn begin(command: &mut Command, log: &Path) -> Result<Self, String> {
-        let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let copy = file.try_clone().map_err(|error| error.to_string())?;
-        command.stdin(Stdio::piped()).stdout(file).stderr(copy);
-        let group = Group::start(command)
-            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        let group = Group::logged(command.stdin(Stdio::piped()), log)?;
         let log = log.to_owned();
         Ok(Self { group, log })
     }
@@ -66,17 +67,10 @@ impl StartingServer {
     /// When it ends, or prints no URL in time.
     pub(crate) fn ready(self) -> Result<Server, String> {
         let Self { mut group, log } = self;
-        let started = Instant::now();
-        while started.elapsed() < LIMIT {
-            if let Some(url) = url(&fs::read_to_string(&log).unwrap_or_default()) {
-                return Ok(Server { url, _group: group });
-            }
-            if let Some(status) = group.ended()? {
-                return Err(format!("the server ended: {status}\n{}", tail(&log)));
-            }
-            thread::sleep(POLL);
-        }
-        Err(format!("the server said no URL\n{}", tail(&log)))
+        let url = || url(&fs::read_to_string(&log).unwrap_or_default());
+        let ready = group.until(LIMIT, url);
+        let url = ready.map_err(|why| format!("the server {why}\n{}", tail(&log)))?;
+        Ok(Server { url, _group: group })
     }
 }
 

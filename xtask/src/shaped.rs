@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mcp_vary::feature::REGISTRY;
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, serve};
 use crate::workspace::Workspace;
-use crate::{cargo, npm, process};
+use crate::{cargo, npm};
 
 const RECORDING: &str = "tests/interop/shaped.json";
 const CONFIGURATION: &str = "tests/interop/shaped.yaml";
@@ -26,18 +27,6 @@ const AUDIENCES: &[&[&str]] = &[
     &["agent", "human"],
     &["agent", "sampling"],
 ];
-const FORMATS: &[&[&str]] = &[
-    &[],
-    &["format=json"],
-    &["format=markdown"],
-    &["format=text"],
-];
-const VERBOSITIES: &[&[&str]] = &[
-    &[],
-    &["verbosity=compact"],
-    &["verbosity=standard"],
-    &["verbosity=verbose"],
-];
 
 /// A gateway in front of the recorded server, and the argument of the scripts.
 pub(crate) fn start(workspace: &Workspace, vary: &Path) -> Result<(Value, Server), String> {
@@ -53,8 +42,7 @@ pub(crate) fn start(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
         &text.replace("\"${RECORDING}\"", &quoted(&recording)),
     )?;
     let log = workspace.scratch("interop/shaped-vary.log")?;
-    let mut command = process::command(vary);
-    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = serve(vary);
     npm::with_packages(workspace, command.arg(&configuration))?;
     let server = Server::start(&mut command, &log)?;
     let rows: Vec<Value> = rows.iter().map(Rows::to_json).collect();
@@ -71,17 +59,29 @@ pub(crate) fn start(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
 ///
 /// Over HTTP these are all combinations. On stdio, each set needs a process, so that each tag is declared once.
 pub(crate) fn sets(transport: &str) -> Vec<Value> {
-    let mut sets = vec![Value::Null];
-    for (a, audience) in AUDIENCES.iter().enumerate() {
-        for (f, format) in FORMATS.iter().enumerate() {
-            for (v, verbosity) in VERBOSITIES.iter().enumerate() {
-                if transport == "http" || a == f && (f + 1) % VERBOSITIES.len() == v {
-                    sets.push(json!([*audience, *format, *verbosity].concat()));
-                }
-            }
-        }
-    }
-    sets
+    let keys = REGISTRY.iter().filter(|row| row.has_values());
+    let options = keys.map(|row| std::iter::once(&[][..]).chain(row.tags.chunks(1)));
+    let options: Vec<Vec<&[&str]>> = options.map(Iterator::collect).collect();
+    let audiences = AUDIENCES.iter().map(|tags| tags.to_vec());
+    let sets: Vec<Vec<&str>> = if transport == "http" {
+        options.iter().fold(audiences.collect(), |sets, options| {
+            let of_set = |set: &Vec<_>| options.iter().map(|tags| [set, *tags].concat()).collect();
+            sets.iter()
+                .flat_map(|set| -> Vec<_> { of_set(set) })
+                .collect()
+        })
+    } else {
+        let most = options.iter().map(Vec::len).max().unwrap_or_default();
+        let sets = audiences.take(most).enumerate().map(|(at, audience)| {
+            let keys = options.iter().enumerate();
+            let tags = keys.flat_map(|(key, options)| options[(at + key) % options.len()]);
+            audience.into_iter().chain(tags.copied()).collect()
+        });
+        sets.collect()
+    };
+    std::iter::once(Value::Null)
+        .chain(sets.into_iter().map(Value::from))
+        .collect()
 }
 
 /// A set of rows of the fixtures.
@@ -187,8 +187,8 @@ mod tests {
             null,
             ["verbosity=compact"],
             ["agent", "format=json", "verbosity=standard"],
-            ["human", "format=markdown", "verbosity=verbose"],
-            ["agent", "human", "format=text"],
+            ["human", "format=text", "verbosity=verbose"],
+            ["agent", "human", "format=markdown"],
         ]);
         assert_eq!(Value::from(sets("stdio")), expected);
     }

@@ -3,8 +3,8 @@
 use faults::{SoakOptions, SoakPrograms};
 
 use crate::cargo::binary_of;
-use crate::faults::write_table;
 use crate::outcome::Outcome;
+use crate::page::WrittenPage;
 use crate::workspace::Workspace;
 
 /// The number of clients before a release.
@@ -29,7 +29,7 @@ pub(crate) fn soak(
     }
     println!("nothing is left");
     if write {
-        write_table(workspace, PAGE, &MARKS, &soaked.table)
+        PAGE.write(workspace, &soaked.table)
     } else {
         Ok(())
     }
@@ -41,13 +41,11 @@ pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
         clients,
         only: String::new(),
     };
-    match run(workspace, &options) {
-        Ok(soaked) => Outcome {
-            passed: usize::from(soaked.failed.is_empty()),
-            failures: soaked.failed,
-        },
-        Err(error) => Outcome::failure(error),
-    }
+    let outcome = run(workspace, &options).map(|soaked| Outcome {
+        passed: usize::from(soaked.failed.is_empty()),
+        failures: soaked.failed,
+    });
+    outcome.into()
 }
 
 fn run(workspace: &Workspace, options: &SoakOptions) -> Result<faults::Soak, String> {
@@ -60,8 +58,7 @@ fn run(workspace: &Workspace, options: &SoakOptions) -> Result<faults::Soak, Str
     faults::soak(&programs, options)
 }
 
-const PAGE: &str = "docs/internals/soak.md";
-const MARKS: [&str; 2] = [
-    "<!-- what `cargo xtask soak --write` prints begins here -->",
-    "<!-- and ends here -->",
-];
+const PAGE: WrittenPage = WrittenPage {
+    path: "docs/internals/soak.md",
+    command: "soak",
+};

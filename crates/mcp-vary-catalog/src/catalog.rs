@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary_wire::handshake::Handshake;
-use mcp_vary_wire::method_names::COMPLETE;
-use mcp_vary_wire::method_names::SET_LEVEL;
-use mcp_vary_wire::method_names::SUBSCRIBE;
+use mcp_vary_wire::method_names::{COMPLETE, SET_LEVEL, SUBSCRIBE};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::undeclared::UndeclaredMethods;
 use tracing::warn;

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_vary::json::Members;
-use mcp_vary::json::edit;
+use mcp_vary::json::{Members, edit};
 use mcp_vary::shape::ToolFacts;
 use mcp_vary_results::OutputValidator;
 use mcp_vary_results::link_index::LinkSource;

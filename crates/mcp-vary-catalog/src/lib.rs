@@ -22,7 +22,6 @@ pub mod on_demand;
 pub mod page;
 pub mod registry;
 pub mod resource;
-pub mod selected;
 pub mod selection;
 pub mod server_snapshot;
 pub mod shared;

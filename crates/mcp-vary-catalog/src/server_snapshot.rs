@@ -7,8 +7,7 @@ use std::time::Instant;
 use mcp_vary::json::Members;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::task_dialect;
 
 use super::item::ServerTraits;

@@ -363,13 +363,12 @@ impl VariantConfig {
             return Some(());
         }
         let unchanged = ToolOverride::default();
-        let change_or_none = change.unwrap_or(&unchanged);
-        let prepared = match self.lists_compact {
-            true => PreparedTool::compact(&shown.json, change_or_none, self.style),
-            false => {
-                let style = self.style_of(shown.item, server);
-                PreparedTool::new(&shown.json, change_or_none, style)
-            }
+        let applied = change.unwrap_or(&unchanged);
+        let prepared = if self.lists_compact {
+            PreparedTool::compact(&shown.json, applied, self.style)
+        } else {
+            let style = self.style_of(shown.item, server);
+            PreparedTool::new(&shown.json, applied, style)
         };
         let Ok((tool, found)) = prepared else {
             return unless_restricted(change.map(|change| &change.arguments));

@@ -19,6 +19,7 @@ use crate::chain;
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::{self, with_full_start_wait};
+use crate::login::source::{LoginMode, with_logins};
 use crate::print::{self, sanitize, sanitize_json};
 use crate::serving;
 use crate::stop::Stop;
@@ -33,7 +34,8 @@ pub(crate) async fn run(command: AccessCommand, stop: Stop) -> Result<Verdict, F
 /// Starts the servers of the file, and prints what the client may use of them. Always stops the servers.
 async fn explain(args: &ExplainAccess, mut stop: Stop) -> Result<Verdict, Failure> {
     let file = file::read(&args.file)?;
-    let mut config = with_full_start_wait(file.into_config(environment()?));
+    let config = with_logins(file.into_config(environment()?), LoginMode::Stored);
+    let mut config = with_full_start_wait(config);
     let principal = match &args.token {
         Some(path) => {
             let accepted = token::verify(path, config.authentication.as_ref()).await?;

@@ -172,7 +172,7 @@ fn known_line(path: &Path, text: &str) -> String {
 
 /// Where programs store what they remember of a user: by the XDG base directory specification, and on Windows
 /// `%LOCALAPPDATA%`.
-fn state_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+pub(crate) fn state_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     if cfg!(windows) {
         return absolute("LOCALAPPDATA");
@@ -180,7 +180,7 @@ fn state_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
-fn variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 

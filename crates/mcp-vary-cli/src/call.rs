@@ -9,6 +9,7 @@ use crate::args::Call;
 use crate::client::{Client, ClientIdentity};
 use crate::failure::{Failure, Verdict};
 use crate::lint::{self, Linted};
+use crate::login::source::LoginMode;
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
 use crate::print::{self, sanitize, sanitize_json};
@@ -26,7 +27,8 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     let variant = args.client.variant.as_deref();
     let tool = &called.tool;
     let needed = Some(Needed { tool, variant });
-    let session = TargetSession::open(&called.target, needed, &mut stop).await?;
+    let mode = LoginMode::from_flag(args.client.login);
+    let session = TargetSession::open(&called.target, needed, mode, &mut stop).await?;
     let mut answers = Vec::new();
     let calls = call_all(&session, &called, variant, args.lint, &mut answers);
     let ended = stop.unless_requested(calls).await;

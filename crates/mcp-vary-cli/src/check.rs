@@ -2,14 +2,18 @@
 
 pub(crate) mod args;
 
+use std::time::Duration;
+
 use mcp_vary_conformance::{
     Check, ClientCommand, Options, Report, RunError, Target, registry, relay, run as run_checks,
     run_client,
 };
 
+use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
+use crate::login::source::{LoginMode, with_logins};
 use crate::print::table::table;
 use crate::print::{self, Progress, sanitize_json};
 use crate::serving::{self, Serving};
@@ -41,7 +45,10 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
         ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
         ServerTarget::Url { url, headers } => {
             let target = endpoint(url, headers, &args.other_headers)?;
-            check(&target, &options, &mut stop).await?
+            match check(&target, &options, &mut stop).await {
+                Ok(report) => report,
+                Err(failure) => return Err(explained(failure, url, headers, &mut stop).await?),
+            }
         }
         ServerTarget::Command(command) => {
             let target = Target::command(command);
@@ -158,6 +165,30 @@ async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Re
     stop.unless_requested(checked).await
 }
 
+/// The `failure` of a check, or why `vary inspect` cannot connect to the server either, which names what to do.
+async fn explained(
+    failure: Failure,
+    url: &str,
+    headers: &[String],
+    stop: &mut Stop,
+) -> Result<Failure, Failure> {
+    let mut server = target::url(url, headers)?;
+    server.limits.handshake = CONNECT_LIMIT;
+    let connecting = async {
+        match Client::connect(server, &ClientIdentity::default()).await {
+            Err(reason) => Ok(reason),
+            Ok(client) => {
+                client.close().await;
+                Ok(failure)
+            }
+        }
+    };
+    stop.unless_requested(connecting).await
+}
+
+/// How long to look for the reason why a server cannot be checked.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
 /// What to do about a server that wants credentials.
 const CREDENTIALS_ADVICE: &str = "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into \
      `headers` of the server in a configuration; see \"Remote servers\" in the documentation";
@@ -168,7 +199,8 @@ async fn check_configuration(
     options: &Options,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let config = with_full_start_wait(file.read()?.into_config(environment()?));
+    let config = file.read()?.into_config(environment()?);
+    let config = with_full_start_wait(with_logins(config, LoginMode::Stored));
     let config = chain::with_ancestors(config)?;
     let listener = serving::listen("127.0.0.1:0", "--listen").await?;
     let serving = Serving::start(config, listener, stop).await?;

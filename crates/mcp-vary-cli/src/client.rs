@@ -147,6 +147,11 @@ impl Client {
         self.upstream.handshake()
     }
 
+    /// The last lines that the server's process wrote to its standard error.
+    pub(crate) fn stderr_lines(&self) -> Vec<String> {
+        self.upstream.stderr_lines()
+    }
+
     pub(crate) async fn close(&self) {
         self.upstream.close().await;
     }

@@ -1,5 +1,7 @@
 //! A configuration file on disk.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -90,6 +92,22 @@ pub(crate) fn parse(
     let source = Source::new(name, text).with_today(today());
     let source = source.with_secret_files(secrets);
     source.with_only(only).read(&variable)
+}
+
+/// Parses the `text` of the file `name`, and returns the variables of the environment that it uses as well.
+pub(crate) fn parse_with_variables(
+    name: &str,
+    text: &str,
+    secrets: &SecretFiles,
+) -> Result<(File, BTreeSet<String>), Diagnostics> {
+    let names = RefCell::new(BTreeSet::new());
+    let source = Source::new(name, text).with_today(today());
+    let file = source.with_secret_files(secrets).read(&|name| {
+        let value = variable(name)?;
+        names.borrow_mut().insert(name.to_owned());
+        Some(value)
+    })?;
+    Ok((file, names.into_inner()))
 }
 
 /// Makes the start wait for each server for as long as the server's start can take.

@@ -12,6 +12,7 @@ use crate::args::Inspect;
 use crate::client::{Client, ClientIdentity};
 use crate::environment;
 use crate::failure::{Failure, Verdict};
+use crate::login::source::LoginMode;
 use crate::print::deprecation::deprecation_notice;
 use crate::print::ranking::Why;
 use crate::print::servers::collision_table;
@@ -43,7 +44,8 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
             "--admin is the address of a running gateway, so TARGET must be its URL",
         ));
     }
-    let session = TargetSession::open(&target, None, &mut stop).await?;
+    let mode = LoginMode::from_flag(args.client.login);
+    let session = TargetSession::open(&target, None, mode, &mut stop).await?;
     let seen = stop
         .unless_requested(inspect(&args, &identity, &session))
         .await;

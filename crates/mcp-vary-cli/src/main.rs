@@ -1,5 +1,5 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `key`, `access` and
-//! `status`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`, `logout`, `key`,
+//! `access` and `status`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
@@ -26,6 +26,7 @@ mod inspect;
 mod key;
 mod lint;
 mod log;
+mod login;
 mod man;
 mod open_files;
 mod print;
@@ -106,6 +107,8 @@ async fn dispatch(command: Command, log: CommandLog) -> Result<Verdict, Failure>
         Command::Check(check) => check::run(check, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
         Command::Connect(args) => connect::run(args, stop).await,
+        Command::Login(args) => login::log_in(args, stop).await,
+        Command::Logout(args) => login::log_out(args, stop).await,
         Command::Key(key) => key::run(&key.command),
         Command::Access(access) => access::run(access.command, stop).await,
         Command::Completions(args) => completions::run(&args, &Args::command()),

@@ -437,11 +437,13 @@ fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
     let rows = rows.chain(left_out);
     let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
     out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
-    let collisions = gateway.collisions().len();
-    if collisions > 0 {
-        let count = plural(collisions, "collision");
+    let collisions = gateway.collisions();
+    if let Some(first) = collisions.first() {
+        let count = plural(collisions.len(), "collision");
+        let (id, reachable, hidden) = (&first.id, &first.reachable, &first.hidden);
         out.push_str(&format!(
-            "{count} of names or URIs; `vary config check` shows them\n"
+            "{count} of names or URIs: `{id}` is that of `{reachable}`, and that of `{hidden}` is hidden; `vary config check` \
+             shows all, and what to do\n"
         ));
     }
     sanitize(out.trim_end())

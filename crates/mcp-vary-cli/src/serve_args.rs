@@ -9,6 +9,7 @@ use crate::args::Serve;
 use crate::chain;
 use crate::environment::environment;
 use crate::failure::Failure;
+use crate::login::source::{LoginMode, with_logins};
 use crate::print::sanitize;
 
 /// The configuration in `file`, changed by the flags.
@@ -46,7 +47,7 @@ pub(crate) fn with_args(
     };
     config.start_wait = start_wait.unwrap_or(usual);
     config.allow_empty_start = are_several;
-    chain::with_ancestors(config)
+    chain::with_ancestors(with_logins(config, LoginMode::Stored))
 }
 
 /// A warning line for each selection or override of a variant that matches nothing. `config check` notes guards that match

@@ -290,7 +290,9 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
             "{address} is in use by another Vary: use http://{address}/mcp, end that one, or choose another with {flag}"
         ),
         io::ErrorKind::AddrInUse => {
-            format!("{address} is in use by another program; choose another with {flag}")
+            format!(
+                "{address} is in use by another program, or twice in this command; choose another with {flag}"
+            )
         }
         io::ErrorKind::InvalidInput => {
             format!(

@@ -87,6 +87,12 @@ impl TargetArgs {
         if !path.exists() && !looks_like_a_file(word) {
             return Err(Failure::command(not_a_target(word, usage)));
         }
+        if let Some((_, runner)) = RUNNERS.iter().find(|(ending, _)| word.ends_with(ending)) {
+            return Err(Failure::command(format!(
+                "`{0}` is a program, not a configuration; to start it as a server, write `{usage} -- {runner}{0}`",
+                shown(word)
+            )));
+        }
         let text = file::text(&path)?;
         Ok(ServerTarget::File(self.file(path, text, false)))
     }
@@ -183,6 +189,16 @@ impl TargetFile {
 pub(crate) fn is_url(word: &str) -> bool {
     word.contains("://")
 }
+
+/// The endings of programs that people take for configurations, and what runs them.
+const RUNNERS: [(&str, &str); 6] = [
+    (".py", "python3 "),
+    (".js", "node "),
+    (".mjs", "node "),
+    (".ts", "npx tsx "),
+    (".sh", "sh "),
+    (".jar", "java -jar "),
+];
 
 /// Whether `word` is meant as a file, although there may be none.
 fn looks_like_a_file(word: &str) -> bool {

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
+use crate::login::source::{LoginMode, with_logins};
 use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
@@ -44,6 +45,7 @@ impl TargetSession {
     pub(crate) async fn open(
         named: &ServerTarget,
         needed: Option<Needed<'_>>,
+        mode: LoginMode,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
         let config = match named {
@@ -55,7 +57,8 @@ impl TargetSession {
                 Config::new(target::command(command)?, environment()?)
             }
         };
-        Self::connect(file::with_full_start_wait(config), needed, stop).await
+        let config = file::with_full_start_wait(with_logins(config, mode));
+        Self::connect(config, needed, stop).await
     }
 
     async fn connect(

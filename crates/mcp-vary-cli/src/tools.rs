@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::args::Tools;
 use crate::client::{Client, ClientIdentity};
 use crate::failure::{Failure, Verdict};
+use crate::login::source::LoginMode;
 use crate::print::indent::indented;
 use crate::print::servers::plural;
 use crate::print::terminal::has_color;
@@ -24,7 +25,8 @@ use crate::unknown_tool;
 pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
     let target = &args.client.target;
     let target = target.resolve(args.named.as_deref(), "vary tools")?;
-    let session = TargetSession::open(&target, None, &mut stop).await?;
+    let mode = LoginMode::from_flag(args.client.login);
+    let session = TargetSession::open(&target, None, mode, &mut stop).await?;
     let read = stop.unless_requested(ToolList::read(&args, &session)).await;
     let shown = read.and_then(|list| {
         print::data(&if args.client.json {

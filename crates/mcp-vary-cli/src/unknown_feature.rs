@@ -1,6 +1,6 @@
 //! What to write instead of a feature tag that is not registered.
 
-use mcp_vary::feature::{FeatureTag, Features, Format, REGISTERED, Verbosity, is_registered};
+use mcp_vary::feature::{FeatureTag, Features, is_registered, registered_tags};
 
 use crate::similar::nearest;
 
@@ -17,15 +17,12 @@ pub(crate) fn suggestions(features: &Features) -> Vec<String> {
 }
 
 fn registered_tag(tag: &FeatureTag) -> Option<String> {
-    let formats = Format::ALL.map(|format| format!("format={}", format.as_str()));
-    let verbosities = Verbosity::ALL.map(|verbosity| format!("verbosity={}", verbosity.as_str()));
-    let with_values = formats.iter().chain(&verbosities).map(String::as_str);
     let text = tag.to_string();
     let (denial, text) = match text.strip_prefix('!') {
         Some(denied) => ("!", denied),
         None => ("", text.as_str()),
     };
-    let meant = nearest(text, REGISTERED.into_iter().chain(with_values))?;
+    let meant = nearest(text, registered_tags())?;
     Some(format!("{denial}{meant}"))
 }
 

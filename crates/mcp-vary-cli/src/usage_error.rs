@@ -104,6 +104,14 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
     let at = candidates.next()?;
     let server = arguments.get(at..)?;
     let program = server.first()?;
+    // The word behind an unknown flag is its value.
+    if at > 0
+        && arguments
+            .get(at - 1)
+            .is_some_and(|before| before.starts_with("--") && !before.contains('='))
+    {
+        return None;
+    }
     if is_url(program) || std::path::Path::new(program).is_file() || server.len() < 2 {
         return None;
     }
@@ -223,6 +231,7 @@ mod tests {
             &instead("--command", "vary check -- npx"),
         );
         advises("serve -- foo --config x", "");
+        advises("serve --lisen 0 vary.yaml", "");
         advises("config check --config x", "");
     }
 

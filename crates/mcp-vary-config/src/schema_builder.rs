@@ -219,7 +219,7 @@ impl SchemaBuilder {
     /// Headers, or patterns for headers.
     pub(super) fn headers(&mut self) -> Value {
         let word = self.word();
-        self.named("[!#$%&'*+.^_`|~0-9A-Za-z-]+", &word)
+        self.named(HEADER_NAME, &word)
     }
 
     /// The id of a variant.
@@ -263,6 +263,9 @@ const VARIABLE: &str = r"(?:env:)?[A-Za-z0-9_]+(?::-(?:[^}$]|\$(?!\{))*)?";
 
 /// Keys that the reader ignores, and YAML's merge key, which is resolved earlier.
 pub(super) const BESIDE: &str = "^(?:x-|<<$)";
+
+/// The pattern for names of headers.
+pub(super) const HEADER_NAME: &str = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 
 /// Any key.
 pub(super) const ANYTHING: &str = r"[\s\S]*";

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use self::draft::{Kind, PartialServer};
 use self::settings::{COMMON, KINDS, OURS};
-use super::reader::{Located, Reader, quoted};
+use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::SchemaBuilder;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{self, Entry};
 use mcp_vary_upstream::{HeaderTemplate, UpstreamConfig};
 
@@ -45,7 +45,7 @@ impl Servers {
             return;
         }
         for (at, path) in &self.claim_headers_at {
-            let what = "has claims of users, but nobody is known here";
+            let what = "uses claims, but without authentication no client has any";
             let diagnostic = Diagnostic::new(*at, path.as_str(), what);
             let fix = "add `auth`, or `stdio-principal` with `claims`";
             reader.diagnostics.push(diagnostic.with_fix(fix));
@@ -169,6 +169,7 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
     if !reader.foreign {
         return reader.settings(field, &[COMMON, OURS], draft, EXAMPLE);
     }
+    let known: Vec<_> = COMMON.iter().map(|setting| setting.key).collect();
     for entry in reader.table(field, EXAMPLE).unwrap_or_default() {
         let member = field.member(entry);
         if matches!(entry.node.value, document::Value::Null) {
@@ -193,6 +194,9 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
                 "is ignored here: it changes what the server has or gets",
             );
             reader.notes.push(note.with_fix(TO_IMPORT));
+        } else if let Some(meant) = nearest(&entry.key, &known) {
+            let note = Diagnostic::new(entry.at, member.path, "is not a known key, and is ignored");
+            reader.notes.push(note.with_fix(did_you_mean(meant)));
         }
     }
 }
@@ -281,10 +285,10 @@ fn has_a_target() -> Value {
         let kinds = KINDS.iter().filter(move |(_, other)| *other == kind);
         kinds.map(|(name, _)| *name).collect::<Vec<_>>()
     };
+    let of_url = [kinds(Kind::Http), kinds(Kind::Sse)].concat();
     let nothing = json!({"maxProperties": 0});
     json!({
         "anyOf": [{"required": ["command"]}, {"required": ["url"]}, {"required": ["<<"]}],
-        "properties": {"type": {"not": {"enum": kinds(Kind::Sse)}}},
         "if": {"required": ["url"]},
         "then": {
             "not": {"required": ["command"]},
@@ -297,9 +301,11 @@ fn has_a_target() -> Value {
         },
         "else": {
             "properties": {
-                "type": {"not": {"enum": kinds(Kind::Http)}},
+                "type": {"not": {"enum": of_url}},
                 "headers": nothing,
                 "ca": false,
+                "certificate": false,
+                "key": false,
             },
         },
     })

@@ -11,12 +11,10 @@ use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::headers;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::sse::EventId;
 
-use crate::pipeline::member_check;
-use crate::pipeline::router;
+use crate::pipeline::{member_check, router};
 use crate::session::{BASE_CLASS, Negotiated, Sessions};
 use crate::settings::config::Config;
 use crate::subscriptions::SubscriptionHub;

@@ -98,21 +98,15 @@ fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
 
 fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantId> {
     let ids = |snapshot: &ConfigSnapshot| -> Vec<_> {
-        let variants = snapshot
-            .variant_set
-            .variants
-            .iter()
-            .filter(|_| snapshot.config.variants);
+        let variants = snapshot.enabled_variants();
         variants.map(|variant| variant.id.clone()).collect()
     };
     let mut changes = Changes::between(ids(before), ids(after));
     let config = |snapshot: &ConfigSnapshot, id: &VariantId| {
-        let all = snapshot.variant_set.configs().iter();
+        let mut all = snapshot.variant_set.configs().iter();
+        let found = all.find(|variant_config| variant_config.variant.id == *id);
         // Its text has all of a configuration.
-        all.map(|variant_config| {
-            (variant_config.variant.id == *id).then(|| format!("{variant_config:?}"))
-        })
-        .find_map(|it| it)
+        found.map(|variant_config| format!("{variant_config:?}"))
     };
     let is_same = |id: &VariantId| config(before, id) == config(after, id);
     (changes.unchanged, changes.replaced) = changes.unchanged.into_iter().partition(is_same);

@@ -184,12 +184,7 @@ impl Gateway {
     #[must_use]
     pub fn variants(&self) -> Vec<ServerVariant> {
         let snapshot = self.current();
-        let variants = snapshot
-            .variant_set
-            .variants
-            .iter()
-            .filter(|_| snapshot.config.variants);
-        variants.cloned().collect()
+        snapshot.enabled_variants().cloned().collect()
     }
 
     /// The definitions of the tools that each variant lists, JSON text.

@@ -139,7 +139,7 @@ pub struct ExperimentStatus {
 }
 
 /// The status of one server.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ServerStatus {
@@ -317,14 +317,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         state: "invalid",
         since: now.saturating_sub(snapshot.services.started_at),
         reason: Some(format!("server `{name}` is left out: {reason}")),
-        next_attempt: None,
-        revisions: Vec::new(),
-        undeclared: BTreeMap::new(),
-        upstream_variants: Vec::new(),
-        tools: None,
-        connections: None,
-        calls: None,
-        failed_lists: BTreeMap::new(),
+        ..ServerStatus::default()
     });
     sources
         .zip(snapshot.pool.servers.connection_statuses())
@@ -341,7 +334,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 ConnectionState::Connected(_) => ("up", None),
                 ConnectionState::Connecting => ("starting", None),
                 ConnectionState::Disconnected { error, .. } => {
-                    ("down", Some(error.client_message()))
+                    ("down", Some(error.status_message()))
                 }
                 ConnectionState::Closed => ("closed", None),
             };
@@ -379,12 +372,7 @@ fn next_attempt(connection: &SupervisedConnection) -> Option<u64> {
 }
 
 fn variant_statuses(snapshot: &ConfigSnapshot, today: Date) -> Vec<VariantStatus> {
-    let variants = snapshot
-        .variant_set
-        .variants
-        .iter()
-        .filter(|_| snapshot.config.variants);
-    let variants = variants.map(|variant| {
+    let variants = snapshot.enabled_variants().map(|variant| {
         let info = variant.deprecation_info.as_ref();
         VariantStatus {
             id: variant.id.clone(),

@@ -18,7 +18,6 @@ mod output;
 mod projection;
 mod prompt;
 mod resource;
-pub mod result_rewriter;
 pub mod result_store;
 mod rule;
 pub mod rules;

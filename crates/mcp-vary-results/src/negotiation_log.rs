@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mcp_vary::feature::{FeatureTag, Features, Form, Format, Verbosity};
+use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity, is_unsupported};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::shape::Shaped;
@@ -77,20 +77,15 @@ impl IgnoredCounter {
         }
     }
 
-    /// Warns about formats and verbosities that the gateway does not support.
+    /// Warns about values of registered keys that the gateway does not support.
     ///
     /// > Servers SHOULD ignore unknown tags and log warnings for unsupported features. (content negotiation,
     /// > `ContentNegotiationSettings.features`)
     fn unsupported(&self, features: &Features) {
-        let is_unsupported = |tag: &&FeatureTag| match (tag.form(), tag.key(), tag.value()) {
-            (Form::Equality, "format", Some(value)) => Format::from_value(value).is_none(),
-            (Form::Equality, "verbosity", Some(value)) => Verbosity::from_value(value).is_none(),
-            _ => false,
-        };
         let (tags, _) = Features::from_tags(
             features
                 .tags()
-                .filter(is_unsupported)
+                .filter(|tag| is_unsupported(tag))
                 .map(FeatureTag::as_str),
         );
         if tags.is_empty() {
@@ -98,9 +93,9 @@ impl IgnoredCounter {
         }
         let count = self.unsupported.fetch_add(1, Ordering::Relaxed) + 1;
         if is_logged(count) {
-            warn!(tags = %Tags(&tags), count, "unsupported format or verbosity declared");
+            warn!(tags = %Tags(&tags), count, "unsupported feature tags declared");
         } else {
-            debug!(tags = %Tags(&tags), count, "unsupported format or verbosity declared");
+            debug!(tags = %Tags(&tags), count, "unsupported feature tags declared");
         }
     }
 

@@ -1,11 +1,15 @@
-//! Shapes results as the client negotiated.
+//! Rewrites a result for one client: to the names and URIs that its variant shows, and to the shape that it negotiated.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use mcp_vary::feature::{Features, Verbosity};
-use mcp_vary::json::edit;
-use mcp_vary::json::{Json, elements};
+use crate::link_index::LinkSource;
+use crate::name_rewriter::NameRewriter;
+use crate::result_store::{ResultOwner, ResultStore};
+use crate::{
+    CallContext, DeclaredOutput, OutputValidator, PromptRule, ResourceRule, ResultTransform,
+    TransformedResult, apply_prompt_rules, apply_resource_rules,
+};
+use crate::{negotiation_log, uri_rewriter};
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, edit, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
     Bounds, Compaction, CustomText, OutputSchema, Policy, ReadableResult, Report, Shaped,
@@ -13,16 +17,13 @@ use mcp_vary::shape::{
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
-use mcp_vary_wire::era::{STRUCTURED_CONTENT, drop_structured_content, is_text, with_text_content};
+use mcp_vary_wire::era::{
+    self, ProgressTokens, STRUCTURED_CONTENT, drop_structured_content, is_text, with_text_content,
+};
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
-
-use crate::negotiation_log;
-use crate::result_store::{ResultOwner, ResultStore};
-use crate::{
-    CallContext, DeclaredOutput, OutputValidator, PromptRule, ResourceRule, ResultTransform,
-    TransformedResult, apply_prompt_rules, apply_resource_rules,
-};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Shapes the results of a tool call.
 #[derive(Clone, Debug)]
@@ -257,8 +258,7 @@ impl ResultShaper {
             let alternative = &transformed.alternative;
             Some(alternative.apply_to(result, features, self.tool, output, policy))
         };
-        let is_terse = features.verbosity() == Verbosity::Compact;
-        let shaped = (is_terse || self.bounds() != Bounds::default()).then(|| {
+        let shaped = (features.shortens() || self.bounds() != Bounds::default()).then(|| {
             // The report of what was applied is added only once, at the end.
             let first = tell(&Policy {
                 report: false,
@@ -387,6 +387,70 @@ fn structured_only(result: &str) -> Cow<'_, str> {
     };
     let remaining: Vec<_> = blocks.into_iter().filter(|block| !is_text(block)).collect();
     edit::set(result, "content", &format!("[{}]", remaining.join(",")))
+}
+
+/// Rewrites the results of one call for its client, also after the request has ended.
+#[derive(Clone, Debug, Default)]
+pub struct ResultRewriter {
+    /// The item that was called, if the links in its results are recorded.
+    pub origin: Option<LinkSource>,
+    /// Shapes the result.
+    pub shape: Option<Shaper>,
+    /// The names that the view changed.
+    pub names: Option<Arc<NameRewriter>>,
+    /// The URIs that the view changed.
+    pub uris: Option<Arc<UriMap>>,
+    /// Whether to remove structured content that the client's revision does not support.
+    pub is_foreign: bool,
+    /// The progress tokens, for as long as a task runs.
+    pub progress: Option<ProgressTokens>,
+}
+
+impl ResultRewriter {
+    /// The rules for rewriting, borrowed.
+    #[must_use]
+    pub fn rules(&self) -> RewriteRules<'_> {
+        RewriteRules {
+            shape: self.shape.as_ref(),
+            names: self.names.as_deref(),
+            uris: self.uris.as_deref(),
+            is_foreign: self.is_foreign,
+        }
+    }
+}
+
+/// How a result is rewritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RewriteRules<'a> {
+    /// Shapes the result.
+    pub shape: Option<&'a Shaper>,
+    /// The names that the view changed.
+    pub names: Option<&'a NameRewriter>,
+    /// The URIs that the view changed.
+    pub uris: Option<&'a UriMap>,
+    /// Whether to remove structured content that the client's revision does not support.
+    pub is_foreign: bool,
+}
+
+/// Rewrites `result` to the client's names and URIs, and shapes it.
+#[must_use]
+pub fn rewrite_result<'a>(result: &'a str, rules: &RewriteRules<'_>) -> Cow<'a, str> {
+    let named = match rules.names {
+        Some(names) => names.rewrite_failed_result(result),
+        None => Cow::Borrowed(result),
+    };
+    let addressed = match rules.uris {
+        Some(uris) => edit::and_then(named, |named| uri_rewriter::rewrite_result(uris, named)),
+        None => named,
+    };
+    let shaped = match rules.shape {
+        Some(shape) => edit::and_then(addressed, |addressed| shape.apply(addressed)),
+        None => addressed,
+    };
+    if !rules.is_foreign {
+        return shaped;
+    }
+    edit::and_then(shaped, era::drop_unsupported_structured_content)
 }
 
 #[cfg(test)]

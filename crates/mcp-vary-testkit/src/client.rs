@@ -68,7 +68,22 @@ impl LegacyClient {
 
     /// Sends a request, and returns its response.
     pub async fn ask(&mut self, method: &str, params: Value) -> HttpResponse {
-        let post = self.post(&request(json!(1), method, params));
+        self.send(&request(json!(1), method, params)).await
+    }
+
+    /// Sends a request, and returns the message that answers it.
+    pub async fn answer(&mut self, method: &str, params: Value) -> Value {
+        self.ask(method, params).await.json()
+    }
+
+    /// Sends a message in its session.
+    pub async fn send(&mut self, message: &Value) -> HttpResponse {
+        self.send_text(message.to_string()).await
+    }
+
+    /// Sends what may not be a message, in its session.
+    pub async fn send_text(&mut self, body: impl Into<Vec<u8>>) -> HttpResponse {
+        let post = HttpRequest::of(&self.session, body);
         self.http.ask(&post).await
     }
 }

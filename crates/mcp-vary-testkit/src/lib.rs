@@ -16,6 +16,7 @@
 
 pub mod authorization_server;
 pub mod captured_log;
+pub mod cases;
 pub mod changing_server;
 pub mod client;
 pub mod credentials;
@@ -23,10 +24,14 @@ pub mod era;
 pub mod generate;
 pub mod http_client;
 pub mod lenient_path;
+pub mod login_server;
 pub mod message;
 pub mod model_server;
 pub mod notification_client;
 pub mod places_server;
+pub mod prelude;
+pub mod recordings;
 pub mod scripted_server;
 pub mod stdio_pipe;
+pub mod table;
 pub mod wait;

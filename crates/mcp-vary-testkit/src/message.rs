@@ -1,5 +1,7 @@
 //! Messages as clients and servers write them.
 
+use std::fmt::Debug;
+
 use serde_json::{Value, json};
 
 /// The `_meta` member that selects a variant.
@@ -40,6 +42,13 @@ pub fn introduced(name: &str, capabilities: Value) -> Value {
     json!({
         "protocolVersion": "2025-11-25", "capabilities": capabilities,
         "serverInfo": {"name": name, "version": "1"},
+    })
+}
+
+/// The result of `server/discover` from a server of 2026-07-28.
+pub fn discovered(capabilities: Value) -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
     })
 }
 
@@ -86,4 +95,26 @@ pub fn link(result: &Value) -> &str {
     let uri = link.unwrap()["uri"].as_str().unwrap();
     assert!(uri.starts_with("vary://result/"), "{uri}");
     uri
+}
+
+/// What a message holds.
+pub trait Has {
+    /// Checks the value that a JSON pointer leads to: null, if nothing is there. A failure shows the whole message.
+    fn has<T: Debug>(&self, pointer: &str, expected: T)
+    where
+        Value: PartialEq<T>;
+}
+
+impl Has for Value {
+    #[track_caller]
+    fn has<T: Debug>(&self, pointer: &str, expected: T)
+    where
+        Self: PartialEq<T>,
+    {
+        let found = self.pointer(pointer).unwrap_or(&Self::Null);
+        assert!(
+            *found == expected,
+            "`{pointer}` is {found}, not {expected:?}, in {self}"
+        );
+    }
 }

@@ -179,6 +179,12 @@ impl NotificationClient {
         }
     }
 
+    /// Sends a request that succeeds with nothing to say, such as `resources/subscribe`.
+    pub async fn succeeds(&mut self, method: &str, params: Value) {
+        let answer = self.ask(method, params).await;
+        assert_eq!(answer["result"], json!({}), "{:?}: {answer}", self.kind);
+    }
+
     /// Closes the stream of its session. The session stays open.
     pub fn close_stream(&mut self) {
         self.stream = None;

@@ -29,6 +29,8 @@ use crate::wait::soon;
 pub struct ReceivedRequest {
     /// The HTTP method.
     pub verb: String,
+    /// The path and the query.
+    pub path: String,
     /// The HTTP headers.
     pub headers: HeaderMap,
     /// The message; null if the body is not JSON.
@@ -346,6 +348,7 @@ async fn serve(
         .unwrap_or_default();
     let seen = ReceivedRequest {
         verb: head.method.to_string(),
+        path: head.uri.to_string(),
         headers: head.headers,
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
         text: String::from_utf8_lossy(&body).into_owned(),

@@ -14,3 +14,13 @@ pub async fn soon<T>(expected: impl Future<Output = T>) -> T {
 }
 
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits until something holds, which it looks at again and again.
+pub async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    soon(async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}

@@ -191,8 +191,10 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
                 headers.keys().for_each(|key| add(key.as_str().as_bytes()));
             }
         }
-        let claim_headers = server.claim_headers.iter();
-        claim_headers.for_each(|(name, _)| add(name.as_str().as_bytes()));
+        let claim_headers = server.claim_headers.iter().map(|(name, _)| name);
+        let credentials = server.credentials.iter().map(|it| &it.header);
+        let others = claim_headers.chain(credentials);
+        others.for_each(|name| add(name.as_str().as_bytes()));
     }
     digest.finalize().into()
 }

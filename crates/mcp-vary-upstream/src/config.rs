@@ -11,7 +11,8 @@ use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::counters::Counters;
 
-use super::error::ConnectError;
+use super::connect_error::ConnectError;
+use super::credential_source::{Credential, CredentialSource};
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
 
@@ -24,6 +25,8 @@ pub struct UpstreamConfig {
     pub target: Target,
     /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
     pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// The headers whose sources are asked for each HTTP request. Connections of another client can have other sources.
+    pub credentials: Vec<Credential>,
     /// Why no connection is opened; `None` for an ordinary server.
     pub refusal: Option<ConnectError>,
     /// Its limits.
@@ -64,6 +67,10 @@ pub struct UpstreamConfig {
     pub variables: Variables,
     /// The file of further authorities, in PEM, whose certificates are trusted.
     pub ca: Option<PathBuf>,
+    /// Whether it is reached over HTTP with SSE, the transport of 2024-11-05, without trying streamable HTTP first.
+    pub is_sse: bool,
+    /// The certificate that is shown to the server.
+    pub client_certificate: Option<ClientCertificate>,
     /// Counts dropped messages.
     pub counters: Arc<Counters>,
     /// The last line that a process of it wrote to standard error, for the operator.
@@ -72,6 +79,15 @@ pub struct UpstreamConfig {
     pub chain: OutgoingChain,
     /// Set if the server is a gateway that leads back to this one.
     pub loop_error: Arc<OnceLock<ConnectError>>,
+}
+
+/// The files of a client certificate, in PEM.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClientCertificate {
+    /// The certificate, followed by those of intermediate authorities.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 /// Which clients share a connection to a server.
@@ -123,6 +139,7 @@ impl UpstreamConfig {
             name: name.into(),
             target,
             claim_headers: Vec::new(),
+            credentials: Vec::new(),
             refusal: None,
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
@@ -141,6 +158,8 @@ impl UpstreamConfig {
             fill_random: |bytes| bytes.fill(u8::MAX),
             variables: |_| None,
             ca: None,
+            is_sse: false,
+            client_certificate: None,
             counters: Arc::default(),
             last_stderr_line: Arc::default(),
             chain: OutgoingChain::default(),
@@ -202,6 +221,7 @@ impl UpstreamConfig {
             name,
             target,
             claim_headers,
+            credentials,
             limits,
             capabilities,
             client_info,
@@ -215,6 +235,8 @@ impl UpstreamConfig {
             is_pooled,
             legacy_first,
             ca,
+            is_sse,
+            client_certificate,
             // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
             // Concerns the start alone.
@@ -231,6 +253,7 @@ impl UpstreamConfig {
         *name == other.name
             && *target == other.target
             && *claim_headers == other.claim_headers
+            && *credentials == other.credentials
             && *limits == other.limits
             && *capabilities == other.capabilities
             && *client_info == other.client_info
@@ -244,6 +267,8 @@ impl UpstreamConfig {
             && *is_pooled == other.is_pooled
             && *legacy_first == other.legacy_first
             && *ca == other.ca
+            && *is_sse == other.is_sse
+            && *client_certificate == other.client_certificate
     }
 
     /// The same server with other limits.
@@ -266,6 +291,17 @@ impl UpstreamConfig {
             (HeaderSource::Fixed(_), Target::Command { .. }) => {}
             (HeaderSource::Claims(template), _) => self.claim_headers.push((name, template)),
         }
+        self
+    }
+
+    /// The same server, with a header whose values come from `source`. Programs have no headers.
+    #[must_use]
+    pub fn with_credential(
+        mut self,
+        header: HeaderName,
+        source: Arc<dyn CredentialSource>,
+    ) -> Self {
+        self.credentials.push(Credential { header, source });
         self
     }
 

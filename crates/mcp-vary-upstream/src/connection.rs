@@ -12,7 +12,8 @@ use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::{Target, UpstreamConfig};
-use crate::error::{ConnectError, UpstreamError};
+use crate::connect_error::ConnectError;
+use crate::error::UpstreamError;
 use crate::handshake::{Discovered, Opening, client_meta, modern_params, read_discover};
 use crate::list_changes::ListSubscription;
 use crate::liveness::Liveness;
@@ -159,6 +160,12 @@ impl UpstreamConnection {
     #[must_use]
     pub const fn handshake(&self) -> &Handshake {
         &self.handshake
+    }
+
+    /// The last lines that the server's process wrote to its standard error; none over HTTP.
+    #[must_use]
+    pub fn stderr_lines(&self) -> Vec<String> {
+        self.transport.stderr_lines()
     }
 
     /// The client capabilities that were declared to the server, JSON text.

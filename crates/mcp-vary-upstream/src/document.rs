@@ -10,9 +10,10 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use mcp_vary_base::environment::Variables;
+use mcp_vary_base::io_error;
 
 use crate::http::proxy::Proxy;
-use crate::http::tls;
+use crate::http::tls::{self, TlsFiles};
 
 /// The time in which a connection must be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -101,7 +102,7 @@ async fn send(
     }
     let by_proxy = proxy.as_ref().map(Proxy::address);
     let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
-    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, None, proxy);
+    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, TlsFiles::default(), proxy);
     let connector = connector.map_err(DocumentError::Tls)?;
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let accept = HeaderValue::from_static("application/json");
@@ -132,7 +133,12 @@ async fn send(
 /// The innermost cause, which says what is wrong, and what helps if that is known.
 fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
     let causes = std::iter::successors(Some(error), |&error| error.source());
-    let mut cause = causes.last().map(ToString::to_string).unwrap_or_default();
+    let cause = causes.last();
+    let system = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let mut cause = match system {
+        Some(error) => io_error::describe(error),
+        None => cause.map(ToString::to_string).unwrap_or_default(),
+    };
     if let Some(proxy) = proxy {
         cause = format!("through the proxy {proxy}: {cause}");
     }

@@ -18,7 +18,8 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::REPEATED_REQUEST;
 
-use super::error::{ConnectError, error_code};
+use super::connect_error::ConnectError;
+use super::error::error_code;
 use super::message::Answer;
 
 /// The first request of a connection.

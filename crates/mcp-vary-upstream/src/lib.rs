@@ -13,10 +13,13 @@
 pub mod chain;
 mod clients;
 mod config;
+mod connect_error;
 mod connection;
+pub mod credential_source;
 pub mod document;
 mod error;
 mod handshake;
+pub mod header_command;
 mod http;
 mod list_changes;
 mod liveness;
@@ -36,9 +39,12 @@ mod supervised;
 mod transport;
 mod upstream_variant;
 
-pub use self::config::{Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig};
+pub use self::config::{
+    ClientCertificate, Isolation, Limits, Passthrough, RetryPolicy, Target, UpstreamConfig,
+};
+pub use self::connect_error::ConnectError;
 pub use self::connection::UpstreamConnection;
-pub use self::error::{ConnectError, UpstreamError, without_server};
+pub use self::error::{UpstreamError, without_server};
 pub use self::handshake::Opening;
 pub use self::message::{Answer, CallerId, Event, Message, NotificationSink, OutOfBand, Request};
 pub use self::server_facts::ServerFacts;

@@ -1,11 +1,15 @@
-//! The secret values of one server's configuration, removed from excerpts of its messages.
+//! The secret values of one server, removed from excerpts of its messages.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use http::uri::{Authority, Parts};
 use http::{HeaderMap, HeaderValue, Uri};
 use mcp_vary::json;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::sanitize;
 
 use super::config::Target;
@@ -14,12 +18,41 @@ use crate::secret::is_secret;
 /// The values that are replaced. For an endpoint: those of its headers, of the user in its URL and of the URL's query.
 /// For a program: values of its environment that look like secrets.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Vec<String>);
+pub(super) struct Secrets {
+    fixed: Vec<String>,
+    sent: Arc<SentValues>,
+}
+
+/// The values that sources of credentials gave for the latest requests.
+#[derive(Default)]
+pub(super) struct SentValues(ScopedLock<VecDeque<HeaderValue>>);
+
+impl SentValues {
+    /// Adds a value, unless it is among them already.
+    pub(super) fn record(&self, value: &HeaderValue) {
+        let mut values = self.0.lock();
+        if values.contains(value) {
+            return;
+        }
+        values.truncate(MAX_SENT - 1);
+        values.push_front(value.clone());
+    }
+
+    /// Whether no source has given a value.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let values = self.0.lock();
+        values.iter().flat_map(texts).collect()
+    }
+}
 
 /// Their number, and none of them.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.0.len())
+        write!(f, "Secrets({})", self.fixed.len())
     }
 }
 
@@ -32,11 +65,7 @@ impl Secrets {
                 found.extend(secret.map(|(_, value)| value.clone()));
             }
             Target::Http { url, headers } => {
-                for value in headers.values() {
-                    let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-                    found.extend(value.split_whitespace().map(str::to_owned));
-                    found.push(value);
-                }
+                found.extend(headers.values().flat_map(texts));
                 if let Some((user, _)) = user_and_host(url) {
                     found.extend(user.split(':').map(str::to_owned));
                     found.push(user.to_owned());
@@ -49,47 +78,49 @@ impl Secrets {
                 }));
             }
         }
-        Self::all_spellings(found)
+        Self::of_texts(found, None)
     }
 
-    /// As written, decoded, and escaped as in JSON.
-    fn all_spellings(found: Vec<String>) -> Self {
-        let mut all = Vec::new();
-        for secret in found {
-            let decoded = decoded(&secret);
-            for text in [secret, decoded] {
-                let quoted = json::string(&text);
-                all.push(quoted[1..quoted.len() - 1].to_owned());
-                all.push(text);
-            }
+    /// These texts, and the value of a header.
+    pub(super) fn of_texts(mut found: Vec<String>, value: Option<&HeaderValue>) -> Self {
+        found.extend(value.into_iter().flat_map(texts));
+        Self {
+            fixed: all_spellings(found),
+            sent: Arc::default(),
         }
-        all.retain(|secret| secret.len() >= SHORTEST);
-        // The longest first, since one may be a part of another.
-        all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
-        all.dedup();
-        Self(all)
+    }
+
+    /// The same, and the values that are `sent`.
+    pub(super) fn with_sent(mut self, sent: Arc<SentValues>) -> Self {
+        self.sent = sent;
+        self
+    }
+
+    /// All of them, the longest first.
+    fn all(&self) -> Cow<'_, [String]> {
+        let sent = self.sent.texts();
+        if sent.is_empty() {
+            return Cow::Borrowed(&self.fixed);
+        }
+        let found = sent.into_iter().chain(self.fixed.iter().cloned());
+        Cow::Owned(all_spellings(found.collect()))
     }
 
     /// `text` with `***` in place of each secret.
     pub(super) fn hide(&self, text: &str) -> String {
-        let mut shown = text.to_owned();
-        for secret in &self.0 {
-            if shown.contains(secret.as_str()) {
-                shown = shown.replace(secret.as_str(), "***");
-            }
-        }
-        shown
+        hide(text, &self.all())
     }
 
     /// The [`sanitize::excerpt`] of `bytes`, without secrets.
     pub(super) fn excerpt(&self, bytes: &[u8], limit: usize) -> String {
-        let Some(longest) = self.0.first().map(String::len) else {
+        let secrets = self.all();
+        let Some(longest) = secrets.first().map(String::len) else {
             return sanitize::excerpt(bytes, limit);
         };
         // Enough for what is shown, and for a secret that begins there.
         let window = limit.saturating_mul(WIDEST).saturating_add(longest);
         let window = &bytes[..bytes.len().min(window)];
-        let mut shown = self.hide(&String::from_utf8_lossy(window));
+        let mut shown = hide(&String::from_utf8_lossy(window), &secrets);
         if window.len() < bytes.len() {
             // A secret may begin in the window and end behind it.
             let end = shown.len().saturating_sub(longest);
@@ -98,6 +129,42 @@ impl Secrets {
         }
         sanitize::excerpt(shown.as_bytes(), limit)
     }
+}
+
+fn hide(text: &str, secrets: &[String]) -> String {
+    let mut shown = text.to_owned();
+    for secret in secrets {
+        if shown.contains(secret.as_str()) {
+            shown = shown.replace(secret.as_str(), "***");
+        }
+    }
+    shown
+}
+
+/// The value of a header, and the words in it.
+fn texts(value: &HeaderValue) -> Vec<String> {
+    let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let mut texts: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+    texts.push(value);
+    texts
+}
+
+/// Secrets as written, decoded, and escaped as in JSON; the longest first.
+fn all_spellings(found: Vec<String>) -> Vec<String> {
+    let mut all = Vec::new();
+    for secret in found {
+        let decoded = decoded(&secret);
+        for text in [secret, decoded] {
+            let quoted = json::string(&text);
+            all.push(quoted[1..quoted.len() - 1].to_owned());
+            all.push(text);
+        }
+    }
+    all.retain(|secret| secret.len() >= SHORTEST);
+    // The longest first, since one may be a part of another.
+    all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+    all.dedup();
+    all
 }
 
 /// `url` without its user, and `headers` with that user as `Authorization`, unless they have one: libraries log URLs.
@@ -158,6 +225,8 @@ fn decoded(text: &str) -> String {
 
 /// The minimum length in bytes; shorter values appear in many texts by chance.
 const SHORTEST: usize = 6;
+/// The values of credentials that are hidden; those of earlier requests can be valid still.
+const MAX_SENT: usize = 64;
 /// The bytes that are read for each character shown: a replaced secret leaves three.
 const WIDEST: usize = 64;
 

@@ -7,8 +7,8 @@ use http::HeaderValue;
 
 /// Where the value of a server's header comes from.
 ///
-/// The value is added to every request to the server, in one place: when the connection is opened for a client. Another
-/// source of credentials, such as a token that is exchanged for the client's (RFC 8693), is another variant.
+/// The value is added to every request to the server, in one place: when the connection is opened for a client. Values
+/// that change while a connection is open come from a [`CredentialSource`](crate::credential_source::CredentialSource).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HeaderSource {
     /// The configuration: the same value for every request.
@@ -162,7 +162,7 @@ impl HeaderTemplate {
 }
 
 /// Whether `text` is visible ASCII, with spaces only inside.
-fn is_sent(text: &str) -> bool {
+pub(crate) fn is_sent(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.trim_matches(' ') == text
 }
 

@@ -34,8 +34,9 @@ pub use self::supervisor::CONNECT_TARGET;
 use self::supervisor::supervise;
 use self::topic::Topic;
 use crate::config::UpstreamConfig;
+use crate::connect_error::ConnectError;
 use crate::connection::{EVENT_CAPACITY, UpstreamConnection};
-use crate::error::{ConnectError, UpstreamError};
+use crate::error::UpstreamError;
 use crate::message::Event;
 use crate::server_facts::ServerFacts;
 

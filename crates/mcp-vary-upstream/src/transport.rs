@@ -53,6 +53,13 @@ impl Transport {
         }
     }
 
+    pub(crate) fn stderr_lines(&self) -> Vec<String> {
+        match self {
+            Self::Stdio(connection) => connection.stderr_lines(),
+            Self::Http(_) => Vec::new(),
+        }
+    }
+
     pub(crate) fn liveness(&self) -> &Arc<Liveness> {
         match self {
             Self::Stdio(connection) => connection.liveness(),

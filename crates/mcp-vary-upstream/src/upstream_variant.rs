@@ -5,7 +5,7 @@ use mcp_vary::json::{Members, string};
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::handshake::Handshake;
 
-use crate::error::ConnectError;
+use crate::connect_error::ConnectError;
 use crate::message::Request;
 
 /// Checks that the server offers `variant`.

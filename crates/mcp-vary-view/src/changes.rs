@@ -100,9 +100,10 @@ impl<'m, 't> Changes<'m, 't> {
             SchemaStyle::Full => {}
             SchemaStyle::OnDemand | SchemaStyle::OnDemandBare if !keeps_schema(self.members) => {
                 let is_bare = style.schema == SchemaStyle::OnDemandBare;
-                let listed = match is_bare {
-                    true => ListedArguments::None,
-                    false => style.arguments,
+                let listed = if is_bare {
+                    ListedArguments::None
+                } else {
+                    style.arguments
                 };
                 let open = open_schema(&schema, listed)?;
                 if is_bare {

@@ -44,9 +44,10 @@ pub(super) fn open_schema(schema: &str, listed: ListedArguments) -> Result<OpenS
         }
         write_string(&mut properties, name);
         properties.push(':');
-        match is_marked {
-            true => properties.push_str(&compact(&property.to_json(), Prose::None)?),
-            false => properties.push_str(&arguments.open_property(property)),
+        if is_marked {
+            properties.push_str(&compact(&property.to_json(), Prose::None)?);
+        } else {
+            properties.push_str(&arguments.open_property(property));
         }
     }
     let others = if is_complete {

@@ -3,22 +3,13 @@
 //! Source: the content negotiation extension, "Feature Tag Registry" and "Feature Tag Predicate Syntax". Tags shape
 //! content. They never authenticate, authorize, or skip a confirmation.
 //!
-//! | tag | effect |
-//! |---|---|
-//! | `agent`, `human` | the audience: without an explicit format, structured or markdown |
-//! | `format=json`, `format=text`, `format=markdown` | the form of the content |
-//! | `verbosity=compact`, `=standard`, `=verbose` | how much of it |
-//! | `sampling` | reasoning hints, if the author provides some |
-//! | `mcp-capable`, `interactive`, `elicitation`, `roots`, `tasks` | select an author's alternatives |
-//! | `x-*`, and any other | no built-in effect; readable, and select an author's alternatives |
+//! [`REGISTRY`] has the tags and their effects.
 
-mod preference;
 mod registry;
 
 use serde_json::{Value, json};
 
-pub use self::preference::{Audience, Format, Presence, Verbosity};
-pub use self::registry::{REGISTERED, is_registered};
+pub use self::registry::*;
 use crate::extension::{CONTENT_NEGOTIATION, Declaration};
 pub use crate::feature_tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::ignored::{Ignored, Reason};
@@ -198,43 +189,6 @@ impl Features {
         [("agent", Audience::Agent), ("human", Audience::Human)]
             .into_iter()
             .find_map(|(tag, audience)| self.has_key(tag).then_some(audience))
-    }
-
-    /// Whether the client can show dialogs.
-    #[must_use]
-    pub fn interactive(&self) -> bool {
-        self.has_key("interactive")
-    }
-
-    /// Whether the client declared that it can sample. Only the declared capability allows requests.
-    #[must_use]
-    pub fn sampling(&self) -> bool {
-        self.has_key("sampling")
-    }
-
-    /// Whether the client declared that it can elicit. Only the declared capability allows requests.
-    #[must_use]
-    pub fn elicitation(&self) -> bool {
-        self.has_key("elicitation")
-    }
-
-    /// The preferred known format, if the client declared one.
-    #[must_use]
-    pub fn format(&self) -> Option<Format> {
-        self.formats().next()
-    }
-
-    /// The known formats that the client declared, preferred first.
-    pub fn formats(&self) -> impl Iterator<Item = Format> {
-        self.values("format").filter_map(Format::from_value)
-    }
-
-    /// The preferred verbosity; `standard` if none was declared.
-    #[must_use]
-    pub fn verbosity(&self) -> Verbosity {
-        self.values("verbosity")
-            .find_map(Verbosity::from_value)
-            .unwrap_or_default()
     }
 
     /// Chooses the format of a result among the `supported` formats.

@@ -6,6 +6,7 @@
 )]
 
 use mcp_vary::feature::Features;
+use mcp_vary::json::string;
 use mcp_vary::shape::{Alternative, Policy, Shaped, ToolFacts, ToolOutput};
 use mcp_vary_view::OutputCheck;
 
@@ -36,6 +37,18 @@ fn client<'c>(tags: &'c [&'c str]) -> Client<'c> {
     }
 }
 
+impl<'c> Client<'c> {
+    fn with_schema(self, schema: &'c str) -> Self {
+        let schema = Some(schema);
+        Self { schema, ..self }
+    }
+
+    fn with_tool(self, output_schema: bool, ui: bool) -> Self {
+        let tool = ToolFacts { output_schema, ui };
+        Self { tool, ..self }
+    }
+}
+
 /// Asserts how `result` is told; `expected` is empty where it stays.
 #[track_caller]
 fn tells(told: &Alternative, result: &str, client: &Client<'_>, expected: &str) {
@@ -52,174 +65,107 @@ fn tells(told: &Alternative, result: &str, client: &Client<'_>, expected: &str) 
     assert_eq!(is, expected);
 }
 
+/// Asserts the texts between the image and the audio of [`WEATHER`], and its value; "" is none.
+#[track_caller]
+fn tells_weather(told: &Alternative, client: &Client<'_>, texts: &[&str], value: &str) {
+    let texts = texts.iter().map(|text| string(text));
+    let texts: String = texts
+        .map(|text| format!(r#"{{"type":"text","text":{text}}},"#))
+        .collect();
+    let value = match value {
+        "" => String::new(),
+        value => format!(r#""structuredContent":{value},"#),
+    };
+    let blocks = format!(r#"{{"type":"image"}},{texts}{{"type":"audio"}}"#);
+    let expected = format!(r#"{{"content":[{blocks}],{value}"x":1}}"#);
+    tells(told, WEATHER, client, &expected);
+}
+
+const SERVED: &str = r#"{"c":8,"log":[]}"#;
+const SHORT: &str = r#"{"c":8}"#;
+
 /// CN-9, CN-10, CN-12, CN-14: each client gets the alternative in its form; what is no text stays.
 #[test]
 fn an_alternative_is_told_in_the_form_of_the_client() {
-    let told = weather();
-    tells(
-        &told,
-        WEATHER,
-        &client(&["agent", "format=json"]),
-        r#"{"content":[{"type":"image"},{"type":"audio"}],"structuredContent":{"c":8},"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &client(&["agent"]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"{\"c\":8}"},{"type":"audio"}],"structuredContent":{"c":8},"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &client(&["agent", "sampling"]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"{\"c\":8,\"reasoning\":[\"take a jacket\"]}"},{"type":"audio"}],"structuredContent":{"c":8,"reasoning":["take a jacket"]},"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &client(&["human", "sampling"]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"**8 °C**"},{"type":"text","text":"- take a jacket"},{"type":"audio"}],"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &client(&["format=text"]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"8 °C"},{"type":"audio"}],"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &client(&[]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"**8 °C**"},{"type":"audio"}],"structuredContent":{"c":8},"x":1}"#,
-    );
+    let sampled = r#"{"c":8,"reasoning":["take a jacket"]}"#;
+    let cases: [(&[&str], &[&str], &str); 6] = [
+        (&["agent", "format=json"], &[], SHORT),
+        (&["agent"], &[SHORT], SHORT),
+        (&["agent", "sampling"], &[sampled], sampled),
+        (&["human", "sampling"], &["**8 °C**", "- take a jacket"], ""),
+        (&["format=text"], &["8 °C"], ""),
+        (&[], &["**8 °C**"], SHORT),
+    ];
+    for (tags, texts, value) in cases {
+        tells_weather(&weather(), &client(tags), texts, value);
+    }
 }
 
 /// TR-4: what was promised stays where what the operator makes of it is no object, which older clients cannot have.
 #[test]
 fn a_promised_value_stays_beside_one_that_is_no_object() {
     let told = Alternative::default().with_value("[8]");
-    let mut client = client(&["format=json"]);
-    client.tool.output_schema = true;
-    client.schema = Some(r#"{"type":"object","required":["c"]}"#);
-    let promised = r#"{"content":[{"type":"image"},{"type":"text","text":"[8]"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#;
-    tells(&told, WEATHER, &client, promised);
-    client.schema = None;
-    client.tool.output_schema = false;
-    client.tool.ui = true;
-    tells(&told, WEATHER, &client, promised);
-    client.tool.ui = false;
-    let alone =
-        r#"{"content":[{"type":"image"},{"type":"text","text":"[8]"},{"type":"audio"}],"x":1}"#;
-    tells(&told, WEATHER, &client, alone);
+    let json = || client(&["format=json"]);
+    let promised = json().with_tool(true, false);
+    let promised = promised.with_schema(r#"{"type":"object","required":["c"]}"#);
+    tells_weather(&told, &promised, &["[8]"], SERVED);
+    tells_weather(&told, &json().with_tool(false, true), &["[8]"], SERVED);
+    tells_weather(&told, &json(), &["[8]"], "");
 }
 
 /// CN-10: without words of the operator the author's own stay, but not the value in other words.
 #[test]
 fn an_author_keeps_the_word_where_the_operator_has_none() {
-    let told = Alternative::default().with_value(r#"{"c":8}"#);
-    tells(
-        &told,
-        WEATHER,
-        &client(&["human"]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"It is 8 °C."},{"type":"audio"}],"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &client(&["format=text"]),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"It is 8 °C."},{"type":"audio"}],"x":1}"#,
-    );
+    let told = Alternative::default().with_value(SHORT);
+    tells_weather(&told, &client(&["human"]), &["It is 8 °C."], "");
+    tells_weather(&told, &client(&["format=text"]), &["It is 8 °C."], "");
     let bare = r#"{"content":[{"type":"text","text":"{\"c\":8,\"log\":[]}"}],"structuredContent":{"c":8,"log":[]}}"#;
-    tells(
-        &told,
-        bare,
-        &client(&["human"]),
-        r#"{"content":[{"type":"text","text":"- **c**: 8"}]}"#,
-    );
+    let markdown = r#"{"content":[{"type":"text","text":"- **c**: 8"}]}"#;
+    tells(&told, bare, &client(&["human"]), markdown);
 }
 
 /// TR-4, TR-5: a value that a schema or a user interface does not take is told in `content` alone.
 #[test]
 fn what_the_schema_does_not_take_stays_out_of_the_structure() {
-    let told = Alternative::default().with_value(r#"{"c":8}"#);
-    let schema = |schema| Client {
-        schema: Some(schema),
-        tool: ToolFacts {
-            output_schema: true,
-            ui: false,
-        },
-        ..client(&["agent"])
-    };
-    tells(
-        &told,
-        WEATHER,
-        &schema(r#"{"required":["c"]}"#),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"{\"c\":8}"},{"type":"audio"}],"structuredContent":{"c":8},"x":1}"#,
-    );
-    tells(
-        &told,
-        WEATHER,
-        &schema(r#"{"required":["log"]}"#),
-        r#"{"content":[{"type":"image"},{"type":"text","text":"{\"c\":8}"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#,
-    );
-    let unknown = Client {
-        tool: ToolFacts {
-            output_schema: true,
-            ui: false,
-        },
-        ..client(&["agent"])
-    };
-    tells(
-        &told,
-        WEATHER,
-        &unknown,
-        r#"{"content":[{"type":"image"},{"type":"text","text":"{\"c\":8}"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#,
-    );
-    let ui = Client {
-        tool: ToolFacts {
-            output_schema: false,
-            ui: true,
-        },
-        ..client(&["agent"])
-    };
-    tells(
-        &told,
-        WEATHER,
-        &ui,
-        r#"{"content":[{"type":"image"},{"type":"text","text":"{\"c\":8}"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#,
-    );
+    let told = Alternative::default().with_value(SHORT);
+    let agent = |output_schema, ui| client(&["agent"]).with_tool(output_schema, ui);
+    let taken = agent(true, false).with_schema(r#"{"required":["c"]}"#);
+    tells_weather(&told, &taken, &[SHORT], SHORT);
+    let refused = agent(true, false).with_schema(r#"{"required":["log"]}"#);
+    for client in [refused, agent(true, false), agent(false, true)] {
+        tells_weather(&told, &client, &[SHORT], SERVED);
+    }
+}
+
+/// The result whose content is these blocks, as JSON.
+fn content(blocks: &str) -> String {
+    format!(r#"{{"content":[{blocks}]}}"#)
 }
 
 /// CN-10: prose is replaced by words and followed by hints.
 #[test]
 fn prose_is_told_in_other_prose() {
-    let prose = r#"{"content":[{"type":"text","text":"It is 8 °C."},{"type":"image"}]}"#;
-    let told = weather();
-    tells(
-        &told,
-        prose,
-        &client(&["human"]),
-        r#"{"content":[{"type":"text","text":"**8 °C**"},{"type":"image"}]}"#,
-    );
-    tells(
-        &told,
-        prose,
-        &client(&["format=text", "sampling"]),
-        r#"{"content":[{"type":"text","text":"8 °C"},{"type":"text","text":"take a jacket"},{"type":"image"}]}"#,
-    );
-    tells(&told, prose, &client(&["agent", "format=json"]), "");
-    tells(
-        &told,
-        prose,
-        &client(&["agent", "format=json", "sampling"]),
-        r#"{"content":[{"type":"text","text":"It is 8 °C."},{"type":"image"},{"type":"text","text":"take a jacket"}]}"#,
-    );
-    tells(
-        &told,
-        r#"{"content":[{"type":"image"}]}"#,
-        &client(&["human"]),
-        r#"{"content":[{"type":"text","text":"**8 °C**"},{"type":"image"}]}"#,
-    );
+    let prose = r#"{"type":"text","text":"It is 8 °C."},{"type":"image"}"#;
+    let jacket = r#"{"type":"text","text":"take a jacket"}"#;
+    let markdown = r#"{"type":"text","text":"**8 °C**"},{"type":"image"}"#.to_owned();
+    let text = format!(r#"{{"type":"text","text":"8 °C"}},{jacket},{{"type":"image"}}"#);
+    let hinted = format!("{prose},{jacket}");
+    let cases: [(&str, &[&str], String); 4] = [
+        (prose, &["human"], markdown.clone()),
+        (prose, &["format=text", "sampling"], text),
+        (prose, &["agent", "format=json", "sampling"], hinted),
+        (r#"{"type":"image"}"#, &["human"], markdown),
+    ];
+    for (before, tags, after) in cases {
+        tells(
+            &weather(),
+            &content(before),
+            &client(tags),
+            &content(&after),
+        );
+    }
+    let json = client(&["agent", "format=json"]);
+    tells(&weather(), &content(prose), &json, "");
 }
 
 /// CN-10: a value in prose is lifted, and then told in other words.
@@ -228,44 +174,23 @@ fn a_value_in_prose_is_told_where_it_is_lifted() {
     let told = weather();
     let document =
         r#"{"content":[{"type":"text","text":"{\"c\":8,\"log\":[]}"}],"structuredContent":null}"#;
-    tells(
-        &told,
-        document,
-        &client(&["agent", "format=json"]),
-        r#"{"content":[],"structuredContent":{"c":8}}"#,
-    );
-    tells(
-        &told,
-        document,
-        &client(&["agent"]),
-        r#"{"content":[{"type":"text","text":"{\"c\":8}"}],"structuredContent":{"c":8}}"#,
-    );
+    let lifted = r#"{"content":[],"structuredContent":{"c":8}}"#;
+    let json = || client(&["agent", "format=json"]);
+    tells(&told, document, &json(), lifted);
+    let short = r#"{"type":"text","text":"{\"c\":8}"}"#;
+    let both = format!(r#"{{"content":[{short}],"structuredContent":{{"c":8}}}}"#);
+    tells(&told, document, &client(&["agent"]), &both);
     // Structure that the server did not give is for those who ask for it.
-    tells(
-        &Alternative::default().with_value(r#"{"c":8}"#),
-        document,
-        &client(&[]),
-        r#"{"content":[{"type":"text","text":"{\"c\":8}"}]}"#,
-    );
+    let value = Alternative::default().with_value(SHORT);
+    tells(&value, document, &client(&[]), &content(short));
     // Not in the one field, so in the other.
-    let refusing = Client {
-        schema: Some(r#"{"required":["log"]}"#),
-        ..client(&["agent", "format=json"])
+    let refusing = json().with_schema(r#"{"required":["log"]}"#);
+    tells(&told, document, &refusing, &content(short));
+    let policy = Policy {
+        lift: false,
+        ..Policy::default()
     };
-    tells(
-        &told,
-        document,
-        &refusing,
-        r#"{"content":[{"type":"text","text":"{\"c\":8}"}]}"#,
-    );
-    let not_lifting = Client {
-        policy: Policy {
-            lift: false,
-            ..Policy::default()
-        },
-        ..client(&["agent", "format=json"])
-    };
-    tells(&told, document, &not_lifting, "");
+    tells(&told, document, &Client { policy, ..json() }, "");
 }
 
 /// CN-19: a report says so once, and what was told otherwise is not told again.

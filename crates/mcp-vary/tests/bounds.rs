@@ -12,17 +12,13 @@ use mcp_vary::shape::{
     Bounds, Compacted, Compaction, CustomText, Policy, Shaped, ToolFacts, Whole,
     compact_tool_result, tool_result,
 };
+use mcp_vary_testkit::recordings::{ROWS, Rows};
 use serde_json::{Value, json};
 
 /// What real servers answered.
 const RECORDED: &[&str] = &[
     include_str!("fixtures/tool-results/everything.json"),
     include_str!("fixtures/tool-results/git.json"),
-];
-
-const ROWS: &[&str] = &[
-    include_str!("fixtures/rows/issues.json"),
-    include_str!("fixtures/rows/staff.json"),
 ];
 
 const TAGS: &[&[&str]] = &[
@@ -76,11 +72,11 @@ fn cost(result: &Value) -> usize {
 }
 
 fn rows() -> impl Iterator<Item = (Value, String)> {
-    ROWS.iter().map(|text| {
-        let set: Value = serde_json::from_str(text).unwrap();
-        let value = set["structuredContent"].clone();
-        (value, set["rows"].as_str().unwrap().to_owned())
-    })
+    let sets = ROWS
+        .iter()
+        .filter(|(name, _)| ["issues", "staff"].contains(name));
+    let sets = sets.map(|(_, text)| Rows::of(text));
+    sets.map(|set| (set.value, set.list))
 }
 
 /// `value` as servers give it.

@@ -5,72 +5,14 @@
     reason = "a value that cannot be read fails its test"
 )]
 
-use mcp_vary::feature::Features;
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::json::Json;
 use mcp_vary::render::{
     DEFAULT_PAGE, ELLIPSIS, Index, LeftOut, LeftOutRule, Limits, MAX_PAGE_BYTES, Part, PartError,
     compact, read,
 };
-use mcp_vary::shape::{
-    Compaction, META_APPLIED, Policy, Shaped, ToolFacts, Whole, compact_tool_result,
-};
+use mcp_vary_testkit::recordings::{ROWS, Rows};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-const ROWS: &[&str] = &[
-    include_str!("fixtures/rows/connections.json"),
-    include_str!("fixtures/rows/issues.json"),
-    include_str!("fixtures/rows/logs.json"),
-    include_str!("fixtures/rows/staff.json"),
-    include_str!("fixtures/rows/stations.json"),
-];
-
-const RECORDINGS: &[&str] = &[
-    include_str!("fixtures/tool-results/budget.json"),
-    include_str!("fixtures/tool-results/everything.json"),
-    include_str!("fixtures/tool-results/filesystem.json"),
-    include_str!("fixtures/tool-results/git.json"),
-    include_str!("fixtures/tool-results/memory.json"),
-    include_str!("fixtures/tool-results/sqlite.json"),
-    include_str!("fixtures/tool-results/time.json"),
-];
-
-const TAGS: &[&str] = &[
-    "",
-    "agent",
-    "human",
-    "agent,format=json",
-    "format=json",
-    "format=markdown",
-    "format=text",
-    "human,format=markdown,sampling",
-];
-
-/// The results of every fixture: the recorded ones, and each set of rows as servers send it.
-fn results() -> Vec<String> {
-    let mut all = Vec::new();
-    for recording in RECORDINGS {
-        for call in elements(recording).unwrap() {
-            let call = Members::parse(call).unwrap();
-            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
-            all.push(reply.get("result").unwrap().to_owned());
-        }
-    }
-    for set in ROWS {
-        let set: Value = serde_json::from_str(set).unwrap();
-        let mut value = set["structuredContent"].clone();
-        // More than stay inline, and no more than that takes.
-        let rows = value[set["rows"].as_str().unwrap()].as_array_mut();
-        rows.unwrap().truncate(510);
-        let text = json!({"type": "text", "text": value.to_string()});
-        all.push(json!({"content": [text], "structuredContent": value}).to_string());
-        if set["key"] == "number" {
-            all.push(json!({"content": [text]}).to_string());
-            all.push(json!({"content": [], "structuredContent": value}).to_string());
-        }
-    }
-    all
-}
 
 /// Reads everything from `part` on, a page after the other.
 fn read_on(whole: &Json<'_>, part: &Part) -> Value {
@@ -194,9 +136,8 @@ fn reads_back(whole: &str, limits: &Limits) {
 /// CN-13: of every set of rows, what is left and what the notice leads to are the whole.
 #[test]
 fn rows_are_read_back_whole() {
-    for set in ROWS {
-        let set: Value = serde_json::from_str(set).unwrap();
-        let value = set["structuredContent"].to_string();
+    for (_, set) in ROWS {
+        let value = Rows::of(set).value.to_string();
         for limits in [
             Limits::default(),
             Limits::default().with_rows(3).with_text(20),
@@ -204,98 +145,6 @@ fn rows_are_read_back_whole() {
         ] {
             reads_back(&value, &limits);
         }
-    }
-}
-
-/// CN-7, CN-8, CN-13, TR-4: whatever a real server answered, for whoever asks for few words: nothing is
-/// lost, twice is once, and what was left out is in the whole that is kept.
-#[test]
-fn every_fixture_is_shaped_without_loss() {
-    let mut cut = 0;
-    for result in results() {
-        for tags in TAGS {
-            for schema in [false, true] {
-                cut += usize::from(loses_nothing(&result, tags, schema));
-            }
-        }
-    }
-    assert!(cut > 100, "{cut} results in few words");
-}
-
-/// Whether `result` is cut for a client with `tags`; fails when something is lost.
-#[track_caller]
-fn loses_nothing(result: &str, tags: &str, has_schema: bool) -> bool {
-    let tags = tags.split(',').filter(|tag| !tag.is_empty());
-    let (features, _) = Features::from_tags(tags.chain(["verbosity=compact"]));
-    let tool = ToolFacts {
-        output_schema: has_schema,
-        ui: false,
-    };
-    let policy = Policy {
-        report: true,
-        ..Policy::default()
-    };
-    let uri = "vary://result/x";
-    let compaction = Compaction {
-        whole: Some(Whole {
-            uri,
-            is_linked: true,
-        }),
-        ..Compaction::default()
-    };
-    let shape = |result: &str| compact_tool_result(result, &features, tool, &policy, &compaction);
-    let compacted = shape(result);
-    let Shaped::Changed { result: short, .. } = &compacted.shaped else {
-        return false;
-    };
-    assert_eq!(shape(short).shaped, Shaped::Unchanged, "twice is once");
-    let (before, after): (Value, Value) = (
-        serde_json::from_str(result).unwrap(),
-        serde_json::from_str(short).unwrap(),
-    );
-    assert_ne!(before["isError"], json!(true), "an error is never shaped");
-    let others = |result: &Value| -> Vec<Value> {
-        let blocks = result["content"].as_array().unwrap().iter();
-        let others = blocks.filter(|block| block["type"] != "text" && block["uri"] != uri);
-        others.cloned().collect()
-    };
-    assert_eq!(others(&after), others(&before));
-    assert!(after["_meta"][META_APPLIED].is_object());
-    if has_schema {
-        // A schema that is not shown here may say anything.
-        let structured = |result: &Value| result.get("structuredContent").cloned();
-        assert_eq!(structured(&after), structured(&before));
-    }
-    let Some(whole) = &compacted.whole else {
-        assert!(compacted.left_out.is_empty());
-        return false;
-    };
-    let value = Json::parse(whole).unwrap();
-    for one in &compacted.left_out {
-        assert!(read(&value, &one.part()).is_ok(), "{one}");
-    }
-    let texts: Vec<&Value> = before["content"].as_array().unwrap().iter().collect();
-    let is_written = result.contains(whole.as_str())
-        || texts.iter().any(|block| block["text"] == **whole)
-        || texts.iter().any(|block| {
-            serde_json::from_str::<Value>(whole).is_ok_and(|text| block["text"] == text)
-        });
-    assert!(is_written, "the whole is what the server wrote");
-    true
-}
-
-/// CN-7: who asks for nothing gets the bytes of every fixture, few words or not.
-#[test]
-fn who_asks_for_nothing_gets_every_byte() {
-    for result in results() {
-        let shaped = compact_tool_result(
-            &result,
-            &Features::default(),
-            ToolFacts::default(),
-            &Policy::default(),
-            &Compaction::default(),
-        );
-        assert_eq!(shaped.shaped, Shaped::Unchanged);
     }
 }
 
@@ -344,18 +193,6 @@ proptest! {
         reads_back(&value.to_string(), &limits);
     }
 
-    /// CN-13: pages of any length follow each other without a gap.
-    #[test]
-    fn pages_are_the_whole(value in value(), limit in 1..6_usize) {
-        let written = value.to_string();
-        let whole = Json::parse(&written).unwrap();
-        prop_assert_eq!(&read_on(&whole, &Part::default().with_limit(limit)), &value);
-        for place in pointers(&value, "") {
-            let part = Part::at(place.as_str()).with_limit(limit);
-            prop_assert_eq!(&read_on(&whole, &part), value.pointer(&place).unwrap());
-        }
-    }
-
     /// CN-13: a part says itself in a query, and any query is read or refused without a panic.
     #[test]
     fn a_part_reads_back_as_it_prints(pointer in "\\PC{0,12}", offset in 0..9_usize, limit in prop::option::of(1..9_usize), query in "\\PC{0,24}") {
@@ -392,8 +229,7 @@ fn pointers(value: &Value, at: &str) -> Vec<String> {
 /// CN-13: a page of many rows has an end, whatever its reader asks for.
 #[test]
 fn a_page_is_bounded() {
-    let set: Value = serde_json::from_str(ROWS[2]).unwrap();
-    let written = set["structuredContent"].to_string();
+    let written = Rows::of(ROWS[2].1).value.to_string();
     let whole = Json::parse(&written).unwrap();
     let page = read(&whole, &Part::at("/logs")).unwrap();
     assert_eq!((page.total, page.next), (5000, Some(DEFAULT_PAGE)));

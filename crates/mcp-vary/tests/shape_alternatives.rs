@@ -9,8 +9,7 @@ use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::{Json, Members, elements, string};
 use mcp_vary::render;
 use mcp_vary::shape::{
-    MediaType, PromptAlternative, Rendering, Report, Representation, Representations, Role, Shaped,
-    prompt_result, resource_result,
+    MediaType, Rendering, Representation, Representations, Shaped, resource_result,
 };
 use proptest::prelude::*;
 
@@ -103,46 +102,6 @@ proptest! {
             prop_assert_eq!(media_type.format() == Some(Format::Json), is_json);
             prop_assert_eq!(after.get("x"), Some("1.10"));
             prop_assert!(!before.contains("blob"));
-        }
-    }
-
-    /// CN-19: with a report, once is enough.
-    #[test]
-    fn a_resource_is_shaped_once(
-        contents in prop::collection::vec(content(), 0..4), all in representations(), features in features()
-    ) {
-        let shape = |result: &str| {
-            resource_result(result, &features, |_| Some(&all), Some(Report::default()))
-        };
-        let result = format!(r#"{{"contents":[{}]}}"#, contents.join(","));
-        if let Shaped::Changed { result, .. } = shape(&result) {
-            prop_assert_eq!(shape(&result), Shaped::Unchanged);
-        }
-    }
-
-    /// CN-8: a prompt keeps its pictures and resources, whoever reads it.
-    #[test]
-    fn a_prompt_keeps_what_is_no_text(kinds in prop::collection::vec(0..4_usize, 0..6), features in features()) {
-        let messages = [
-            r#"{"role":"user","content":{"type":"text","text":"a"}}"#,
-            r#"{"role":"user", "content":{"type":"image","data":"aGk=","mimeType":"image/png"}}"#,
-            r#"{"role":"user", "content":{"type":"resource","resource":{"uri":"a:b","text":"c"}}}"#,
-            r#"{"role":"user", "content":{"type":"hologram"}}"#,
-        ];
-        let others = |written: &[&str]| {
-            written.iter().filter(|m| !m.contains(r#""type":"text""#)).map(|m| (*m).to_owned()).collect::<Vec<_>>()
-        };
-        let before: Vec<_> = kinds.iter().map(|kind| messages[*kind]).collect();
-        let result = format!(r#"{{"messages":[{}]}}"#, before.join(","));
-        let alternatives = [("agent".parse().unwrap(), PromptAlternative::new(Role::User, "b"))];
-        match prompt_result(&result, &features, &alternatives, None) {
-            Shaped::Unchanged => prop_assert!(!features.agent()),
-            Shaped::Changed { result, .. } => {
-                let result = Members::parse(&result).unwrap();
-                let after = elements(result.get("messages").unwrap()).unwrap();
-                prop_assert_eq!(others(&after), others(&before));
-                prop_assert_eq!(after.len(), others(&before).len() + 1);
-            }
         }
     }
 

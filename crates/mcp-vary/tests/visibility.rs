@@ -6,40 +6,18 @@
     reason = "a recording that cannot be read fails its test"
 )]
 
-use mcp_vary::json::{Json, Members, elements, string};
+use mcp_vary::json::{Json, string};
 use mcp_vary::render;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary::visibility::{Experience, Finding, Forward, MAX_NAMED, compare, forward};
+use mcp_vary_testkit::recordings::results;
 use proptest::prelude::*;
-
-const RECORDINGS: &[&str] = &[
-    include_str!("fixtures/tool-results/budget.json"),
-    include_str!("fixtures/tool-results/everything.json"),
-    include_str!("fixtures/tool-results/filesystem.json"),
-    include_str!("fixtures/tool-results/git.json"),
-    include_str!("fixtures/tool-results/memory.json"),
-    include_str!("fixtures/tool-results/sqlite.json"),
-    include_str!("fixtures/tool-results/time.json"),
-];
 
 const EXPERIENCES: [Experience; 3] = [
     Experience::Conversation,
     Experience::Program,
     Experience::UserInterface,
 ];
-
-/// Every recorded result.
-fn results() -> Vec<String> {
-    let mut all = Vec::new();
-    for recording in RECORDINGS {
-        for call in elements(recording).unwrap() {
-            let call = Members::parse(call).unwrap();
-            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
-            all.push(reply.get("result").unwrap().to_owned());
-        }
-    }
-    all
-}
 
 /// TR-2: what real servers say twice is equivalent, whatever their style.
 #[test]

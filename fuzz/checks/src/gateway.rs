@@ -20,6 +20,7 @@ pub mod locations;
 mod paths;
 mod private;
 mod readers;
+mod selected_resources;
 
 /// A check, after the name of its target and corpus.
 pub type Check = (&'static str, fn(&[u8]));

@@ -2,13 +2,11 @@
 //! stream.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::SubscriptionSink;
 use rmcp::{Peer, RoleServer};
-
-use crate::state::lock;
 
 /// All clients that receive change notifications.
 ///
@@ -196,4 +194,9 @@ async fn tell_sink(sink: &SubscriptionSink, list: List) {
         List::Tools => sink.notify_tool_list_changed().await,
         List::Prompts => sink.notify_prompt_list_changed().await,
     };
+}
+
+/// No holder of these locks can leave them half changed, so a poisoned one is as good as any.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use rmcp::model::LoggingLevel;
 
-use crate::changes::{Changes, Subscribed};
+use crate::changes::{Changes, Subscribed, lock};
 use crate::options::Options;
-use crate::state::{Shared, lock};
+use crate::state::Shared;
 
 /// The state of one connection.
 #[derive(Clone)]

@@ -15,9 +15,9 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use crate::changes::lock;
 use crate::fixture::Fixture;
 use crate::page::page;
-use crate::state::lock;
 use crate::{prompts, resources, tools};
 
 impl ServerHandler for Fixture {

@@ -1,12 +1,12 @@
 //! The state that all connections to one server share: tasks, counters, added tools, and subscribers.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rmcp::task_manager::TaskManager;
 use tokio::sync::watch;
 
-use crate::changes::Audience;
+use crate::changes::{Audience, lock};
 
 /// The state of the server; cheap to clone, and all clones are the same.
 #[derive(Clone)]
@@ -54,9 +54,4 @@ impl Shared {
     pub(crate) fn audience(&self) -> &Audience {
         &self.0.audience
     }
-}
-
-/// No holder of these locks can leave them half changed, so a poisoned one is as good as any.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -77,16 +77,14 @@ const SCHEMA: &str = "docs/vary.schema.json";
 pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     let readme = workspace.read("README.md")?;
     let mut findings = private_words("README.md", &readme);
-    findings.extend(habits("README.md", &readme));
+    findings.extend(wrong_in_page("README.md", &readme, false));
     for folder in FOLDERS {
         let pages = workspace.files(folder)?.into_iter();
         for page in pages.filter(|page| page.ends_with(".md")) {
             let text = workspace.read(&page)?;
-            findings.extend(habits(&page, &text));
             let is_explained = ABOUT_ERAS.contains(&page.as_str());
-            if BY_REVISION.contains(folder) && !is_explained {
-                findings.extend(eras(&page, &text));
-            }
+            let by_revision = BY_REVISION.contains(folder) && !is_explained;
+            findings.extend(wrong_in_page(&page, &text, by_revision));
         }
     }
     let help = workspace.files(HELP)?.into_iter();
@@ -97,8 +95,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     others.push(SCHEMA.to_owned());
     for file in others {
         let text = workspace.read(&file)?;
-        findings.extend(habits(&file, &text));
-        findings.extend(eras(&file, &text));
+        findings.extend(wrong_in_page(&file, &text, true));
     }
     findings.extend(messages(workspace)?);
     no_findings(&findings)
@@ -118,7 +115,7 @@ fn messages(workspace: &Workspace) -> Result<Vec<String>, String> {
         let text = workspace.read(&file)?;
         for message in sentences(&production_tokens(&text)) {
             count += 1;
-            findings.extend(habits_in_message(&file, &message));
+            findings.extend(wrong_in_message(&file, &message));
         }
     }
     match count {
@@ -150,27 +147,35 @@ fn sentences(tokens: &[Token<'_>]) -> Vec<Message> {
     texts.collect()
 }
 
-fn habits_in_message(file: &str, message: &Message) -> Vec<String> {
-    let (line, text) = (message.line, message.text.to_lowercase());
-    let mut findings = Vec::new();
-    let place = format!("{file}:{line}");
-    for habit in HABITS.iter().chain(SPEECH) {
-        if text.contains(*habit) {
-            findings.push(format!(
-                "{place}: `{habit}`: write who does what, as to a colleague"
-            ));
-        }
-    }
-    if is_no(&text) {
-        findings.push(format!("{place}: `is no ...`: write `is not a ...`"));
-    }
+/// What is wrong with a text: the words, and what to do.
+fn wrong(text: &str, is_message: bool, by_revision: bool) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let more = if is_message { SPEECH } else { &[] };
+    let habits = HABITS.iter().chain(more);
+    let habits = habits.filter(|habit| lower.contains(**habit));
+    let habits = habits.map(|habit| format!("`{habit}`: write who does what, as to a colleague"));
+    let is_no = is_no(&lower).then(|| "`is no ...`: write `is not a ...`".to_owned());
+    let eras = terms(&lower).filter(|word| by_revision && ERAS.contains(word));
+    let eras = eras.map(|word| format!("`{word}`: name the revision"));
+    habits.chain(is_no).chain(eras).collect()
+}
+
+fn wrong_in_message(file: &str, message: &Message) -> Vec<String> {
     // The value of a placeholder is called so in the code alone.
-    let shown = without_placeholders(&text);
+    let shown = without_placeholders(&message.text);
     let is_seen = ERA_CRATES.iter().any(|start| file.starts_with(start));
-    for word in terms(&shown).filter(|word| is_seen && ERAS.contains(word)) {
-        findings.push(format!("{place}: `{word}`: name the revision"));
-    }
-    findings
+    let wrong = wrong(&shown, true, is_seen).into_iter();
+    let place = |wrong| format!("{file}:{}: {wrong}", message.line);
+    wrong.map(place).collect()
+}
+
+fn wrong_in_page(page: &str, text: &str, by_revision: bool) -> Vec<String> {
+    let lines = text.lines().zip(1..);
+    let findings = lines.flat_map(|(line, number)| {
+        let wrong = wrong(line, false, by_revision).into_iter();
+        wrong.map(move |wrong| format!("{page}:{number}: {wrong}"))
+    });
+    findings.collect()
 }
 
 /// The crates that print tables and help.
@@ -191,17 +196,6 @@ fn terms(line: &str) -> impl Iterator<Item = &str> {
     terms.map(|word| word.trim_matches(['.', '-', '/']))
 }
 
-fn eras(page: &str, text: &str) -> Vec<String> {
-    let mut findings = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        let lower = line.to_lowercase();
-        for word in terms(&lower).filter(|word| ERAS.contains(word)) {
-            findings.push(format!("{page}:{number}: `{word}`: name the revision"));
-        }
-    }
-    findings
-}
-
 fn private_words(page: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for (line, number) in text.lines().take(FIRST_LINES).zip(1..) {
@@ -209,24 +203,6 @@ fn private_words(page: &str, text: &str) -> Vec<String> {
         for word in terms.filter(|word| PRIVATE.contains(&word.to_lowercase().as_str())) {
             findings.push(format!(
                 "{page}:{number}: `{word}` is for later; use a plain word in the first {FIRST_LINES} lines"
-            ));
-        }
-    }
-    findings
-}
-
-fn habits(page: &str, text: &str) -> Vec<String> {
-    let mut findings = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        let lower = line.to_lowercase();
-        for habit in HABITS.iter().filter(|habit| lower.contains(**habit)) {
-            findings.push(format!(
-                "{page}:{number}: `{habit}`: write who does what, as to a colleague"
-            ));
-        }
-        if is_no(&lower) {
-            findings.push(format!(
-                "{page}:{number}: `is no ...`: write `is not a ...`"
             ));
         }
     }
@@ -261,10 +237,10 @@ mod tests {
     #[test]
     fn a_habit_is_found_with_its_line() {
         assert_eq!(
-            habits("a", "x\nWhoever asks"),
+            wrong_in_page("a", "x\nWhoever asks", false),
             ["a:2: `whoever`: write who does what, as to a colleague"]
         );
-        assert!(habits("a", "A client that asks").is_empty());
+        assert!(wrong_in_page("a", "A client that asks", false).is_empty());
     }
 
     #[test]
@@ -277,7 +253,7 @@ mod tests {
         };
         assert_eq!(found, [message]);
         assert_eq!(
-            habits_in_message("crates/a/src/b.rs", &found[0]),
+            wrong_in_message("crates/a/src/b.rs", &found[0]),
             ["crates/a/src/b.rs:1: `is no ...`: write `is not a ...`"]
         );
     }
@@ -285,14 +261,14 @@ mod tests {
     #[test]
     fn a_revision_is_named() {
         assert_eq!(
-            eras("a", "Only this era.\nlegacy-x and docs/eras.md"),
+            wrong_in_page("a", "Only this era.\nlegacy-x and docs/eras.md", true),
             ["a:1: `era`: name the revision"]
         );
         let message = |text: &str| Message {
             line: 7,
             text: text.to_owned(),
         };
-        let found = |text| habits_in_message("crates/mcp-vary-cli/src/a.rs", &message(text));
+        let found = |text| wrong_in_message("crates/mcp-vary-cli/src/a.rs", &message(text));
         assert_eq!(
             found("a modern {era}"),
             ["crates/mcp-vary-cli/src/a.rs:7: `modern`: name the revision"]
@@ -303,7 +279,7 @@ mod tests {
     #[test]
     fn a_thing_is_not_another_thing() {
         assert_eq!(
-            habits("a", "`x` is no URL"),
+            wrong_in_page("a", "`x` is no URL", false),
             ["a:1: `is no ...`: write `is not a ...`"]
         );
         for plain in [
@@ -311,7 +287,7 @@ mod tests {
             "it is no longer there",
             "`x` is not a URL",
         ] {
-            assert!(habits("a", plain).is_empty(), "{plain}");
+            assert!(wrong_in_page("a", plain, false).is_empty(), "{plain}");
         }
     }
 }

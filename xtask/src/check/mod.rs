@@ -3,17 +3,14 @@
 mod jobs;
 mod report;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use jobs::{Expected, Job, Programs};
 use report::Report;
 
 use crate::outcome::Outcome;
-use crate::process;
 use crate::workspace::Workspace;
+use crate::{parallel, process};
 
 /// Most of a job is the start of processes, and some only wait for a server that does not answer.
 const AT_ONCE: usize = 16;
@@ -26,34 +23,15 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs all jobs.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match checked(workspace) {
-        Ok(outcome) => outcome,
-        Err(error) => Outcome::failure(error),
-    }
+    checked(workspace).into()
 }
 
 fn checked(workspace: &Workspace) -> Result<Outcome, String> {
     let programs = Programs::built(workspace)?;
     let jobs = jobs::all(&programs)?;
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = one(&programs, job);
-                    let mut results = results.lock().unwrap_or_else(|error| error.into_inner());
-                    results.push((job.name.clone(), result));
-                }
-            });
-        }
+    let results = parallel::each(&jobs, AT_ONCE, |job| {
+        (job.name.clone(), one(&programs, job))
     });
-    let results = results
-        .into_inner()
-        .unwrap_or_else(|error| error.into_inner());
-    if results.len() != jobs.len() {
-        return Err("a job panicked, see above".to_owned());
-    }
     Ok(Outcome::of_all(&results))
 }
 

@@ -17,33 +17,39 @@ pub(super) struct Platform {
 }
 
 pub(super) const PLATFORMS: [Platform; 4] = [
-    Platform {
-        triple: "x86_64-unknown-linux-gnu",
-        node: ("linux", "x64"),
-        debian: Some("amd64"),
-        wheel: "x86_64",
-    },
-    Platform {
-        triple: "aarch64-unknown-linux-gnu",
-        node: ("linux", "arm64"),
-        debian: Some("arm64"),
-        wheel: "aarch64",
-    },
-    Platform {
-        triple: "x86_64-apple-darwin",
-        node: ("darwin", "x64"),
-        debian: None,
-        wheel: "macosx_10_12_x86_64",
-    },
-    Platform {
-        triple: "aarch64-apple-darwin",
-        node: ("darwin", "arm64"),
-        debian: None,
-        wheel: "macosx_11_0_arm64",
-    },
+    platform("x86_64-unknown-linux-gnu", ("linux", "x64"), "x86_64").of_debian("amd64"),
+    platform("aarch64-unknown-linux-gnu", ("linux", "arm64"), "aarch64").of_debian("arm64"),
+    platform(
+        "x86_64-apple-darwin",
+        ("darwin", "x64"),
+        "macosx_10_12_x86_64",
+    ),
+    platform(
+        "aarch64-apple-darwin",
+        ("darwin", "arm64"),
+        "macosx_11_0_arm64",
+    ),
 ];
 
+const fn platform(
+    triple: &'static str,
+    node: (&'static str, &'static str),
+    wheel: &'static str,
+) -> Platform {
+    Platform {
+        triple,
+        node,
+        debian: None,
+        wheel,
+    }
+}
+
 impl Platform {
+    const fn of_debian(mut self, architecture: &'static str) -> Self {
+        self.debian = Some(architecture);
+        self
+    }
+
     /// The platform that Rust calls `triple`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Imports between the folders of one crate: no circles, and down a list of layers where a crate has one.
+//! Imports between the files of one crate: no circles, and down a list of layers where a crate has one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,7 +41,7 @@ struct Imports {
     folders: BTreeMap<String, String>,
 }
 
-/// No import is part of a circle between files of different folders.
+/// No import is part of a circle between files.
 pub(super) fn circles(workspace: &Workspace, packages: &[Package]) -> Result<(), String> {
     let sources = workspace.rust_sources()?;
     let crates = packages.iter();
@@ -98,28 +98,31 @@ fn folder(sources: &Sources, root: &str, path: &str) -> String {
 }
 
 impl Imports {
-    /// The imports between different folders that are part of a circle.
+    /// The imports that are part of a circle, between folders or between files.
     fn circles(&self) -> Vec<String> {
-        let files: Vec<&str> = self.folders.keys().map(String::as_str).collect();
-        let index: BTreeMap<&str, usize> = files.iter().copied().zip(0..).collect();
-        let mut edges = vec![BTreeSet::new(); files.len()];
-        for import in &self.imports {
-            edges[index[&*import.from]].insert(index[&*import.to]);
+        let between_folders = self.reached(|_| true);
+        let between_files = self.reached(|import| !is_upward(import));
+        let leads_back =
+            |reached: &Reached<'_>, import: &Import| reached[&*import.to].contains(&*import.from);
+        let circles = self.imports.iter().filter(|import| {
+            let is_inside = self.folders[&import.from] == self.folders[&import.to];
+            !is_inside && leads_back(&between_folders, import)
+                || !is_upward(import) && leads_back(&between_files, import)
+        });
+        let findings = circles.map(|Import { from, to, line }| {
+            format!("{from}:{line}: imports {to}, which leads back here: a circle")
+        });
+        findings.collect()
+    }
+
+    /// The files that each file reaches by some of the imports.
+    fn reached(&self, is_followed: impl Fn(&Import) -> bool) -> Reached<'_> {
+        let mut edges: Reached<'_> = Reached::new();
+        for import in self.imports.iter().filter(|import| is_followed(import)) {
+            edges.entry(&import.from).or_default().insert(&import.to);
         }
-        let reached: Vec<Vec<bool>> = (0..files.len()).map(|file| reach(&edges, file)).collect();
-        let mut findings = Vec::new();
-        for import in &self.imports {
-            let (from, to) = (&self.folders[&import.from], &self.folders[&import.to]);
-            let is_circle = reached[index[&*import.to]][index[&*import.from]];
-            if from == to || !is_circle {
-                continue;
-            }
-            findings.push(format!(
-                "{}:{}: imports {}, which leads back here: a circle between folders",
-                import.from, import.line, import.to
-            ));
-        }
-        findings
+        let files = self.folders.keys().map(String::as_str);
+        files.map(|file| (file, reach(&edges, file))).collect()
     }
 
     /// The imports that go up the list of layers, and the layers that are not in it.
@@ -162,19 +165,28 @@ fn layer(path: &str) -> Option<&str> {
     Some(first.strip_suffix(".rs").unwrap_or(first))
 }
 
+/// The files behind each file.
+type Reached<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
 /// Which files can be reached from `start`; `start` itself only through others.
-fn reach(edges: &[BTreeSet<usize>], start: usize) -> Vec<bool> {
-    let mut reached = vec![false; edges.len()];
+fn reach<'a>(edges: &Reached<'a>, start: &'a str) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
     let mut waiting = vec![start];
     while let Some(file) = waiting.pop() {
-        for next in &edges[file] {
-            if !reached[*next] {
-                reached[*next] = true;
-                waiting.push(*next);
+        for next in edges.get(file).into_iter().flatten().copied() {
+            if reached.insert(next) {
+                waiting.push(next);
             }
         }
     }
     reached
+}
+
+/// Whether a file imports from the file of the module around it, which declares it and so names it, too.
+fn is_upward(import: &Import) -> bool {
+    let mut ends = ["/mod.rs", "/lib.rs", "/main.rs", ".rs"].into_iter();
+    let module = ends.find_map(|end| import.to.strip_suffix(end));
+    module.is_some_and(|module| import.from.starts_with(&format!("{module}/")))
 }
 
 #[cfg(test)]
@@ -190,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_between_folders_is_reported_from_both_sides() {
+    fn a_circle_is_reported_from_both_sides() {
         let imports = read(&[
             ("lib.rs", "mod a; mod b; mod c;"),
             ("a/mod.rs", "mod one;"),
@@ -202,8 +214,8 @@ mod tests {
         assert_eq!(
             imports.circles(),
             [
-                "x/src/a/one.rs:2: imports x/src/b/two.rs, which leads back here: a circle between folders",
-                "x/src/b/two.rs:1: imports x/src/a/one.rs, which leads back here: a circle between folders",
+                "x/src/a/one.rs:2: imports x/src/b/two.rs, which leads back here: a circle",
+                "x/src/b/two.rs:1: imports x/src/a/one.rs, which leads back here: a circle",
             ]
         );
     }
@@ -216,20 +228,29 @@ mod tests {
             ("b.rs", "use crate::c::X;"),
             ("c.rs", "use crate::a::X;"),
         ]);
-        assert_eq!(imports.circles().len(), 2);
+        assert_eq!(imports.circles().len(), 3);
     }
 
     #[test]
-    fn files_of_one_folder_may_import_each_other() {
+    fn only_a_module_and_its_children_may_import_each_other() {
+        let module = "use self::one::Y; mod one; mod two;";
         let imports = read(&[
             ("lib.rs", "mod a; pub use a::X;"),
-            ("a.rs", "mod one; use self::one::Y;"),
+            ("a.rs", module),
             (
                 "a/one.rs",
-                "use super::X; #[cfg(test)] mod tests { use crate::b::X; }",
+                "use super::X; #[cfg(test)] mod tests { use super::super::two::X; }",
             ),
+            ("a/two.rs", ""),
         ]);
         assert!(imports.circles().is_empty());
+        let imports = read(&[
+            ("lib.rs", "mod a;"),
+            ("a.rs", module),
+            ("a/one.rs", "use super::two::X;"),
+            ("a/two.rs", "use super::one::X;"),
+        ]);
+        assert_eq!(imports.circles().len(), 2);
     }
 
     #[test]

@@ -53,7 +53,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-access", "base vary view", PURE),
     rule("mcp-vary-auth", "access json vary wire", PURE),
     rule("mcp-vary-wire", "base vary view", PURE),
+    rule("mcp-vary-login", "base", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
+    rule("mcp-vary-http", "base wire", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
     rule(
         "mcp-vary-catalog",
@@ -73,12 +75,12 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment rates results upstream vary view wire",
+        "access audit auth base catalog experiment http rates results upstream vary view wire",
         QUIET,
     ),
     rule(
         "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway upstream vary view weather wire",
+        "access auth base catalog config conformance experiment gateway login upstream vary view weather wire",
         NOTHING,
     ),
     // It checks anybody's servers, so it must not share a mistake with ours.
@@ -98,7 +100,12 @@ pub(super) const RULES: &[Rule] = &[
     rule("replay-server", "", NOTHING),
     rule("vary-bench", "rmcp vary", NOTHING).with_sdk(),
     // For its features only, see xtask/Cargo.toml.
-    rule("xtask", "config faults gateway search vary view", NOTHING).with_sdk(),
+    rule(
+        "xtask",
+        "config faults gateway login search vary view",
+        NOTHING,
+    )
+    .with_sdk(),
 ];
 
 const fn rule(package: &'static str, uses: &'static str, banned: &'static [&'static str]) -> Rule {

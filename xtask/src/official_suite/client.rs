@@ -1,14 +1,12 @@
 //! Runs the suite's client scenarios with a client that passes them, directly and through Vary.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
-use std::thread;
+use std::collections::BTreeMap;
 
 use super::judge::{Results, Tally};
 use super::suite::{SUITES, Suite};
 use super::target::Programs;
-use crate::npm;
 use crate::workspace::Workspace;
+use crate::{npm, parallel};
 
 /// The name of the servers behind Vary in the file of expected failures: each scenario has its own server.
 pub(super) const SCENARIOS: &str = "scenarios";
@@ -53,22 +51,15 @@ pub(super) fn run(
     for suite in SUITES.iter().filter(|suite| !suite.of_clients.is_empty()) {
         is_known(suite, &suite.listed(workspace)?)?;
     }
-    let jobs = Mutex::new(jobs());
-    let ended = thread::scope(|scope| {
-        let workers = (0..AT_ONCE).map(|_| scope.spawn(|| work(workspace, programs, &jobs)));
-        let workers: Vec<_> = workers.collect();
-        let joined = workers.into_iter().map(|worker| {
-            let panicked = |_| Err("a scenario panicked, see above".to_owned());
-            worker.join().unwrap_or_else(panicked)
-        });
-        joined.collect::<Result<Vec<_>, String>>()
-    })?;
+    let results = parallel::each(&jobs(), AT_ONCE, |job| {
+        let results = job.run(workspace, programs)?;
+        Ok::<_, String>((job.route, results))
+    });
     let mut found = BTreeMap::new();
-    for (route, results) in ended.into_iter().flatten() {
-        found
-            .entry(route)
-            .or_insert_with(Results::new)
-            .extend(results);
+    for result in results {
+        let (route, results) = result?;
+        let of_route = found.entry(route).or_insert_with(Results::new);
+        of_route.extend(results);
     }
     Ok(found)
 }
@@ -85,7 +76,7 @@ fn is_known(suite: &Suite, listed: &[String]) -> Result<(), String> {
     ))
 }
 
-fn jobs() -> VecDeque<Job<'static>> {
+fn jobs() -> Vec<Job<'static>> {
     let scenarios = SUITES.iter().flat_map(|suite| {
         let scenarios = suite.of_clients.iter();
         scenarios.map(move |scenario| (suite, *scenario))
@@ -98,21 +89,6 @@ fn jobs() -> VecDeque<Job<'static>> {
         })
     });
     jobs.collect()
-}
-
-fn work(
-    workspace: &Workspace,
-    programs: &Programs<'_>,
-    jobs: &Mutex<VecDeque<Job<'_>>>,
-) -> Result<Vec<(Route, Results)>, String> {
-    let mut found = Vec::new();
-    loop {
-        let job = jobs.lock().map_err(|error| error.to_string())?.pop_front();
-        let Some(job) = job else {
-            return Ok(found);
-        };
-        found.push((job.route, job.run(workspace, programs)?));
-    }
 }
 
 impl Job<'_> {

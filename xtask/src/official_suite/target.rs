@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::server::Server;
+use crate::server::{Server, serve};
 use crate::workspace::Workspace;
 use crate::{cargo, process};
 
@@ -24,27 +24,19 @@ enum Transport {
 }
 
 pub(super) const BEHIND: &[Behind] = &[
-    Behind {
-        name: "legacy-http",
-        era: "legacy",
-        transport: Transport::Http,
-    },
-    Behind {
-        name: "legacy-stdio",
-        era: "legacy",
-        transport: Transport::Stdio,
-    },
-    Behind {
-        name: "modern-http",
-        era: "modern",
-        transport: Transport::Http,
-    },
-    Behind {
-        name: "modern-stdio",
-        era: "modern",
-        transport: Transport::Stdio,
-    },
+    behind("legacy-http", "legacy", Transport::Http),
+    behind("legacy-stdio", "legacy", Transport::Stdio),
+    behind("modern-http", "modern", Transport::Http),
+    behind("modern-stdio", "modern", Transport::Stdio),
 ];
+
+const fn behind(name: &'static str, era: &'static str, transport: Transport) -> Behind {
+    Behind {
+        name,
+        era,
+        transport,
+    }
+}
 
 /// A server that the suites are run against.
 pub(super) struct Target {
@@ -92,7 +84,7 @@ impl<'a> Programs<'a> {
             era,
             transport,
         } = *behind;
-        let mut command = self.serve();
+        let mut command = serve(&self.vary);
         let server = match transport {
             Transport::Http => {
                 let server = self.careless(&format!("{name}-fixture"), era)?;
@@ -114,15 +106,9 @@ impl<'a> Programs<'a> {
 
     /// Vary with a configuration.
     pub(super) fn configured(&self, name: &str, config: &Path) -> Result<Server, String> {
-        let mut command = self.serve();
+        let mut command = serve(&self.vary);
         command.arg(config);
         self.start(name, &mut command)
-    }
-
-    fn serve(&self) -> Command {
-        let mut command = process::command(&self.vary);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
-        command
     }
 
     fn fixture(&self, name: &str, options: &[&str]) -> Result<Server, String> {

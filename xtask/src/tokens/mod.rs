@@ -8,6 +8,7 @@ use std::path::Path;
 
 use mcp_vary_view::model_tool;
 
+use crate::page::with_table;
 use crate::workspace::Workspace;
 
 /// Prints the tables and updates the pages. With `check`, only checks that the pages have the tables.
@@ -34,7 +35,9 @@ fn update(
     let page = workspace.read(path)?;
     let mut current = page.clone();
     for (name, table) in tables {
-        current = with_table(&current, name, table).map_err(|error| format!("{path} {error}"))?;
+        let begin = format!("<!-- what `cargo xtask tokens` writes of {name} begins here -->");
+        let written = with_table(&current, &begin, &format!("{table}\n"));
+        current = written.map_err(|error| format!("{path} {error}"))?;
     }
     if !check {
         for (_, table) in tables {
@@ -52,16 +55,6 @@ fn update(
 pub(crate) fn tokens_of(data: &Path) -> Result<(), String> {
     println!("{}", lists::table_of(data)?);
     Ok(())
-}
-
-/// The page with `table` between the marks of this name.
-fn with_table(page: &str, name: &str, table: &str) -> Result<String, String> {
-    let begin = format!("<!-- what `cargo xtask tokens` writes of {name} begins here -->");
-    let parts = page
-        .split_once(&begin)
-        .and_then(|(before, remaining)| Some((before, remaining.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("lacks `{begin}` or `{END}`"))?;
-    Ok(format!("{before}{begin}\n\n{table}\n{END}{after}"))
 }
 
 /// The names of the JSON files in `folder`, sorted.
@@ -112,8 +105,6 @@ const PAGE: &str = "docs/reference/tokens.md";
 /// The page with the other tables.
 const DETAILS: &str = "docs/internals/tokens.md";
 
-const END: &str = "<!-- and ends here -->";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,15 +120,5 @@ mod tests {
         assert_eq!(percent(1, 3), "33 %");
         assert_eq!(percent(2, 3), "67 %");
         assert_eq!(percent(0, 0), "0 %");
-    }
-
-    #[test]
-    fn a_page_without_marks_is_an_error() {
-        assert!(with_table("# Tokens", "rows", "").is_err());
-        let begin = "<!-- what `cargo xtask tokens` writes of rows begins here -->";
-        assert_eq!(
-            with_table(&format!("a\n{begin}old{END}\nb"), "rows", "| new |\n"),
-            Ok(format!("a\n{begin}\n\n| new |\n\n{END}\nb"))
-        );
     }
 }

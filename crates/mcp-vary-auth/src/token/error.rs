@@ -7,7 +7,9 @@ use mcp_vary_access::{ClaimsError, PrincipalError};
 #[non_exhaustive]
 pub enum TokenError {
     /// It does not have three parts (RFC 7515, section 7.1).
-    #[error("it is not a signed JWT of three parts")]
+    #[error(
+        "it is not a signed JWT of three parts; let the provider issue JWTs as access tokens, often by naming this server as their audience"
+    )]
     Shape,
     /// The header is too large, not canonical base64url, not an object, too deep, or repeats a name.
     #[error(
@@ -29,7 +31,9 @@ pub enum TokenError {
     #[error("its principal cannot be used: {0}")]
     Principal(#[from] PrincipalError),
     /// The algorithm is `none`, symmetric, unknown, or not one for the key.
-    #[error("its algorithm is not allowed for the key")]
+    #[error(
+        "its `alg` is not one that the issuer's key allows: RS256 to RS512 and PS256 to PS512 for RSA, ES256, ES384, EdDSA; never `none` or HS256"
+    )]
     Algorithm,
     /// It has `crit`: it says that it must be refused by who does not know an extension.
     #[error("it has critical extensions")]
@@ -50,7 +54,9 @@ pub enum TokenError {
     #[error("its audience is another resource")]
     Audience,
     /// The issuer has no key with its `kid`; or without `kid`, not exactly one for the algorithm.
-    #[error("its key is not in the issuer's key set")]
+    #[error(
+        "no key of the issuer's key set has its `kid`; compare the issuer, and whether its keys were rotated"
+    )]
     UnknownKey,
     /// The signature does not verify.
     #[error("its signature does not verify")]

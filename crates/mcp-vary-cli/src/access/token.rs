@@ -43,6 +43,12 @@ pub(super) async fn verify(
                 "--token takes the name of a file, and this is a token; write it into a file, or use `--token -` and standard input",
             );
         }
+        if error.kind() == io::ErrorKind::NotFound {
+            // What was given may be an opaque token.
+            return Failure::command(
+                "--token takes the name of a file with the token, and there is none of the given name; `--token -` reads standard input",
+            );
+        }
         Failure::command(format!("--token: {name}: {}", io_error::describe(&error)))
     })?;
     let token = text.trim();

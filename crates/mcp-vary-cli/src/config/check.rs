@@ -17,6 +17,7 @@ use crate::chain;
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
+use crate::login::source::{LoginMode, with_logins};
 use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
@@ -51,7 +52,8 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     if args.offline {
         return print(&args, &checked.offline()).map(|()| Verdict::fine_if(refused.is_empty()));
     }
-    let config = with_full_start_wait(file.clone().into_config(environment()?));
+    let config = with_logins(file.clone().into_config(environment()?), LoginMode::Stored);
+    let config = with_full_start_wait(config);
     let start_wait = config.start_wait;
     let config = config.allow_empty_start(start_wait);
     let gateway = connect(config, &mut stop).await?;

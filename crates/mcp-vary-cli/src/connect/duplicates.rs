@@ -1,5 +1,6 @@
 //! Servers of a client's file that Vary serves as well: the client would have their tools twice.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use mcp_vary_config::{File, SecretFiles};
@@ -24,6 +25,8 @@ pub(crate) struct Duplicate {
 pub(crate) struct Served {
     /// Their names, and what each is; `None` if that is not known.
     servers: Vec<(String, Option<Target>)>,
+    /// The variables of the environment that their configuration uses.
+    pub(crate) variables: BTreeSet<String>,
 }
 
 impl Served {
@@ -42,17 +45,14 @@ impl Served {
             )));
         }
         let text = file::text(path)?;
-        let file = file::parse(
-            &path.display().to_string(),
-            &text,
-            &[],
-            &SecretFiles::beside(path),
-        )
-        .map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
-        Ok(Self::of_parsed(file))
+        let (name, secrets) = (path.display().to_string(), SecretFiles::beside(path));
+        let parsed = file::parse_with_variables(&name, &text, &secrets);
+        let (file, variables) =
+            parsed.map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
+        Ok(Self::of_parsed(file, variables))
     }
 
-    fn of_parsed(file: File) -> Self {
+    fn of_parsed(file: File, variables: BTreeSet<String>) -> Self {
         let left_out = file
             .left_out
             .iter()
@@ -62,6 +62,7 @@ impl Served {
         let servers = servers.map(|server| (server.name, Some(server.target)));
         Self {
             servers: servers.chain(left_out).collect(),
+            variables,
         }
     }
 
@@ -74,6 +75,7 @@ impl Served {
         // Its name is made up, so it proves nothing.
         Self {
             servers: vec![(String::new(), Some(target))],
+            variables: BTreeSet::new(),
         }
     }
 
@@ -175,6 +177,7 @@ mod tests {
                 ),
                 ("time".to_owned(), None),
             ],
+            variables: BTreeSet::new(),
         };
         let entries = [
             ("vary", json!({"command": "uvx", "args": ["g"]})),

@@ -45,6 +45,9 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     let seen = probe::probe(plan.client(), &snippet, &mut stop).await;
     let seen = seen.map_err(|failure| plan.not_connected(&failure))?;
     notice(&sanitize(&seen));
+    if let Some(note) = plan.inherited_variables() {
+        notice(&sanitize(&note));
+    }
     notice(&format!(
         "in {}: {}",
         plan.client().title,
@@ -142,7 +145,27 @@ impl Plan {
                 "\nnot set here: {names}; set it where {title} is started"
             ));
         }
+        if let Some(note) = self.inherited_variables() {
+            out.push('\n');
+            out.push_str(&note);
+        }
         out
+    }
+
+    /// Names the variables of the configuration that the client has to pass on to the Vary that it starts.
+    fn inherited_variables(&self) -> Option<String> {
+        let Endpoint::Stdio { .. } = self.endpoint else {
+            return None;
+        };
+        let names = self.served.as_ref()?.variables.iter();
+        let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+        let (names, title) = (names.join(", "), self.client().title);
+        (!names.is_empty()).then(|| {
+            format!(
+                "the configuration uses {names}, set here: {title} needs it in its environment too; if it is started \
+                 from a desktop, write it into `env` of this entry"
+            )
+        })
     }
 
     /// Connects to the address as the client will, and fails if the variant is refused. Other failures are ignored:

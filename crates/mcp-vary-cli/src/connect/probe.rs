@@ -11,7 +11,7 @@ use super::client::Client as KnownClient;
 use crate::client::{Client, ClientIdentity};
 use crate::failure::Failure;
 use crate::file;
-use crate::print::{Progress, notice};
+use crate::print::{Progress, notice, sanitize};
 use crate::stop::Stop;
 
 /// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists.
@@ -37,7 +37,9 @@ async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
     let mut has_reported = false;
     loop {
         let tools = connected.tools(None).await?;
-        if !tools.is_empty() || !may_change || began.elapsed() >= PATIENCE {
+        // Vary reports its servers once all of them are up or have failed.
+        let is_settled = !servers_not_up(connected).is_empty();
+        if !tools.is_empty() || !may_change || is_settled || began.elapsed() >= PATIENCE {
             return Ok(tools);
         }
         if !has_reported {
@@ -47,6 +49,16 @@ async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
         tokio::time::sleep(PAUSE).await;
     }
 }
+
+/// The lines about servers that are down or left out, which the Vary that the client starts writes at its start.
+fn servers_not_up(connected: &Client) -> Vec<String> {
+    let lines = connected.stderr_lines().into_iter();
+    let not_up = lines.filter(|line| NOT_UP.iter().any(|state| line.contains(state)));
+    not_up.map(|line| line.trim().to_owned()).collect()
+}
+
+/// How the report of the start names the state of such a server.
+const NOT_UP: [&str; 3] = ["down, and Vary keeps trying: ", "  left out: ", "is down: "];
 
 /// How long servers may take to list their tools.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -76,8 +88,17 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let connected = Client::connect(server, &ClientIdentity::default()).await;
     let connected = connected.map_err(|failure| Failure::looked_at(failure.to_string()))?;
     let tools = first_tools(&connected).await;
+    let not_up = servers_not_up(&connected).join("\n  ");
     connected.close().await;
     let tools = tools?;
+    if tools.is_empty() && !not_up.is_empty() {
+        return Err(Failure::looked_at(format!(
+            "Vary starts, but no server behind it works:\n  {not_up}"
+        )));
+    }
+    if !not_up.is_empty() {
+        notice(&sanitize(&format!("not all servers work:\n  {not_up}")));
+    }
     let first = tools
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));

@@ -337,4 +337,33 @@ async fn what_is_no_file_with_a_token_alone_is_said_to_be() {
     empty.refuses(&["--token: ", "token-empty.txt is empty"]);
     let several = tried(&server, "token-several", "one two".to_owned(), "").await;
     several.refuses(&["has more than a token; write the token alone into it"]);
+    let config = with_issuer("token-itself.yaml", &server.issuer(), "");
+    let token = server.sign(claims("https://mcp.example/mcp", 600));
+    let args = ["access", "explain", "--token", &token, &config].map(str::to_owned);
+    let itself = tokio::task::spawn_blocking(move || run(&args.each_ref().map(String::as_str)));
+    let itself = itself.await.unwrap();
+    itself.refuses(&["--token takes the name of a file, and this is a token"]);
+    assert!(!itself.stderr.contains(&token), "{}", itself.stderr);
+    let config = with_issuer("token-opaque-itself.yaml", &server.issuer(), "");
+    let args = ["access", "explain", "--token", "gho_opaque", &config].map(str::to_owned);
+    let opaque_itself =
+        tokio::task::spawn_blocking(move || run(&args.each_ref().map(String::as_str)));
+    let opaque_itself = opaque_itself.await.unwrap();
+    opaque_itself.refuses(&["--token takes the name of a file with the token"]);
+    assert!(
+        !opaque_itself.stderr.contains("gho_"),
+        "{}",
+        opaque_itself.stderr
+    );
+    let opaque = tried(
+        &server,
+        "token-opaque",
+        "v2.local.abc".replace('.', "-"),
+        "",
+    )
+    .await;
+    let text = refusal(opaque);
+    let advice =
+        "it is not a signed JWT of three parts; let the provider issue JWTs as access tokens";
+    assert!(text.contains(advice), "{text}");
 }

@@ -28,6 +28,31 @@ fn a_program_that_ends_has_its_last_words() {
         .refuses(&["ended (exit status: 3); last stderr lines: no licence"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_script_whose_interpreter_is_missing_is_told_from_a_missing_script() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = file("no-interpreter.sh", "#!/no/such/interpreter\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    run(&["inspect", "--", script.to_str().unwrap()]).refuses(&[
+        "cannot be started: the program that its first line names, after `#!`, does not exist",
+    ]);
+}
+
+#[test]
+fn a_program_in_place_of_a_configuration_has_its_command() {
+    let program = file("server.py", "print(1)");
+    let program = program.to_str().unwrap();
+    let instead = format!("to start it as a server, write `vary serve -- python3 {program}`");
+    run(&["serve", program]).refuses(&["is a program, not a configuration", &instead]);
+}
+
+#[test]
+fn a_check_without_a_connection_has_the_advice_of_inspect() {
+    run(&["check", "http://127.0.0.1:1/mcp"])
+        .refuses(&["connection refused; start the server, or correct host and port"]);
+}
+
 #[test]
 fn a_url_that_cannot_be_reached_is_named() {
     // Nothing listens on the port of a listener that is gone.
@@ -36,7 +61,9 @@ fn a_url_that_cannot_be_reached_is_named() {
         .local_addr()
         .unwrap();
     let url = format!("http://{address}/mcp");
-    let why = format!("server `127.0.0.1` cannot be reached: {url}: connection refused\n");
+    let why = format!(
+        "server `127.0.0.1` cannot be reached: {url}: connection refused; start the server, or correct host and port\n"
+    );
     let why = [why.as_str()];
     run(&["serve", "--require-all", "--listen", "0", &url]).refuses(&why);
     run(&["inspect", &url]).refuses(&why);
@@ -90,7 +117,9 @@ fn an_option_that_does_not_exist_is_followed_by_what_to_write() {
 fn a_port_that_is_taken_is_said_before_the_server_is_started() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let why = format!("{address} is in use by another program; choose another with --listen");
+    let why = format!(
+        "{address} is in use by another program, or twice in this command; choose another with --listen"
+    );
     run(&["serve", "--listen", &address, "--", "no-such-program"]).refuses(&[&why]);
     run(&["demo", "--listen", &address]).refuses(&[&why]);
     let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
@@ -218,8 +247,8 @@ fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
     }
     run(&["check", &url]).refuses(&[
         "HTTP 401",
-        "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into `headers` of the server in \
-         a configuration; see \"Remote servers\" in the documentation\n",
+        "it wants credentials: write them into `headers` of its entry",
+        "(for a URL on the command line, --header)",
     ]);
 }
 
@@ -229,9 +258,9 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
     let url = answering(
         "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://h.example/.well-known/r\"",
     );
-    let login = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
-                 `npx -y mcp-remote URL` as its `command` log in; see \"Remote servers\" in the documentation\n";
-    run(&["inspect", &url]).refuses(&[&format!("at {url}; it wants a login; {login}")]);
+    let login = "log in with `vary login` and write no `Authorization` into `headers` of its entry, or write a token of \
+                 this server there; see \"Remote servers\" in the documentation\n";
+    run(&["inspect", &url]).refuses(&[&format!("log in with `vary login {url}`\n")]);
     let header = ["--header", "Authorization: Bearer x"];
     run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(
         "at {url}; it refused the headers that were sent, `authorization`; {login}"
@@ -239,11 +268,11 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
 }
 
 #[test]
-fn a_server_that_may_have_the_old_transport_is_named_with_a_bridge() {
+fn a_server_without_either_transport_over_http_says_so() {
     let url = answering("405 Method Not Allowed");
     run(&["inspect", &url]).refuses(&[
-        "check the path of its address; if it has only the transport of 2024-11-05 (SSE), which Vary does not speak, \
-         let `npx -y mcp-remote URL` as its `command` translate",
+        "answered `initialize` with HTTP 405 Method Not Allowed, and has no stream of the transport of 2024-11-05 (SSE) \
+         either; check the path of its address",
     ]);
 }
 

@@ -125,7 +125,7 @@ fn what_cannot_be_checked_is_exit_code_2() {
         .refuses(&["write it as 'Name: value'"]);
     run(&["check", "--header", "a: b", "--", VARY, "weather"]).refuses(&["--header"]);
     run(&["check", "http://127.0.0.1:1/mcp"])
-        .refuses(&["http://127.0.0.1:1/mcp: ", "Connection refused"]);
+        .refuses(&["http://127.0.0.1:1/mcp: connection refused; start the server"]);
     let headers = ["check", "--other-header", "a: b", "--", VARY, "weather"];
     run(&headers).refuses(&["--other-header needs a URL; only requests to a URL have headers"]);
     run(&["check", "--", "no-such-program-of-anybody"])

@@ -444,7 +444,7 @@ fn several_servers_are_served_although_one_is_down() {
       sky   weather 2.0.0, revision 2026-07-28, 2 tools
       gone  down: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
       sea   weather 2.0.0, revision 2026-07-28, 2 tools
-    1 collision of names or URIs; `vary config check` shows them
+    1 collision of names or URIs: `map://features/alpine-valley-1` is that of `sky`, and that of `sea` is hidden; `vary config check` shows all, and what to do
     "#);
     assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
     let shown = run(&[

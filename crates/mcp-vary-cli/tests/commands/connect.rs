@@ -55,6 +55,23 @@ impl Home {
     }
 }
 
+#[test]
+fn a_variable_that_only_the_shell_has_is_named() {
+    let home = Home::new("variables");
+    home.write(
+        "project/vary.yaml",
+        "servers: {sky: {command: vary, env: {TOKEN: '${VARY_TEST_TOKEN}', MODE: '${VARY_TEST_MODE:-a}'}}}",
+    );
+    let mut command = home.command(&["cursor", "vary.yaml"]);
+    let printed = Run::of(command.env("VARY_TEST_TOKEN", "s3cret"));
+    let (stdout, stderr) = (printed.stdout, printed.stderr);
+    assert_eq!(printed.code, Some(0), "{stderr}");
+    assert!(!stdout.contains("s3cret") && !stderr.contains("s3cret"));
+    let note = "the configuration uses `VARY_TEST_TOKEN`, set here: Cursor needs it in its environment too";
+    assert!(stderr.contains(note), "{stderr}");
+    assert!(!stderr.contains("VARY_TEST_MODE"), "{stderr}");
+}
+
 /// `vary connect` with `args` prints `expected` as the client's file, and on standard error each of `advice`.
 #[track_caller]
 fn prints(args: &[&str], expected: &str, advice: &[&str]) {

@@ -167,6 +167,35 @@ fn a_connection_that_fails_says_what_to_do() {
     );
 }
 
+/// Servers that run and do not work are reported with their reason, all of them and one of them.
+#[cfg(unix)]
+#[test]
+fn servers_that_do_not_work_are_named_with_their_reason() {
+    let home = Home::new("broken-servers");
+    let crash = "crash: {command: /bin/sh, args: [-c, 'echo no licence >&2; exit 3']}";
+    home.write("project/all.yaml", &format!("servers: {{{crash}}}"));
+    let all = home.connect(&["cursor", "all.yaml", "--write"]);
+    assert_eq!(all.code, Some(1), "{}", all.stderr);
+    assert!(
+        all.stderr
+            .contains("Vary starts, but no server behind it works:\n  "),
+        "{}",
+        all.stderr
+    );
+    assert!(all.stderr.contains("no licence"), "{}", all.stderr);
+    let sky = format!("sky: {{command: {VARY:?}, args: [weather]}}");
+    home.write("project/one.yaml", &format!("servers: {{{crash}, {sky}}}"));
+    let one = home.connect(&["cursor", "one.yaml", "--write"]);
+    assert_eq!(one.code, Some(0), "{}", one.stderr);
+    for part in [
+        "not all servers work:\n  crash",
+        "no licence",
+        "connected: 2 tools",
+    ] {
+        assert!(one.stderr.contains(part), "{}", one.stderr);
+    }
+}
+
 #[test]
 fn servers_that_vary_serves_are_named_moved_on_request_and_put_back() {
     let home = Home::new("move");

@@ -26,6 +26,8 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["config", "check"]);
     explains(&["config", "import"]);
     explains(&["config", "schema"]);
+    explains(&["login"]);
+    explains(&["logout"]);
     explains(&["key"]);
     explains(&["key", "new"]);
     explains(&["access"]);

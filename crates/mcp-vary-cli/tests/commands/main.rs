@@ -23,6 +23,7 @@ mod key;
 mod listen;
 #[cfg(unix)]
 mod log;
+mod login;
 mod partly;
 mod program;
 mod reload;

@@ -8,7 +8,7 @@ use crate::program::{Server, VARY, file, run};
 fn partly(name: &str) -> String {
     let text = json!({"mcpServers": {
         "unset": {"command": VARY, "args": ["weather"], "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}},
-        "old": {"type": "sse", "url": "http://127.0.0.1:1/sse"},
+        "old": {"type": "sse", "command": "x"},
         "typo": {"comand": "x"},
         "sky": {"command": VARY, "args": ["weather"]},
     }});
@@ -26,7 +26,7 @@ fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
         "`unset` is left out: ",
         "needs the variable `NO_SUCH_VARIABLE_HERE`",
         "`old` is left out: ",
-        "a transport of 2024-11-05 that is not supported",
+        "has a `type` that does not go with `command`",
         "`typo` is left out: ",
     ] {
         assert!(server.said.contains(part), "{part}: {}", server.said);

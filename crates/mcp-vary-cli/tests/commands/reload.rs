@@ -357,7 +357,7 @@ fn a_server_whose_headers_have_claims_is_checked_without_a_connection() {
     };
     let said = String::from_utf8(check().stdout).unwrap();
     assert_eq!(check().status.code(), Some(1));
-    let expected = "vary.yaml:1:55: `servers.a.headers` has claims of users, but nobody is known here; add `auth`, or \
+    let expected = "vary.yaml:1:55: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or \
                     `stdio-principal` with `claims`";
     assert!(said.contains(expected), "{said}");
     let principal = "stdio-principal: {name: ann, claims: {email: ann@example.com}}\n";

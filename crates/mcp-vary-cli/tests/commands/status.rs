@@ -80,6 +80,22 @@ fn a_running_gateway_says_how_it_stands() {
     );
 }
 
+#[test]
+fn a_server_that_is_down_has_the_cause_without_its_address() {
+    let path = file(
+        "status-down.json",
+        r#"{"mcpServers": {"gone": {"url": "http://127.0.0.1:1/private/mcp"}}}"#,
+    );
+    let server = Server::start(&["serve", "--admin", "0", path.to_str().unwrap()]);
+    let shown = run(&["status", &admin(&server)]).data(1);
+    assert!(
+        shown.contains("  server `gone` cannot be reached: connection refused; next attempt in "),
+        "{shown}"
+    );
+    assert!(!shown.contains("127.0.0.1"), "{shown}");
+    drop(server);
+}
+
 /// SV-25: who uses what is deprecated is shown beside the days that are left, for what clients are not told of, too.
 #[test]
 fn an_inspected_gateway_says_who_uses_what_is_deprecated() {

@@ -166,8 +166,8 @@ impl ServerReader<'_> {
                     .found
                     .note(field, "has neither a command nor an address", fix);
             }
-            (true, true) => &["url", "headers"],
-            (true, false) => &["headers"],
+            (true, true) => &["url", "headers", "type"],
+            (true, false) => &["headers", "type"],
             (false, true) => &["args", "env", "cwd"],
         };
         for key in unused {
@@ -338,17 +338,7 @@ impl ServerReader<'_> {
         match field.written() {
             "stdio" | "local" | "http" | "remote" | "streamable-http" | "streamable_http"
             | "streamableHttp" => {}
-            "sse" => {
-                self.server.disabled = true;
-                let about = "Its entry has the transport of 2024-11-05, which Vary does not support: write the address of its";
-                self.server.about.push(about.to_owned());
-                self.server
-                    .about
-                    .push("streamable HTTP endpoint, and take out `disabled`.".to_owned());
-                let what = "is `sse`, a transport of 2024-11-05 that is not supported; the server is disabled";
-                let fix = "write its streamable HTTP address, and take out `disabled`";
-                self.found.note(field, what, fix);
-            }
+            "sse" => self.set("type", Out::Text("sse".to_owned())),
             _ => self
                 .found
                 .note(field, "is not a known transport", "it is left out"),
@@ -454,6 +444,7 @@ const ORDER: &[&str] = &[
     "args",
     "env",
     "cwd",
+    "type",
     "url",
     "headers",
     "start-timeout",

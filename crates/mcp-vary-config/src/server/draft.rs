@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use http::{HeaderName, Uri};
-use mcp_vary_upstream::{HeaderSource, Isolation, Target, UpstreamConfig};
+use mcp_vary_upstream::header_command::HeaderCommand;
+use mcp_vary_upstream::{ClientCertificate, Isolation, Target, UpstreamConfig};
 
+use super::headers::PartialHeader;
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
 
@@ -20,7 +23,9 @@ pub(super) struct PartialServer {
     pub(super) cwd: Option<PathBuf>,
     pub(super) kind: Option<Kind>,
     pub(super) url: Option<Uri>,
-    pub(super) headers: Vec<(HeaderName, HeaderSource)>,
+    pub(super) headers: Vec<(HeaderName, PartialHeader)>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
     pub(super) trusts_annotations: bool,
     /// The settings that need no check against other keys. The target is not the one of the entry.
     pub(super) config: UpstreamConfig,
@@ -48,6 +53,8 @@ impl PartialServer {
             kind: None,
             url: None,
             headers: Vec::new(),
+            certificate: None,
+            key: None,
             trusts_annotations: false,
             config: UpstreamConfig::new(name, target),
         }
@@ -61,6 +68,7 @@ impl PartialServer {
         name: String,
     ) -> Option<UpstreamConfig> {
         self.check_target(reader, field);
+        self.check_certificate(reader, field);
         let mut config = self.config;
         config.name = name;
         if let Some(program) = self.program.take() {
@@ -72,9 +80,17 @@ impl PartialServer {
             };
         } else {
             config.target = Target::http(self.url?);
+            config.is_sse = self.kind == Some(Kind::Sse);
+            let pair = self.certificate.zip(self.key);
+            config.client_certificate =
+                pair.map(|(certificate, key)| ClientCertificate { certificate, key });
             let headers = self.headers.into_iter();
-            config = headers.fold(config, |config, (name, source)| {
-                config.with_header(name, source)
+            config = headers.fold(config, |config, (name, header)| match header {
+                PartialHeader::Configured(source) => config.with_header(name, source),
+                PartialHeader::Command(settings) => {
+                    let source = HeaderCommand::new(&config.name, settings);
+                    config.with_credential(name, Arc::new(source))
+                }
             });
         }
         if config.needs_claims() {
@@ -98,15 +114,15 @@ impl PartialServer {
                     }
                     return;
                 }
-                (true, false) => (Kind::Stdio, "command", &["headers", "ca"][..]),
+                (true, false) => (
+                    Kind::Stdio,
+                    "command",
+                    &["headers", "ca", "certificate", "key"][..],
+                ),
                 (false, true) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
             };
-        if self.kind == Some(Kind::Sse) {
-            let what = "has the type `sse`, a transport of 2024-11-05 that is not supported";
-            let fix = "write `http` and the server's streamable HTTP address, or, if it has none, a program that speaks \
-                       both: {command: npx, args: [-y, mcp-remote, URL]}";
-            reader.report(field, what, fix);
-        } else if self.kind.is_some_and(|kind| kind != right) {
+        let is_right = |kind: Kind| kind == right || (kind, right) == (Kind::Sse, Kind::Http);
+        if !self.kind.is_none_or(is_right) {
             let right = if right == Kind::Stdio {
                 "stdio"
             } else {
@@ -123,6 +139,24 @@ impl PartialServer {
         if !unused.is_empty() && !reader.foreign {
             let what = format!("has {}, of no use beside `{beside}`", quoted(&unused));
             reader.report(field, what, "leave it out");
+        }
+    }
+
+    /// Reports a client certificate without its key, or without TLS.
+    fn check_certificate(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
+        let has = |key| self.given.contains(key);
+        for (one, other) in [("certificate", "key"), ("key", "certificate")] {
+            if has(one) && !has(other) {
+                let what = format!("has `{one}` without `{other}`");
+                let fix = format!("add `{other}: ...`, the path of a file in PEM");
+                return reader.report(field, what, &fix);
+            }
+        }
+        let is_plain = |url: &Uri| url.scheme_str() == Some("http");
+        if has("certificate") && self.url.as_ref().is_some_and(is_plain) {
+            let what = "has a client certificate, and a `url` without TLS";
+            let fix = "write `https://`, or remove `certificate` and `key`";
+            reader.report(field, what, fix);
         }
     }
 

@@ -1,10 +1,17 @@
-//! `headers` of a server: fixed values, and values from the claims of its users.
+//! `headers` of a server: fixed values, values from the claims of its users, and values that a program prints.
+
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use mcp_vary_upstream::header_command::HeaderCommandSettings;
 use mcp_vary_upstream::{HeaderSource, HeaderTemplate, TemplatePart};
+use serde_json::{Value, json};
 
-use super::draft::PartialServer;
+use crate::document;
+use crate::key_spec::ValueKind::{Duration as Span, Other};
+use crate::key_spec::{KeySpec, keys};
 use crate::reader::{Located, Reader};
+use crate::schema_builder::{HEADER_NAME, SchemaBuilder};
 use crate::variables::Part;
 
 /// The headers by which HTTP and MCP themselves work.
@@ -25,45 +32,153 @@ const RESERVED: [&str; 14] = [
     "keep-alive",
 ];
 
+/// Where the value of a header comes from.
+pub(super) enum PartialHeader {
+    Configured(HeaderSource),
+    Command(HeaderCommandSettings),
+}
+
+impl PartialHeader {
+    /// What a header cannot have beside another one of its name.
+    const fn exclusive(&self) -> Option<&'static str> {
+        match self {
+            Self::Configured(HeaderSource::Fixed(_)) => None,
+            Self::Configured(HeaderSource::Claims(_)) => Some("claims"),
+            Self::Command(_) => Some("a command"),
+        }
+    }
+}
+
 /// Reads the table.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    draft.given.insert("headers");
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    headers: &mut Vec<(HeaderName, PartialHeader)>,
+) {
     for entry in reader.table(field, "{NAME: value}").unwrap_or_default() {
         let member = field.member(entry);
-        let Some(parts) = reader.word_parts(&member) else {
+        let Some((name, header)) = read_one(reader, &member, &entry.key) else {
             continue;
         };
-        let Ok(name) = HeaderName::try_from(&entry.key) else {
-            reader.report(
-                &member,
-                "is not a header name",
-                "write it like `Authorization`",
-            );
-            continue;
-        };
-        let has_claim = parts.iter().any(|part| matches!(part, Part::Claim(_)));
-        let source = if has_claim {
-            template(reader, &member, &name, parts).map(HeaderSource::Claims)
-        } else {
-            fixed(reader, &member, parts).map(HeaderSource::Fixed)
-        };
-        let Some(source) = source else {
-            continue;
-        };
-        let is_its = |(other, _): &&(HeaderName, HeaderSource)| *other == name;
-        let other = draft.headers.iter().find(is_its);
-        let takes_claims = |source: &HeaderSource| matches!(source, HeaderSource::Claims(_));
-        if other.is_some_and(|(_, other)| takes_claims(other) || takes_claims(&source)) {
-            let what = "is given twice, and one of them has claims";
-            reader.report(
-                &member,
-                what,
-                "keep one of them: case does not matter in header names",
-            );
+        let mut others = headers.iter().filter(|(other, _)| *other == name);
+        let exclusive = others.find_map(|(_, other)| other.exclusive().or(header.exclusive()));
+        if let Some(exclusive) = exclusive {
+            let what = format!("is given twice, and one of them has {exclusive}");
+            let fix = "keep one of them: case does not matter in header names";
+            reader.report(&member, what, fix);
             continue;
         }
-        draft.headers.push((name, source));
+        headers.push((name, header));
     }
+}
+
+fn read_one(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    key: &str,
+) -> Option<(HeaderName, PartialHeader)> {
+    let is_command = matches!(field.node.value, document::Value::Table(_));
+    let parts = match is_command {
+        true => Vec::new(),
+        false => reader.word_parts(field)?,
+    };
+    let Ok(name) = HeaderName::try_from(key) else {
+        let fix = "write it like `Authorization`";
+        reader.report(field, "is not a header name", fix);
+        return None;
+    };
+    let has_claim = parts.iter().any(|part| matches!(part, Part::Claim(_)));
+    let header = if is_command {
+        PartialHeader::Command(command(reader, field, &name)?)
+    } else if has_claim {
+        let template = template(reader, field, &name, parts)?;
+        PartialHeader::Configured(HeaderSource::Claims(template))
+    } else {
+        PartialHeader::Configured(HeaderSource::Fixed(fixed(reader, field, parts)?))
+    };
+    Some((name, header))
+}
+
+/// A header with `command` while it is read.
+struct PartialCommand {
+    command: Vec<String>,
+    scheme: Option<String>,
+    cache: Duration,
+    timeout: Duration,
+}
+
+/// A value that a program prints.
+fn command(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    name: &HeaderName,
+) -> Option<HeaderCommandSettings> {
+    check_reserved(reader, field, name, "a command")?;
+    let mut draft = PartialCommand {
+        command: Vec::new(),
+        scheme: None,
+        cache: Duration::from_secs(300),
+        timeout: Duration::from_secs(30),
+    };
+    reader.settings(
+        field,
+        &[COMMAND],
+        &mut draft,
+        "{command: [PROGRAM, ARGUMENT]}",
+    );
+    reader.require(
+        field,
+        &[(
+            "command",
+            "add `command: [...]`, a program and its arguments",
+        )],
+    );
+    let mut command = draft.command.into_iter();
+    Some(HeaderCommandSettings {
+        program: command.next()?,
+        args: command.collect(),
+        scheme: draft.scheme,
+        cache: draft.cache,
+        timeout: draft.timeout,
+    })
+}
+
+/// The settings of a header with `command`.
+const COMMAND: &[KeySpec<PartialCommand>] = keys![
+    /// the program, a path or a name on `PATH`, and its arguments, a list; required. Vary runs it where it was started,
+    /// with its environment. It prints the value on one line; an exit code other than 0 is an error
+    "command" => Other(SchemaBuilder::strings, |reader, field, command| {
+        command.command = reader.strings(field);
+        let is_list = matches!(field.node.value, document::Value::List(_));
+        if is_list && command.command.first().is_none_or(String::is_empty) {
+            reader.report(field, "names no program", "write [PROGRAM, ARGUMENT]");
+        }
+    }),
+    /// what is sent before the output, with a space between: `Bearer` for a token in `Authorization`
+    "scheme" => Other(scheme_shape, |reader, field, command| {
+        command.scheme = reader.word(field);
+        let is_token = |scheme: &String| HeaderName::try_from(scheme).is_ok();
+        if command.scheme.as_ref().is_some_and(|scheme| !is_token(scheme)) {
+            reader.report(field, "is not an authentication scheme", "write it like `Bearer`");
+        }
+    }),
+    /// how long Vary uses a value before it runs the program again. If the server answers 401, the program runs again
+    /// at once, at most every 10 seconds, and the request is repeated if it prints another value
+    "cache" = "5m" => Span(|command| &mut command.cache),
+    /// how long the program may run
+    "timeout" = "30s" => Span(|command| &mut command.timeout),
+];
+
+fn scheme_shape(schema: &mut SchemaBuilder) -> Value {
+    schema.pattern("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+}
+
+/// The schema of `headers`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
+    let command = schema.table("a header with `command`", &[COMMAND]);
+    let command = schema.with_required(command, &["command"]);
+    let value = json!({"anyOf": [schema.word(), command]});
+    schema.named(HEADER_NAME, &value)
 }
 
 /// A value without claims.
@@ -79,6 +194,22 @@ fn fixed(reader: &mut Reader<'_>, field: &Located<'_>, parts: Vec<Part>) -> Opti
     value.ok()
 }
 
+/// Reports a header by which HTTP or MCP work: it cannot have `claims` or a command.
+fn check_reserved(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    name: &HeaderName,
+    value: &str,
+) -> Option<()> {
+    let is_reserved = RESERVED.contains(&name.as_str()) || name.as_str().starts_with("mcp-");
+    if is_reserved {
+        let what = format!("is a header by which HTTP or MCP work, so it cannot have {value}");
+        reader.report(field, what, "choose another name, such as `X-User`");
+        return None;
+    }
+    Some(())
+}
+
 /// A value with claims.
 fn template(
     reader: &mut Reader<'_>,
@@ -86,12 +217,7 @@ fn template(
     name: &HeaderName,
     parts: Vec<Part>,
 ) -> Option<HeaderTemplate> {
-    let is_reserved = RESERVED.contains(&name.as_str()) || name.as_str().starts_with("mcp-");
-    if is_reserved {
-        let what = "is a header by which HTTP or MCP work, so it cannot have claims";
-        reader.report(field, what, "choose another name, such as `X-User`");
-        return None;
-    }
+    check_reserved(reader, field, name, "claims")?;
     let has_scopes = |part: &Part| matches!(part, Part::Claim(name) if name == "scope");
     if parts.iter().any(has_scopes) {
         let what = "has the claim `scope`, which is a list; a header takes one value";

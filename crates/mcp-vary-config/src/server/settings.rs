@@ -47,9 +47,13 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = keys![
     "url" => Other(SchemaBuilder::url, read_url),
     /// sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as
     /// `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs
-    /// `auth` or `stdio-principal`
-    "headers" => Other(SchemaBuilder::headers, headers::read),
-    /// `stdio` with `command`, `http` with `url`; may be left out
+    /// `auth` or `stdio-principal`. A table with `command` is a value that a program prints, such as a token
+    "headers" => Other(headers::shape, |reader, field, draft| {
+        draft.given.insert("headers");
+        headers::read(reader, field, &mut draft.headers);
+    }),
+    /// `stdio` with `command`, `http` with `url`; may be left out. `sse` with `url` is for a server that has only the
+    /// transport of 2024-11-05 (HTTP with SSE): Vary finds that out, but then does not try streamable HTTP first
     "type" => choice!(KINDS, |draft| &mut draft.kind),
     /// leaves the server out; mistakes in its entry are ignored
     "disabled" = "off" => Switch(|draft| &mut draft.disabled),
@@ -67,11 +71,18 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     /// the file with certificates of further authorities, in PEM, that are trusted for `url` beside those of the system
     "ca" => Other(SchemaBuilder::text, |reader, field, draft| {
         draft.given.insert("ca");
-        let path = read_path(reader, field);
-        if path.as_deref() == Some("") {
-            reader.report(field, "is empty", "write the path of a file");
-        }
-        draft.config.ca = path.map(PathBuf::from);
+        draft.config.ca = read_file(reader, field);
+    }),
+    /// the file of the client certificate that is shown to `url`, followed by those of intermediate authorities, in PEM;
+    /// needs `key`. Vary reads both files again when they change
+    "certificate" => Other(SchemaBuilder::text, |reader, field, draft| {
+        draft.given.insert("certificate");
+        draft.certificate = read_file(reader, field);
+    }),
+    /// the file of its private key, in PEM
+    "key" => Other(SchemaBuilder::text, |reader, field, draft| {
+        draft.given.insert("key");
+        draft.key = read_file(reader, field);
     }),
     /// concurrent calls of all clients; further calls wait, at most 16 times as many
     "concurrency" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.concurrency),
@@ -257,6 +268,15 @@ fn check_paths(reader: &mut Reader<'_>, field: &Located<'_>, arguments: &[String
             reader.report(&Located { path, node }, CONTROL_CHARACTER, BACKSLASHES);
         }
     }
+}
+
+/// Reads the path of a file.
+fn read_file(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PathBuf> {
+    let path = read_path(reader, field)?;
+    if path.is_empty() {
+        reader.report(field, "is empty", "write the path of a file");
+    }
+    Some(PathBuf::from(path))
 }
 
 /// Reads the path of a program, a file or a directory.

@@ -110,6 +110,73 @@ fn a_claim_that_cannot_be_a_header_is_a_mistake() {
 }
 
 #[test]
+fn a_header_with_a_command_is_a_credential_beside_fixed_ones() {
+    let server = server(
+        "{Authorization: {command: [gcloud, auth, '${SECRET}'], scheme: Bearer, cache: 10m}, X: a}",
+    );
+    assert_eq!(server.credentials.len(), 1);
+    assert_eq!(server.credentials[0].header, "authorization");
+    let identity = server.credentials[0].source.identity();
+    assert_eq!(
+        identity,
+        r#""gcloud" ["auth", "s3cret"] Some("Bearer") 600s 30s"#
+    );
+    assert!(!format!("{server:?}").contains(SECRET));
+    assert!(!server.needs_claims());
+}
+
+#[test]
+fn a_mistake_in_a_command_is_named() {
+    refuses_headers(
+        "{X: {command: []}, Y: {scheme: Bearer}, Z: {command: [a], scheme: 'a b', every: 5m}}",
+        &[
+            "2:56: `servers.a.headers.X.command` names no program; write [PROGRAM, ARGUMENT]",
+            "2:64: `servers.a.headers.Y` has no `command`; add `command: [...]`, a program and its arguments",
+            "2:108: `servers.a.headers.Z.scheme` is not an authentication scheme; write it like `Bearer`",
+            "2:115: `servers.a.headers.Z.every` is not a known key; there are `command`, `scheme`, `cache`, `timeout`",
+        ],
+    );
+    refuses_headers(
+        "{Host: {command: [a]}, X: {command: [a]}, x: b}",
+        &[
+            "2:49: `servers.a.headers.Host` is a header by which HTTP or MCP work, so it cannot have a command; choose \
+             another name, such as `X-User`",
+            "2:87: `servers.a.headers.x` is given twice, and one of them has a command; keep one of them: case does not \
+             matter in header names",
+        ],
+    );
+}
+
+#[test]
+fn a_client_certificate_has_a_key_and_a_server_with_tls() {
+    let text = "servers: {a: {url: 'https://x/', certificate: '${SECRET}.crt', key: k.pem}}";
+    let server = read("vary.yaml", text).servers.remove(0);
+    let files = server.client_certificate.unwrap();
+    assert_eq!(files.certificate.to_str(), Some("s3cret.crt"));
+    assert_eq!(files.key.to_str(), Some("k.pem"));
+    for (server, expected) in [
+        (
+            "{url: 'https://x/', certificate: a}",
+            "has `certificate` without `key`; add `key: ...`, the path of a file in PEM",
+        ),
+        (
+            "{url: 'https://x/', key: a}",
+            "has `key` without `certificate`; add `certificate: ...`, the path of a file in PEM",
+        ),
+        (
+            "{url: 'http://x/', certificate: a, key: b}",
+            "has a client certificate, and a `url` without TLS; write `https://`, or remove `certificate` and `key`",
+        ),
+        (
+            "{command: x, certificate: a, key: b}",
+            "has `certificate`, `key`, of no use beside `command`; leave it out",
+        ),
+    ] {
+        refuses_server(server, &[&format!("2:6: `servers.a` {expected}")]);
+    }
+}
+
+#[test]
 fn claims_are_in_headers_only_and_need_users() {
     let elsewhere =
         "which only `headers` of a server can have; for the characters themselves write `$${`";
@@ -123,7 +190,7 @@ fn claims_are_in_headers_only_and_need_users() {
     refuses_server(
         "{url: 'http://x/', headers: {X-User: '${claims.email}'}}",
         &[
-            "2:34: `servers.a.headers` has claims of users, but nobody is known here; add `auth`, or `stdio-principal` with \
+            "2:34: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or `stdio-principal` with \
            `claims`",
         ],
     );

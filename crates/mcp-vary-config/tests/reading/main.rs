@@ -277,7 +277,7 @@ servers:
     isolation: sesion
     serverUrl: http://x/
   c: {command: x, url: 'http://x/'}
-  d: {type: sse, url: 'http://x/'}
+  d: {type: sse, command: x}
   e: {type: stdio, url: 'http://x/', args: [x]}
   f: npx
 ";
@@ -307,7 +307,7 @@ servers:
     vary.yaml:21:16: `servers.b.isolation` is `sesion`; did you mean `session`?
     vary.yaml:22:5: `servers.b.serverUrl` is not a known key; did you mean `url`?
     vary.yaml:23:6: `servers.c` has `command` and `url`; keep one of them
-    vary.yaml:24:6: `servers.d` has the type `sse`, a transport of 2024-11-05 that is not supported; write `http` and the server's streamable HTTP address, or, if it has none, a program that speaks both: {command: npx, args: [-y, mcp-remote, URL]}
+    vary.yaml:24:6: `servers.d` has a `type` that does not go with `command`; write `stdio`, or leave it out
     vary.yaml:25:6: `servers.e` has a `type` that does not go with `url`; write `http`, or leave it out
     vary.yaml:25:6: `servers.e` has `args`, of no use beside `url`; leave it out
     vary.yaml:26:6: `servers.f` is not a table of keys; write {command: ...} or {url: ...}
@@ -566,6 +566,14 @@ fn the_file_of_a_client_is_read_as_it_is() {
             Target::http("https://h.example/mcp".parse().unwrap())
         );
     }
+    let misspelled = r#"{"mcpServers": {"a": {"command": "x", "arg": ["y"]}}}"#;
+    let notes = read("mcp.json", misspelled).notes;
+    let expected =
+        "1:39: `mcpServers.a.arg` is not a known key, and is ignored; did you mean `args`?";
+    assert_eq!(
+        notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [expected]
+    );
     // One entry that cannot be used leaves out that server only.
     let twice = r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#;
     let file = read("mcp.json", twice);

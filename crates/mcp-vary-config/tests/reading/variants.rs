@@ -432,7 +432,7 @@ fn what_excludes_or_needs_schemas_on_demand_is_said_at_its_line() {
              arguments that a schema lists; write `schemas: compact`, or `dialect: none`",
             "6:14: `variants.d.check` has no effect without `schemas: on-demand`; add that, or take this out",
             "6:39: `variants.d.keep-schemas` has no effect without `schemas: on-demand`; add that, or take this out",
-            "6:57: `variants.d.arguments` has no effect without `schemas: on-demand`; add that, or take this out",
+            "6:55: `variants.d.arguments` has no effect without `schemas: on-demand`; add that, or take this out",
             "7:53: `variants.e.search-above` has no effect without `schemas: on-demand`; add that, or take this out",
             "8:16: `variants.f.schemas` is `on-demnd`; did you mean `on-demand`?",
             "9:34: `variants.g.check` is `types`; there are `on`, `types-off`, `off`",

@@ -231,7 +231,7 @@ async fn explicit_format_wins(probe: &Probe<'_>) -> Verdict {
     let result = call(&client, probe).await?;
     ensure!(
         is_structured(&result),
-        "there is no structure: {}",
+        "the result has no `structuredContent`: {}",
         brief(&result)
     );
     Ok(())

@@ -9,11 +9,10 @@ use mcp_vary_audit::QueueFull;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 
-use super::AuditService;
 use super::call_counters::CountedCall;
 use super::participation::Participation;
-use super::request_line;
 use super::request_record::{AuditedRequest, RequestRecord};
+use super::{AuditService, request_line};
 
 /// One request as the audit log, the log and experiments see it.
 #[derive(Clone, Debug, Default)]

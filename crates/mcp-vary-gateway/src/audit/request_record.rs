@@ -21,9 +21,10 @@ use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
-use super::RankingDetails;
 use super::outcome::outcome;
-use super::{AuditService, ClientKey, Origin, actor, key_of, request_line, subject};
+use super::{
+    AuditService, ClientKey, Origin, RankingDetails, actor, key_of, request_line, subject,
+};
 
 /// A request that is to be recorded.
 pub(crate) struct AuditedRequest<'a> {

@@ -71,11 +71,6 @@ impl PeerCertificate {
         });
         principal
     }
-
-    #[cfg(test)]
-    pub(crate) fn subject(&self) -> &str {
-        &self.0.subject
-    }
 }
 
 /// Omits the subject, which may be personal.

@@ -5,8 +5,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
 use super::peer;
-use super::responses::typed_response;
-use crate::frontend::sse_body::Body;
+use super::responses::{Body, typed_response};
 use crate::frontend::validation::{Addressing, Rejection};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::listener::ListenerConfig;

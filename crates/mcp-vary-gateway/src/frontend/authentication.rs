@@ -20,9 +20,8 @@ use tracing::debug;
 
 use super::peer;
 use super::peer::ClientAddress;
-use super::responses::{NeededScopes, typed_response};
+use super::responses::{Body, NeededScopes, typed_response};
 use crate::authentication::{AdmissionLifetime, AuthenticationService};
-use crate::frontend::sse_body::Body;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::rates::{ActiveLimits, RateLimits};
 

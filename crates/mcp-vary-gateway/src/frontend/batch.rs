@@ -8,12 +8,10 @@ use http::request::Parts;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::envelope::{Message, WireError, slice_of};
 use mcp_vary_wire::response::{Reply, RpcError};
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::mpsc;
 
-use super::responses::{accepted, event_stream, json};
-use crate::frontend::sse_body::{Body, Stream};
+use super::responses::{Body, Stream, accepted, event_stream, json};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::inbound::{Inbound, MessageSource, Outcome, Sender, bad_request, handle};
 use crate::pipeline::snapshot::ConfigSnapshot;

@@ -9,7 +9,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 
-use super::sse_body::Body;
+use super::responses::Body;
 use crate::settings::listener::ListenerConfig;
 
 /// The origin of a request, if the configuration lists it.

@@ -8,6 +8,8 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
+use mcp_vary_http::ConnectionTimer;
+use mcp_vary_http::replay::{ReplayReader, ResumedStream};
 use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::revision::Era;
@@ -15,19 +17,16 @@ use mcp_vary_wire::sse::{self, EventId};
 use tokio_util::sync::CancellationToken;
 
 use super::authentication::{self, Authenticated};
-use super::connection_timer::ConnectionTimer;
 use super::peer::ClientAddress;
-use super::responses::{event_stream, json, typed_response};
-use super::sse_body::{Body, StandaloneStream, Stream};
+use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
 use super::validation::{self, Rejection};
-use super::{peer, post, request_body};
+use super::{peer, post};
 use crate::audit::Observation;
 use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
 use crate::session::client::understands_priming;
-use crate::session::replay::{ReplayReader, ResumedStream};
 
 /// What the requests of one connection share.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ pub(super) async fn respond(
     let authenticated = match authentication::authenticate(&snapshot, head, &path).await {
         Ok(authenticated) => authenticated,
         Err(response) => {
-            request_body::discard(&snapshot, head, body);
+            post::discard(&snapshot, head, body);
             return Ok(response);
         }
     };

@@ -13,6 +13,9 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use mcp_vary_http::connections::{ConnectionGuard, Connections};
+use mcp_vary_http::tls::TlsAcceptor;
+use mcp_vary_http::{ConnectionTimer, WriteTimeout};
 use mcp_vary_upstream::chain;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,16 +24,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::connection_timer::ConnectionTimer;
-use super::connections::{ConnectionGuard, Connections};
 use super::endpoint::ConnectionScope;
 use super::peer::Peer;
-use super::responses::rejected;
-use super::sse_body::Body;
-use super::tls::TlsAcceptor;
+use super::responses::{Body, rejected};
 use super::validation::{self, Addressing, Rejection};
-use super::write_timeout::WriteTimeout;
 use super::{admin, authentication, cancel_late_calls, cors, endpoint};
+use crate::authentication::PeerCertificate;
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
 
@@ -88,7 +87,7 @@ impl Gateway {
         let allowed = snapshot.config.check_listen_address(address);
         allowed.map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))?;
         let tls = snapshot.config.listener.tls.clone().map(TlsAcceptor::open);
-        Ok(tls.transpose().map_err(io::Error::other)?.map(Arc::new))
+        Ok(tls.transpose()?.map(Arc::new))
     }
 
     async fn serve(
@@ -189,8 +188,11 @@ impl HttpConnection {
         let stopping = self.stopping.clone();
         let handshake = timeout(limit, tls.accept(socket));
         match stopping.run_until_cancelled(handshake).await {
-            Some(Ok(Ok((stream, certificate)))) => {
-                self.serve(stream, peer.encrypted(certificate)).await;
+            Some(Ok(Ok((stream, subject)))) => {
+                match subject.as_deref().map(PeerCertificate::of).transpose() {
+                    Ok(certificate) => self.serve(stream, peer.encrypted(certificate)).await,
+                    Err(error) => debug!(%error, "TLS handshake failed"),
+                }
             }
             Some(Ok(Err(error))) => debug!(%error, "TLS handshake failed"),
             Some(Err(_)) => debug!("TLS handshake took too long"),
@@ -223,7 +225,7 @@ impl HttpConnection {
                         && let Err(rejection) =
                             validation::check_chain(&head.headers, &gateway.current())
                     {
-                        return Ok(in_flight.respond(rejected(rejection)));
+                        return Ok(in_flight.respond(rejected(rejection), false));
                     }
                     if head.method == Method::POST {
                         gateway.expect_era(validation::announced_era(&head.headers));
@@ -236,7 +238,8 @@ impl HttpConnection {
                 if let Some(snapshot) = chain_snapshot {
                     snapshot.position.add_via(response.headers_mut());
                 }
-                Ok::<_, Infallible>(in_flight.respond(response))
+                let only_listens = response.body().only_listens();
+                Ok::<_, Infallible>(in_flight.respond(response, only_listens))
             }
         });
         let stream = WriteTimeout::new(stream, limits.write_timeout);
@@ -311,12 +314,12 @@ struct HttpServer {
 impl HttpServer {
     fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
         let limits = gateway.current().config.limits;
-        let services = &gateway.services;
+        let counters = &gateway.services.counters;
         Self {
             kind,
             tls: None,
             graceful: GracefulShutdown::new(),
-            connections: Connections::new(limits.connections, limits.read_timeout, services),
+            connections: Connections::new(limits.connections, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }

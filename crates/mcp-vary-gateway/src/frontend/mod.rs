@@ -3,23 +3,16 @@
 mod admin;
 mod authentication;
 mod batch;
-mod connection_timer;
-mod connections;
 mod cors;
 mod endpoint;
 mod http;
 mod peer;
-mod peer_certificate;
 mod post;
-mod request_body;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;
-mod sse_body;
 mod stdio;
-mod tls;
 mod validation;
-mod write_timeout;
 
 use std::time::Duration;
 

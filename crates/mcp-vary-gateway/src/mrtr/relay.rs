@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::select_all;
-use mcp_vary::json::edit;
-use mcp_vary::json::{self, Members};
+use mcp_vary::json::{self, Members, edit};
 use mcp_vary_upstream::Exchange;
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_wire::response::RpcError;

@@ -12,7 +12,7 @@ use mcp_vary_wire::revision::Era;
 use crate::audit::participation::Participation;
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pipeline::variant_selection::requested_variant;
+use crate::pipeline::variant_selection::{Candidates, requested_variant};
 use crate::session::Session;
 use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
@@ -35,15 +35,13 @@ pub(crate) fn legacy_client(
         record.set_client(&session.negotiated.client);
     }
     let selector = &snapshot.selector;
-    let nothing = |_: &Offers| None;
+    let candidates = Candidates {
+        order: &order,
+        allowed,
+        outcome: None,
+    };
     let mut offers = selector
-        .select(
-            (&order, allowed),
-            &caller.requested,
-            params,
-            || None,
-            nothing,
-        )
+        .select(&candidates, &caller.requested, params, |_| None)
         .inspect_err(|_| record_refused_variant(snapshot, caller, params))?;
     let negotiated = &session.negotiated;
     let mut participation = None;
@@ -152,13 +150,11 @@ pub(crate) async fn wait_for_servers(
         return;
     }
     let declared = modern_capabilities(params);
-    let declared = declared.and_then(|text| snapshot.parse_capabilities(text));
     // A request that cannot be read is refused later.
-    if let Ok(declared) = declared {
-        let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-        let (selector, allowed) = (&snapshot.selector, allowed.as_deref());
-        let waiting = selector.wait_for_servers(&declared, caller, allowed, Era::Modern);
-        Box::pin(waiting).await;
+    if let Ok(declared) = declared.and_then(|text| snapshot.parse_capabilities(text)) {
+        snapshot
+            .wait_for_servers(&declared, caller, Era::Modern)
+            .await;
     }
 }
 
@@ -188,17 +184,17 @@ pub(crate) fn modern_client(
         .selector
         .ranked(&declared, caller, allowed.as_deref(), Era::Modern);
     let mut participation = None;
-    let offers = snapshot.selector.select(
-        (&ranked.order, allowed),
-        &caller.requested,
-        params,
-        || snapshot.selector.by_rule(&outcome),
-        |offers| {
-            let (hints, identity) = (&declared.variant_hints, Identity::of(principal, None));
-            participation = snapshot.experiments.assign(hints, identity, offers);
-            participation.as_ref().map(|it| it.choice())
-        },
-    );
+    let candidates = Candidates {
+        order: &ranked.order,
+        allowed,
+        outcome: Some(&outcome),
+    };
+    let selector = &snapshot.selector;
+    let offers = selector.select(&candidates, &caller.requested, params, |offers| {
+        let (hints, identity) = (&declared.variant_hints, Identity::of(principal, None));
+        participation = snapshot.experiments.assign(hints, identity, offers);
+        participation.as_ref().map(|it| it.choice())
+    });
     let refused = |_: &RpcError| record_refused_variant(snapshot, caller, params);
     let mut offers = offers.inspect_err(refused)?;
     if method != "server/discover" {

@@ -13,7 +13,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 
-use crate::pipeline::method_action::MethodAction;
+use crate::pipeline::request::MethodAction;
 
 /// The members of `params` that decide what a request of the protocol reaches.
 const PARAMS: &[&str] = &[

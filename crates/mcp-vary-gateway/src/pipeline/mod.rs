@@ -1,7 +1,6 @@
 //! The path of a request: dispatch by method, the exchange with its server, the response.
 pub(crate) mod capabilities;
 pub(crate) mod clients;
-mod dispatch;
 pub(crate) mod exchange;
 pub(crate) mod experiments;
 mod forwarded_extensions;
@@ -9,7 +8,6 @@ pub(crate) mod gateway_tools;
 pub(crate) mod inbound;
 pub(crate) mod member_check;
 pub(crate) mod memory;
-mod method_action;
 pub(crate) mod methods;
 pub(crate) mod model_ranking;
 pub(crate) mod negotiated_extensions;

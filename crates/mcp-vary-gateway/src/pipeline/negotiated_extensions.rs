@@ -157,10 +157,8 @@ mod tests {
         let hints = declared.get::<VariantHints>().unwrap();
         assert_eq!(hints.values("useCase"), ["chat"]);
         let (answer, has, declared) = answered(&json!({}));
-        assert_eq!(
-            (answer, has),
-            (json!({"extensions": {SERVER_VARIANTS: {}}}), false)
-        );
+        let expected = (json!({"extensions": {SERVER_VARIANTS: {}}}), false);
+        assert_eq!((answer, has), expected);
         assert_eq!(declared.get::<VariantHints>(), None);
     }
 

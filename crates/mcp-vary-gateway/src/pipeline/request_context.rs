@@ -1,8 +1,12 @@
 //! One request while it is handled, and the view that it runs under.
 
-use std::ops::Deref;
-use std::sync::Arc;
-
+use crate::pipeline::exchange::InFlightRequest;
+use crate::pipeline::request::{IncomingRequest, MethodAction, method_not_found};
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pool::source::ServerSource;
+use crate::pool::{CapabilityClass, ConnectionUse};
+use crate::session::client::Client;
+use crate::subscriptions::ListenStream;
 use mcp_vary::error::{Error, Identifier, with_active_variant};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json;
@@ -10,19 +14,14 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::era::{self, Caching};
-use mcp_vary_wire::response::{self, RpcError};
-
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::method_action::MethodAction;
-use crate::pipeline::request::IncomingRequest;
-use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::source::ServerSource;
-use crate::pool::{CapabilityClass, ConnectionUse};
-use crate::session::client::Client;
+use mcp_vary_wire::response::{self, Reply, RpcError};
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// One request while it is handled.
 pub(crate) struct RequestContext<'a> {
@@ -60,6 +59,18 @@ impl<'a> RequestContext<'a> {
             request,
             action,
         })
+    }
+
+    /// Refuses a method about items of a list that no server has. Servers that do not declare the list are asked once.
+    pub(crate) async fn require_list(&mut self, kind: ListKind) -> Result<(), RpcError> {
+        if !self.catalog.has_list(kind) {
+            self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
+        }
+        if self.catalog.has_list(kind) {
+            Ok(())
+        } else {
+            Err(method_not_found(self.request.method))
+        }
     }
 
     /// The response with a `result` that is already written for the client's era.
@@ -141,7 +152,7 @@ impl<'a> RequestContext<'a> {
 
 /// A request in the view that it runs under.
 ///
-/// For most methods [`active_view::enter`](crate::pipeline::steps::active_view::enter) makes it, so that what takes one
+/// For most methods [`view::enter`](crate::pipeline::steps::view::enter) makes it, so that what takes one
 /// cannot run before the variant is selected and counted. A request about a task runs under the view of the task.
 #[derive(Clone, Copy)]
 pub(crate) struct ViewScope<'a> {
@@ -221,4 +232,15 @@ impl<'a> ViewScope<'a> {
             !self.class.source(server).is_upstream_variant()
         }
     }
+}
+
+/// How a request goes on after its method was handled.
+#[derive(Debug)]
+pub(crate) enum Dispatch {
+    /// The gateway answered.
+    Done(Reply),
+    /// The server works on it.
+    InFlight(Box<InFlightRequest>),
+    /// The client is notified of changes until it leaves or the gateway ends the stream.
+    Listen(Box<ListenStream>),
 }

@@ -8,12 +8,11 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::member_check;
-use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::{
     Dispatch, completion, extensions, initialize, lists, logging, prompts, resources,
     subscriptions, tasks, tools,
 };
-use crate::pipeline::request::IncomingRequest;
+use crate::pipeline::request::{IncomingRequest, MethodAction, TaskAction, method_not_found};
 use crate::pipeline::request_context::RequestContext;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
@@ -27,57 +26,26 @@ enum Eras {
 }
 
 /// `initialize` and notifications are not here: the frontends handle them, because they create and use sessions.
+#[rustfmt::skip]
 const METHODS: &[(&str, Eras, MethodAction)] = &[
     ("ping", Eras::Legacy, MethodAction::Ping),
     ("server/discover", Eras::Modern, MethodAction::Discover),
     ("logging/setLevel", Eras::Legacy, MethodAction::SetLevel),
-    (
-        "tools/list",
-        Eras::Both,
-        MethodAction::List(ListKind::Tools),
-    ),
+    ("tools/list", Eras::Both, MethodAction::List(ListKind::Tools)),
     ("tools/call", Eras::Both, MethodAction::CallTool),
-    (
-        "resources/list",
-        Eras::Both,
-        MethodAction::List(ListKind::Resources),
-    ),
-    (
-        "resources/templates/list",
-        Eras::Both,
-        MethodAction::List(ListKind::Templates),
-    ),
+    ("resources/list", Eras::Both, MethodAction::List(ListKind::Resources)),
+    ("resources/templates/list", Eras::Both, MethodAction::List(ListKind::Templates)),
     ("resources/read", Eras::Both, MethodAction::ReadResource),
-    (
-        "prompts/list",
-        Eras::Both,
-        MethodAction::List(ListKind::Prompts),
-    ),
+    ("prompts/list", Eras::Both, MethodAction::List(ListKind::Prompts)),
     ("prompts/get", Eras::Both, MethodAction::GetPrompt),
     ("completion/complete", Eras::Both, MethodAction::Complete),
     ("resources/subscribe", Eras::Legacy, MethodAction::Subscribe),
-    (
-        "resources/unsubscribe",
-        Eras::Legacy,
-        MethodAction::Unsubscribe,
-    ),
+    ("resources/unsubscribe", Eras::Legacy, MethodAction::Unsubscribe),
     ("subscriptions/listen", Eras::Modern, MethodAction::Listen),
     ("tasks/get", Eras::Both, MethodAction::Task(TaskAction::Get)),
-    (
-        "tasks/update",
-        Eras::Both,
-        MethodAction::Task(TaskAction::Update),
-    ),
-    (
-        "tasks/cancel",
-        Eras::Both,
-        MethodAction::Task(TaskAction::Cancel),
-    ),
-    (
-        "tasks/result",
-        Eras::Legacy,
-        MethodAction::Task(TaskAction::Result),
-    ),
+    ("tasks/update", Eras::Both, MethodAction::Task(TaskAction::Update)),
+    ("tasks/cancel", Eras::Both, MethodAction::Task(TaskAction::Cancel)),
+    ("tasks/result", Eras::Legacy, MethodAction::Task(TaskAction::Result)),
     ("tasks/list", Eras::Legacy, MethodAction::ListTasks),
 ];
 

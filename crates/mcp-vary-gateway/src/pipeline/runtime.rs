@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
@@ -20,15 +21,13 @@ use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::memory::ClientMemory;
 use crate::pipeline::startup::StartupSettings;
-use crate::pool::dedicated::ConnectionObserver;
-use crate::pool::dedicated::DedicatedPool;
+use crate::pool::dedicated::{ConnectionObserver, DedicatedPool};
 use crate::pool::upstream_variants::UpstreamVariants;
 use crate::pool::{PoolContext, PoolServices};
 use crate::session::client_uses::ClientUses;
 use crate::session::deprecation::DeprecationLog;
 use crate::session::directory_uses::DirectoryUses;
 use crate::session::pending_server_requests::PendingServerRequests;
-use crate::session::replay::ReplayStreams;
 use crate::session::{self, Sessions};
 use crate::settings::config::Config;
 use crate::settings::sealing_keys::SealingKey;
@@ -173,7 +172,11 @@ impl Shared {
             )),
             task_registry: Arc::clone(&tasks.registry),
             link_index: Arc::clone(&self.link_index),
-            replay_streams: ReplayStreams::new(&config.limits, self.environment),
+            replay_streams: ReplayStreams::new(
+                config.limits.replay_buffer,
+                config.limits.replay_ttl,
+                self.environment,
+            ),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             progress_tokens: Default::default(),
             environment: self.environment,

@@ -14,6 +14,7 @@ use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::clients::record_refused_variant;
 use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pipeline::variant_selection::Candidates;
 use crate::session::caller::Caller;
 
 /// The variants that a client of `initialize` is offered.
@@ -31,10 +32,11 @@ pub(crate) fn offer_variants(
     let selector = &snapshot.selector;
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
     let (ranked, by) = selector.ranked(declared, caller, allowed.as_deref(), Era::Legacy);
-    let order = &ranked.order;
-    let by_rule = || {
-        let outcome = selector.rules.outcome(Some(info), &caller.requested);
-        selector.by_rule(&outcome)
+    let outcome = selector.rules.outcome(Some(info), &caller.requested);
+    let candidates = Candidates {
+        order: &ranked.order,
+        allowed,
+        outcome: Some(&outcome),
     };
     let by_experiment = |offers: &Offers| {
         // A client without a principal keeps its arm as long as its session.
@@ -55,7 +57,7 @@ pub(crate) fn offer_variants(
     };
     let requested = &caller.requested;
     let mut offers = selector
-        .select((order, allowed), requested, params, by_rule, by_experiment)
+        .select(&candidates, requested, params, by_experiment)
         .inspect_err(|_| record_refused_variant(snapshot, caller, params))?;
     if offers.reason.by == DecidedBy::Ranking {
         offers.reason = by.into();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::ExtensionId;
-use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::json;
-use mcp_vary::variant::VariantId;
+use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_access::Principal;
 use mcp_vary_auth::refresh::FetchReason;
 use mcp_vary_base::environment::Variables;
@@ -20,6 +20,7 @@ use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
 use crate::audit::call_counters::ServerCalls;
@@ -35,6 +36,7 @@ use crate::pool::client_declarations::ClientDeclarations;
 use crate::pool::upstream_variants::OfferedVariants;
 use crate::pool::{PoolConfig, UpstreamPool};
 use crate::session::Session;
+use crate::session::caller::Caller;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
 use crate::subscriptions::Placements;
@@ -72,9 +74,8 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
         .iter()
         .filter_map(|config| config.features.as_deref());
     let mut granted = of_variants.chain(rules.features());
-    let shortens = |features: &Features| {
-        features.verbosity() == Verbosity::Compact || config.results.truncate_for(Some(features))
-    };
+    let shortens =
+        |features: &Features| features.shortens() || config.results.truncate_for(Some(features));
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
 }
 
@@ -342,6 +343,25 @@ impl ConfigSnapshot {
         principal: Option<&Arc<Principal>>,
     ) -> Option<Arc<AllowedVariants>> {
         Some(self.pool.access()?.allowed_variants(principal))
+    }
+
+    /// Waits a moment for the servers that rank their own variants for a client.
+    pub(crate) async fn wait_for_servers(
+        &self,
+        declared: &ParsedCapabilities,
+        caller: &Caller,
+        era: Era,
+    ) {
+        let allowed = self.allowed_variants(caller.principal.as_ref());
+        let selector = &self.selector;
+        let waiting = selector.wait_for_servers(declared, caller, allowed.as_deref(), era);
+        Box::pin(waiting).await;
+    }
+
+    /// The variants, in the order of configuration; none if they are off.
+    pub(crate) fn enabled_variants(&self) -> impl Iterator<Item = &ServerVariant> {
+        let variants = self.variant_set.variants.iter();
+        variants.filter(|_| self.config.variants)
     }
 
     /// The variant with this id.

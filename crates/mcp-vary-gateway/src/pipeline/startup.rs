@@ -30,29 +30,18 @@ impl StartupSettings {
     /// The settings that differ in `config` but cannot change before a restart, by their keys in a file.
     pub(crate) fn differences(&self, config: &Config) -> Vec<&'static str> {
         let (old, new) = (&self.limits, &config.limits);
+        #[rustfmt::skip]
         let settings = [
             ("limits.connections", old.connections != new.connections),
             ("limits.memory", old.memory != new.memory),
             ("limits.sessions", old.sessions != new.sessions),
-            (
-                "limits.orphaned-requests",
-                old.orphaned_requests != new.orphaned_requests,
-            ),
+            ("limits.orphaned-requests", old.orphaned_requests != new.orphaned_requests),
             ("limits.result-store", old.result_store != new.result_store),
-            (
-                "limits.dedicated-connections",
-                old.dedicated_connections != new.dedicated_connections,
-            ),
+            ("limits.dedicated-connections", old.dedicated_connections != new.dedicated_connections),
             ("limits.ask-timeout", old.ask_timeout != new.ask_timeout),
-            (
-                "limits.pending-server-requests",
-                old.pending_server_requests != new.pending_server_requests,
-            ),
+            ("limits.pending-server-requests", old.pending_server_requests != new.pending_server_requests),
             ("limits.result-ttl", old.result_ttl != new.result_ttl),
-            (
-                "limits.replay-buffer",
-                old.replay_buffer != new.replay_buffer,
-            ),
+            ("limits.replay-buffer", old.replay_buffer != new.replay_buffer),
             ("limits.replay-ttl", old.replay_ttl != new.replay_ttl),
             ("keys", self.named_keys != config.named_keys),
             ("tls", self.tls != config.listener.tls),

@@ -17,8 +17,7 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings};
-use mcp_vary_catalog::selection::rules::ClientRules;
-use mcp_vary_catalog::selection::rules::RuleOutcome;
+use mcp_vary_catalog::selection::rules::{ClientRules, RuleOutcome};
 use mcp_vary_catalog::selection::variant_selection::{
     DecidedBy, Offers, VariantReason, VariantRequest,
 };
@@ -74,6 +73,16 @@ pub(crate) struct VariantSelector {
     environment: Environment,
     /// Clients for which no variant exists.
     excluded: LogBackoff,
+}
+
+/// The variants that a client may get, before one is selected.
+pub(crate) struct Candidates<'a> {
+    /// In the order in which they suit the client.
+    pub(crate) order: &'a Arc<[VariantIndex]>,
+    /// What access rules let the client use; `None` without rules.
+    pub(crate) allowed: Option<Arc<AllowedVariants>>,
+    /// The outcome of the rules for clients; `None` for a session, to which they were applied when it began.
+    pub(crate) outcome: Option<&'a RuleOutcome>,
 }
 
 impl VariantSelector {
@@ -168,7 +177,7 @@ impl VariantSelector {
 
     /// The variant of a client with this outcome of the rules, and the rule that names it; `None` if none does. A variant
     /// of a server that is not connected yet counts as not named.
-    pub(crate) fn by_rule(&self, outcome: &RuleOutcome) -> Option<DecidedVariant> {
+    fn by_rule(&self, outcome: &RuleOutcome) -> Option<DecidedVariant> {
         let known = |id: &VariantId| self.variant_set.index_of(id.as_str());
         let named = outcome.variant.as_ref();
         let named =
@@ -199,10 +208,8 @@ impl VariantSelector {
         }
     }
 
-    /// The variants of a client: `order`, with the selected one first.
-    ///
-    /// `rule` returns the variant that the rules for clients name, `experiment` the one of the client's arm; those for a
-    /// session were applied when it began.
+    /// The variants of a client, with the selected one first. `experiment` returns the variant of the client's arm; that of
+    /// a session was applied when it began.
     ///
     /// # Errors
     ///
@@ -210,21 +217,21 @@ impl VariantSelector {
     /// or `-32602` to legacy clients, when the header contradicts `_meta` or the address and must not.
     pub(crate) fn select(
         &self,
-        (order, allowed): (&Arc<[VariantIndex]>, Option<Arc<AllowedVariants>>),
+        candidates: &Candidates<'_>,
         request: &VariantRequest,
         params: &Params<'_>,
-        rule: impl FnOnce() -> Option<DecidedVariant>,
         experiment: impl FnOnce(&Offers) -> Option<DecidedVariant>,
     ) -> Result<Offers, RpcError> {
+        let allowed = candidates.allowed.as_deref();
         let by_access = || {
-            let allowed = allowed.as_ref()?;
+            let allowed = allowed?;
             Some((allowed.default?, allowed.rule.clone()?))
         };
-        let offers = self.pinned_variant((order, allowed.as_deref()), request);
+        let offers = self.pinned_variant(candidates, request);
         let mut offers = offers.ok_or_else(|| self.no_variant(request, params))?;
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
-                let by_rule = by_access().or_else(rule);
+                let by_rule = by_access().or_else(|| self.by_rule(candidates.outcome?));
                 let by_rule = by_rule.filter(|(index, _)| offers.allows(*index));
                 let (by, decided) = match by_rule {
                     Some(_) => (DecidedBy::Rule, by_rule),
@@ -258,19 +265,20 @@ impl VariantSelector {
         Ok(offers)
     }
 
-    /// `order` as far as the credential of the request allows it; `None` if it allows none, for example since it is
+    /// The candidates as far as the credential of the request allows them; `None` if it allows none, for example since it is
     /// pinned to a variant that no longer exists.
     fn pinned_variant(
         &self,
-        (order, rules): (&Arc<[VariantIndex]>, Option<&AllowedVariants>),
+        candidates: &Candidates<'_>,
         request: &VariantRequest,
     ) -> Option<Offers> {
+        let rules = candidates.allowed.as_deref();
         let allowed = rules.map(|rules| Arc::clone(&rules.variants));
         let by_rule = || rules.and_then(|rules| Some((rules.pin.as_ref()?, rules.rule.clone())));
         let by_credential = request.pin.as_ref().map(|pin| (pin, None));
         let Some((pin, rule)) = by_credential.or_else(by_rule) else {
             return Some(Offers {
-                order: self.visible_order(order, allowed.as_ref())?,
+                order: self.visible_order(candidates.order, allowed.as_ref())?,
                 pin: None,
                 allowed,
                 reason: VariantReason::default(),

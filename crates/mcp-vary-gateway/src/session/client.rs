@@ -19,8 +19,7 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::meta::PROTOCOL_VERSION;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 

@@ -399,10 +399,8 @@ pub(super) mod tests {
         let session = unnamed();
         let place = session.begin(r#""a""#, 9);
         assert!(place.is_ok());
-        assert_eq!(
-            session.begin(r#""\u0061""#, 9).err(),
-            Some(AdmissionError::IdInUse)
-        );
+        let expected = Some(AdmissionError::IdInUse);
+        assert_eq!(session.begin(r#""\u0061""#, 9).err(), expected);
         assert!(session.begin(r#""\ud800""#, 9).is_ok());
     }
 
@@ -428,10 +426,8 @@ pub(super) mod tests {
         let late = session.open_stream(9).unwrap();
         assert!(before.cancelled.is_cancelled() && after.cancelled.is_cancelled());
         let over = |stream: &OutboxStream| stream.poll_next(&Context::from_waker(Waker::noop()));
-        assert_eq!(
-            [over(&stream), over(&late)],
-            [Poll::Ready(None), Poll::Ready(None)]
-        );
+        let expected = [Poll::Ready(None), Poll::Ready(None)];
+        assert_eq!([over(&stream), over(&late)], expected);
     }
 
     /// There are ten thousand sessions: each byte counts ten thousand times.

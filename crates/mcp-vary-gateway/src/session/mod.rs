@@ -1,8 +1,8 @@
 //! Legacy sessions: an id that seals the negotiation, and the little state beside it.
 //!
 //! The [`id`] carries revision, features, ranked variants, capability class and expiry under an HMAC, so that a session
-//! needs no stored state. A bounded [`store`] finds recently used sessions without opening their ids, and remembers
-//! deletions; [`Sessions`] combines both. A [session](legacy_session) has its log level, and what exists only while a
+//! needs no stored state. [`Sessions`] has a bounded store, which finds recently used sessions without opening their ids
+//! and remembers deletions. A [session](legacy_session) has its log level, and what exists only while a
 //! request or a stream is open.
 
 mod access_key;
@@ -19,9 +19,7 @@ mod negotiated;
 mod outbox;
 pub(crate) mod pending_server_requests;
 mod pool_key;
-pub(crate) mod replay;
 mod sessions;
-mod store;
 
 pub(crate) use self::access_key::AccessKey;
 pub(crate) use self::claim_headers::{ClaimHeaders, ClaimValues};

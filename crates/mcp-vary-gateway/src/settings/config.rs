@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
-use mcp_vary::variant::VariantId;
-use mcp_vary::variant::{self, Date};
+use mcp_vary::variant::{self, Date, VariantId};
 use mcp_vary_access::Principal;
 use mcp_vary_audit::AuditLog;
 use mcp_vary_base::environment::Environment;
@@ -18,9 +17,7 @@ use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
-use mcp_vary_results::rules::PromptRules;
-use mcp_vary_results::rules::ResourceRules;
-use mcp_vary_results::rules::ResultRules;
+use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::Uri;
 use http::uri::Authority;
 use ipnet::IpNet;
 use mcp_vary_auth::address::{EndpointPath, PublicUrl};
+pub use mcp_vary_http::tls::{ClientCa, TlsConfig};
 
 /// How clients reach the HTTP listener. By default only from this machine, by its loopback names and without TLS.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -64,28 +64,6 @@ enum Host {
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Origin(Box<str>);
-
-/// The files of a certificate. They are read again when they change.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
-pub struct TlsConfig {
-    /// The certificate and those of intermediate authorities, in PEM.
-    pub certificate: PathBuf,
-    /// The private key, in PEM.
-    pub key: PathBuf,
-    /// The authorities of client certificates; without them no client is asked for one.
-    pub client_ca: Option<ClientCa>,
-}
-
-/// The authorities of client certificates.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
-pub struct ClientCa {
-    /// Their certificates, in PEM.
-    pub certificates: PathBuf,
-    /// Whether clients without a certificate are refused.
-    pub is_required: bool,
-}
 
 /// The networks of the proxies in front of the gateway.
 #[derive(Clone, Debug, Eq, PartialEq)]

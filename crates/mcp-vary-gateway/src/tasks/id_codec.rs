@@ -23,7 +23,7 @@ use super::task_text::{
 };
 use crate::session::caller::sealed_principal;
 use crate::session::client::Client;
-use mcp_vary_results::result_rewriter::ResultRewriter;
+use mcp_vary_results::shaper::ResultRewriter;
 
 /// Translates between a server's task ids and those that one client knows.
 #[derive(Clone, Debug)]

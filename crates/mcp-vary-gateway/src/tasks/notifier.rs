@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary_results::link_index::LinkIndex;
-use mcp_vary_results::result_rewriter::{ResultRewriter, rewrite_result};
+use mcp_vary_results::shaper::{ResultRewriter, rewrite_result};
 
 use super::dialect::DialectPair;
 use super::task_text::{RESULT, rename_task};

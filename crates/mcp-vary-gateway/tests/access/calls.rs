@@ -1,14 +1,9 @@
 //! What is decided at the call: scopes, and expressions over the arguments.
 
 use mcp_vary_access::Expression;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::names;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::groups::{ask, ask_modern, for_group, named, with_rules};
-use crate::support::Harness;
+use crate::support::*;
 
 fn call(arguments: Value) -> Value {
     json!({"name": "say", "arguments": arguments})
@@ -38,21 +33,16 @@ async fn an_expression_decides_on_each_call() {
             match is_allowed {
                 true => assert!(answer["result"].is_object(), "{who} {arguments} {answer}"),
                 false => {
-                    assert_eq!(
-                        answer["error"]["code"], -32602,
-                        "{who} {arguments} {answer}"
-                    );
+                    let found = &answer["error"]["code"];
+                    assert_eq!(*found, -32602, "{who} {arguments} {answer}");
                     let why = "the access rules do not allow this call with these arguments";
-                    assert_eq!(answer["error"]["message"], why);
+                    answer.has("/error/message", why);
                 }
             }
         }
     }
-    assert_eq!(
-        harness.peer.of("tools/call").len(),
-        4,
-        "two calls in each era"
-    );
+    let found = harness.peer.of("tools/call").len();
+    assert_eq!(found, 4, "two calls in each era");
     let counters = harness.gateway.status().counters;
     assert_eq!(counters.get("refused-by-access-rules"), Some(&4));
 }
@@ -92,13 +82,11 @@ async fn a_call_without_its_scopes_is_403_with_a_challenge() {
     let answer = ask_modern(&harness, "dev", "tools/call", call(json!({}))).await;
     assert_eq!(answer.status, 403, "{}", answer.text());
     let challenge = answer.header("www-authenticate").unwrap();
-    assert!(
-        challenge.contains(r#"error="insufficient_scope""#),
-        "{challenge}"
-    );
+    let expected = r#"error="insufficient_scope""#;
+    assert!(challenge.contains(expected), "{challenge}");
     assert!(challenge.contains(r#"scope="repo:write""#), "{challenge}");
     let error = &answer.json()["error"];
-    assert_eq!(error["code"], -32003);
-    assert_eq!(error["data"]["scopes"], json!(["repo:write"]));
+    error.has("/code", -32003);
+    error.has("/data/scopes", json!(["repo:write"]));
     assert_eq!(harness.peer.of("tools/call").len(), 0);
 }

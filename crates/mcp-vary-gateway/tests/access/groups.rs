@@ -1,80 +1,31 @@
 //! People in groups, and gateways with rules for them.
 
-use std::sync::Arc;
-
-use mcp_vary_access::{
-    AccessPolicy, AccessRule, ClaimMapping, Claims, ItemPattern, Presence, When,
-};
-use mcp_vary_auth::address::PublicUrl;
-use mcp_vary_auth::discovery::Issuer;
-use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
-use mcp_vary_auth::metadata::ResourceForm;
-use mcp_vary_auth::provider::Provider;
-use mcp_vary_auth::token::TrustedIssuer;
-use mcp_vary_gateway::Config;
+use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, When};
+use mcp_vary_auth::key::KeyTable;
 use mcp_vary_gateway::settings::access::AccessSettings;
-use mcp_vary_gateway::settings::authentication::{
-    Authentication, IssuerConfig, KeySource, TokenConfig,
-};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
+use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_view::Rule;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::people::{Session, key, key_entry, keys_with_groups, token_config, trusted};
+use crate::support::{people, *};
 
 /// The people of all tests, each in the group of its name.
 pub(super) const PEOPLE: [&str; 3] = ["dev", "sre", "guest"];
 
-/// The API key of a person.
-pub(super) fn key(who: &str) -> String {
-    let mut random = [7; 32];
-    random[..who.len()].copy_from_slice(who.as_bytes());
-    ApiKey::from_random(random).expose().to_owned()
-}
-
-fn entry(who: &str, claims: Claims) -> KeyEntry {
-    KeyEntry {
-        name: who.to_owned(),
-        digest: ApiKey::parse(&key(who)).unwrap().digest(),
-        claims,
-        expires_at: None,
-    }
-}
-
 /// One key, of a person with these claims.
 pub(super) fn key_with(who: &str, claims: Claims) -> Authentication {
-    let entries = vec![entry(who, claims)];
-    Authentication::new(KeyTable::new(entries).unwrap(), None, false).unwrap()
+    let keys = KeyTable::new(vec![key_entry(who, claims)]).unwrap();
+    Authentication::new(keys, None, false).unwrap()
 }
 
 /// Keys for all people.
 pub(super) fn everybody() -> Authentication {
-    let groups = |who| Claims::from_json(&json!({"groups": [who]}).to_string()).unwrap();
-    let entries = PEOPLE.map(|who| entry(who, groups(who))).into();
-    Authentication::new(KeyTable::new(entries).unwrap(), None, false).unwrap()
+    Authentication::new(keys_with_groups(&PEOPLE), None, false).unwrap()
 }
 
 /// Authentication by the tokens of `server`, whose `groups` rules use.
 pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
-    let trusted = TrustedIssuer {
-        issuer: Issuer::parse(&server.issuer()).unwrap(),
-        audiences: vec!["here".to_owned()],
-        scopes: Vec::new(),
-        claims: ClaimMapping::default().with_names(["groups"]).unwrap(),
-    };
-    let tokens = TokenConfig {
-        provider: Provider::install().unwrap(),
-        public_url: PublicUrl::parse("https://mcp.example").unwrap(),
-        issuers: vec![IssuerConfig {
-            trusted,
-            keys: KeySource::Discovery.into(),
-        }],
-        resource_form: ResourceForm::Endpoint,
-        documentation: None,
-    };
+    let tokens = token_config(trusted(server, &["here"], &["groups"]));
     Authentication::new(KeyTable::default(), Some(tokens), false).unwrap()
 }
 
@@ -114,9 +65,7 @@ pub(super) async fn ask_modern(
     method: &str,
     params: Value,
 ) -> HttpResponse {
-    let message = modern(json!(1), method, params, &json!({}));
-    let post = HttpRequest::modern(&message).with("Authorization", bearer(who));
-    RawHttp::connect(harness.address()).await.ask(&post).await
+    people::ask_modern(harness, &key(who), method, params).await
 }
 
 /// The answer to a request in a new session.
@@ -126,13 +75,8 @@ pub(super) async fn ask_legacy(
     method: &str,
     params: Value,
 ) -> HttpResponse {
-    let mut http = RawHttp::connect(harness.address()).await;
-    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
-    let opened = http.ask(&open.with("Authorization", bearer(who))).await;
-    let id = opened.header("mcp-session-id").unwrap().to_owned();
-    let message = request(json!(1), method, params).to_string();
-    let post = HttpRequest::of(&id, message).with("Authorization", bearer(who));
-    http.ask(&post).await
+    let mut session = Session::open(harness, &key(who), &json!({})).await;
+    session.ask(&key(who), method, params).await
 }
 
 /// The answers of both eras.

@@ -1,17 +1,7 @@
 //! Links of results and the user interfaces of tools: they open nothing that access rules hide.
 
-use mcp_vary_gateway::Target;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, introduced, modern, names, request};
-use mcp_vary_testkit::notification_client::everything;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
 use super::groups::{ask, bearer, for_group, named, with_rules};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
@@ -25,9 +15,7 @@ fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
     let link = |uri: &str| json!({"type": "resource_link", "uri": uri, "name": "x"});
     let result = match (seen.method(), era) {
         ("initialize", Era::Legacy) => introduced("apps", capabilities),
-        ("server/discover", Era::Modern) => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        }),
+        ("server/discover", Era::Modern) => discovered(capabilities),
         ("tools/list", _) => json!({"tools": [
             tool("find", json!({})),
             tool("draw", json!({"resourceUri": "ui://draw"})),
@@ -104,10 +92,7 @@ async fn a_link_to_a_hidden_resource_leads_nowhere() {
         }
         for uri in ["file:listed", "file:linked"] {
             for answer in ask(&harness, "sre", "resources/read", json!({"uri": uri})).await {
-                assert_eq!(
-                    answer["result"]["contents"][0]["text"], "secret",
-                    "{answer}"
-                );
+                answer.has("/result/contents/0/text", "secret");
             }
             is_unknown(&harness, "resources/read", "uri", uri).await;
         }
@@ -154,10 +139,7 @@ async fn a_link_of_a_hidden_tool_opens_nothing() {
             if is_open {
                 let uri = json!({"uri": "file:linked"});
                 for answer in ask(&harness, "dev", "resources/read", uri).await {
-                    assert_eq!(
-                        answer["result"]["contents"][0]["text"], "secret",
-                        "{answer}"
-                    );
+                    answer.has("/result/contents/0/text", "secret");
                 }
             } else {
                 is_unknown(&harness, "resources/read", "uri", "file:linked").await;
@@ -174,7 +156,7 @@ async fn an_app_is_bound_by_the_rules_of_its_user() {
         for list in ask_as_app(&harness, "dev", "tools/list", json!({})).await {
             assert_eq!(names(&list), ["draw"], "{list}");
             let tool = &list["result"]["tools"][0];
-            assert_eq!(tool["_meta"]["ui"]["resourceUri"], "ui://draw", "{tool}");
+            tool.has("/_meta/ui/resourceUri", "ui://draw");
         }
         for name in ["find", "erase"] {
             is_unknown(&harness, "tools/call", "name", name).await;
@@ -183,18 +165,10 @@ async fn an_app_is_bound_by_the_rules_of_its_user() {
         for uri in ["ui://draw", "ui://erase"] {
             is_unknown(&harness, "resources/read", "uri", uri).await;
         }
-        let all = ask_as_app(
-            &harness,
-            "sre",
-            "resources/read",
-            json!({"uri": "ui://erase"}),
-        )
-        .await;
+        let params = json!({"uri": "ui://erase"});
+        let all = ask_as_app(&harness, "sre", "resources/read", params).await;
         for answer in all {
-            assert_eq!(
-                answer["result"]["contents"][0]["text"], "secret",
-                "{answer}"
-            );
+            answer.has("/result/contents/0/text", "secret");
         }
     }
 }
@@ -206,10 +180,7 @@ async fn a_user_interface_is_visible_with_its_tool_and_its_uri() {
         let harness = before(era, &["draw", "ui:*"]).await;
         let uri = json!({"uri": "ui://draw"});
         for answer in ask_as_app(&harness, "dev", "resources/read", uri).await {
-            assert_eq!(
-                answer["result"]["contents"][0]["text"], "secret",
-                "{answer}"
-            );
+            answer.has("/result/contents/0/text", "secret");
         }
     }
 }

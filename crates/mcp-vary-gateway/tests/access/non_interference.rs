@@ -10,28 +10,19 @@ mod servers;
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderMap;
 use mcp_vary_access::AccessPolicy;
 use mcp_vary_gateway::settings::access::AccessSettings;
-use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, under};
-use mcp_vary_testkit::notification_client::{declaring_variants, everything};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use proptest::prelude::ProptestConfig;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use serde_json::{Value, json};
 use tokio::task::{JoinError, JoinSet};
 
 use self::case::{Case, Item, Items, Kind, SERVERS, Step, mark, possible};
 use self::servers::{GATEWAY, SERVER, Servers, State};
 use super::groups::{bearer, key_with};
-use crate::support::{limits, open_pipe, serve};
+use crate::support::*;
 
 /// The name of the key of the client over HTTP.
 const KEY: &str = "ann";
@@ -228,11 +219,8 @@ impl Client {
             return;
         }
         for uri in uris {
-            self.ask(
-                "resources/subscribe",
-                under(case.variant, json!({"uri": uri})),
-            )
-            .await;
+            let params = under(case.variant, json!({"uri": uri}));
+            self.ask("resources/subscribe", params).await;
         }
     }
 

@@ -1,15 +1,9 @@
 //! SV-20: which variants a principal is offered is a rule of its own; SV-9: a pin leaves one.
 
 use mcp_vary_access::{AccessRule, When};
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, names, under};
-use serde_json::{Value, json};
 
 use super::groups::{ask, ask_modern, bearer, for_group, named, with_rules};
-use crate::support::Harness;
+use crate::support::*;
 
 fn adapt(config: Config) -> Config {
     let id = |text: &str| text.parse().unwrap();
@@ -40,7 +34,7 @@ async fn a_variant_that_no_rule_offers_does_not_exist() {
     let harness = harness().await;
     for name in ["read-only", "nix"] {
         for answer in ask(&harness, "dev", "tools/list", under(name, json!({}))).await {
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            answer.has("/error/code", -32602);
             assert_eq!(available(&answer), json!(["standard", "compact"]));
         }
     }
@@ -64,10 +58,8 @@ async fn only_offered_variants_are_advertised() {
             .collect();
         ids
     };
-    assert_eq!(
-        ids("sre").await,
-        ["standard", "compact", "directory", "read-only"]
-    );
+    let expected = ["standard", "compact", "directory", "read-only"];
+    assert_eq!(ids("sre").await, expected);
     assert_eq!(ids("dev").await, ["standard", "compact"]);
     assert_eq!(ids("guest").await, ["read-only"]);
 }
@@ -116,12 +108,12 @@ async fn pins_that_contradict_leave_nothing() {
         let answer = ask_modern(&harness, "guest", method, json!({}))
             .await
             .json();
-        assert_eq!(answer["error"], no_variant(), "{answer}");
+        answer.has("/error", no_variant());
     }
     let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
     let open = open.with("Authorization", bearer("guest"));
     let answer = RawHttp::connect(harness.address()).await.ask(&open).await;
-    assert_eq!(answer.json()["error"], no_variant());
+    answer.json().has("/error", no_variant());
     // A variant that it selects is as invalid as one that nobody has.
     for name in ["compact", "nix"] {
         let params = under(name, json!({}));
@@ -130,7 +122,7 @@ async fn pins_that_contradict_leave_nothing() {
             .json();
         let data = json!({"requestedVariant": name, "availableVariants": []});
         let invalid = json!({"code": -32602, "message": "Invalid server variant", "data": data});
-        assert_eq!(answer["error"], invalid);
+        answer.has("/error", invalid);
     }
     let answer = ask_modern(&harness, "dev", "tools/list", json!({}))
         .await

@@ -1,21 +1,10 @@
 //! Lists, calls, reads, prompts, completions and instructions obey the same decision.
 
-use std::sync::Mutex;
-use std::time::Duration;
-
 use mcp_vary_access::{AccessRule, When};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{initialize, modern, names, request, texts, tool, under};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::groups::{ask, bearer, claims, for_group, named, tokens, with_rules};
-use crate::support::{Harness, before, config};
-use mcp_vary_gateway::{Naming, Target};
+use crate::support::*;
+use mcp_vary_gateway::Naming;
 
 /// Developers see what begins with `o` and the places; nobody may `fail`; operators see all the rest.
 fn rules() -> [AccessRule; 3] {
@@ -44,7 +33,7 @@ async fn lists_have_what_a_rule_allows_and_none_denies() {
             assert!(shown.len() == 9 && !shown.contains(&"fail"), "{shown:?}");
         }
         for list in ask(&harness, "guest", "tools/list", json!({})).await {
-            assert_eq!(list["result"]["tools"], json!([]), "{list}");
+            list.has("/result/tools", json!([]));
         }
         for (method, key) in [
             ("resources/list", "resources"),
@@ -115,19 +104,15 @@ async fn a_server_that_starts_is_named_to_those_who_may_use_it() {
     let harness = Harness::behind(places, config).await;
     for name in ["late_x", "places_say", "nix"] {
         for answer in ask(&harness, "dev", "tools/call", tool(name)).await {
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
-            assert_eq!(
-                answer["error"]["message"],
-                format!("Unknown tool: {name}"),
-                "{answer}"
-            );
+            answer.has("/error/code", -32602);
+            answer.has("/error/message", format!("Unknown tool: {name}"));
         }
         for answer in ask(&harness, "sre", "tools/call", tool(name)).await {
             let said = format!(
                 "`{name}` is not known yet: server `late` is still starting; try again in a moment"
             );
-            assert_eq!(answer["error"]["code"], -32603, "{answer}");
-            assert_eq!(answer["error"]["message"], said, "{answer}");
+            answer.has("/error/code", -32603);
+            answer.has("/error/message", said);
         }
     }
 }
@@ -221,11 +206,8 @@ async fn what_is_hidden_is_answered_as_what_does_not_exist() {
             "resources/read",
             "completion/complete",
         ] {
-            assert_eq!(
-                narrow.peer.of(method).len(),
-                0,
-                "{method} reached the server"
-            );
+            let found = narrow.peer.of(method).len();
+            assert_eq!(found, 0, "{method} reached the server");
         }
     }
 }
@@ -250,14 +232,11 @@ async fn what_is_allowed_works() {
     for era in ERAS {
         let harness = harness(era).await;
         for answer in ask(&harness, "dev", "tools/call", tool("odd")).await {
-            assert_eq!(
-                answer["result"]["structuredContent"]["city"], "Bern",
-                "{answer}"
-            );
+            answer.has("/result/structuredContent/city", "Bern");
         }
         let uri = json!({"uri": "place:bern"});
         for answer in ask(&harness, "dev", "resources/read", uri).await {
-            assert_eq!(answer["result"]["contents"][0]["text"], "Bern", "{answer}");
+            answer.has("/result/contents/0/text", "Bern");
         }
         for answer in ask(&harness, "dev", "prompts/get", json!({"name": "greet"})).await {
             assert!(answer["result"]["messages"].is_array(), "{answer}");
@@ -308,7 +287,7 @@ async fn the_instructions_of_the_only_server_are_hidden_with_its_items() {
     let rules = [for_group("sre").with_allow([named("*")])];
     let harness = Harness::behind(one, with_rules(config, rules)).await;
     let [_, discovered] = ask(&harness, "guest", "server/discover", json!({})).await;
-    assert_eq!(discovered["result"]["instructions"], Value::Null);
+    discovered.has("/result/instructions", Value::Null);
 }
 
 /// Other rules after a reload: streams hear of the lists that differ for them, and of no others.
@@ -329,9 +308,9 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
     let mut after = rules();
     after[0] = for_group("dev").with_allow([named("s*")]);
     let after = with_rules(config(Target::http(harness.peer.url.clone())), after);
-    harness.gateway.reload(after).await.unwrap();
+    harness.reload(after).await;
     let told = soon(of_dev.event()).await.unwrap();
-    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    told.has("/method", "notifications/tools/list_changed");
     let [_, list] = ask(&harness, "dev", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["say", "steps"]);
     let silent = tokio::time::timeout(Duration::from_millis(200), of_guest.event());
@@ -342,10 +321,10 @@ async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
 #[tokio::test]
 async fn a_client_on_pipes_is_bound_by_the_rules_for_anyone() {
     let harness = harness(Era::Modern).await;
-    let mut pipe = crate::support::open_pipe(&harness.gateway);
+    let mut pipe = open_pipe(&harness.gateway);
     let list = modern(json!(1), "tools/list", json!({}), &json!({}));
     let answer = pipe.ask(&list).await;
-    assert_eq!(answer["result"]["tools"], json!([]), "{answer}");
+    answer.has("/result/tools", json!([]));
 }
 
 /// A principal whose claims change gets another access class at its next request, and its stream hears of it.
@@ -368,9 +347,8 @@ async fn other_claims_are_another_access_class_at_the_next_request() {
     let id = opened.header("mcp-session-id").unwrap().to_owned();
     let get = HttpRequest::of(&id, "").line("GET /mcp HTTP/1.1");
     let mut stream = harness.connect().await;
-    stream
-        .send(&get.with("Authorization", bearer_of("dev")).bytes())
-        .await;
+    let post = get.with("Authorization", bearer_of("dev")).bytes();
+    stream.send(&post).await;
     assert_eq!(stream.head().await.status, 200);
     let list = request(json!(1), "tools/list", json!({})).to_string();
     let mut listed = async |group: &str| {
@@ -385,6 +363,6 @@ async fn other_claims_are_another_access_class_at_the_next_request() {
     while told.is_null() {
         told = soon(stream.event()).await.unwrap();
     }
-    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    told.has("/method", "notifications/tools/list_changed");
     assert_eq!(listed("guest").await, 0);
 }

@@ -1,17 +1,11 @@
 //! What happens to requests whose records cannot be written.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcp_vary_audit::{AuditConfig, AuditLog, FileSink, OnFull};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A gateway whose sink is blocked and whose queue has room for one record.
 async fn blocked(on_full: OnFull) -> Recorded {
@@ -24,12 +18,7 @@ async fn blocked(on_full: OnFull) -> Recorded {
     // One record is at the sink, the next in the queue.
     let list = || ask(&recorded, "tools/list", json!({}));
     list().await;
-    soon(async {
-        while status(&recorded)["queued"] != 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    until(async || status(&recorded)["queued"] == 0).await;
     list().await;
     assert_eq!(status(&recorded)["queued"], 1);
     recorded
@@ -37,8 +26,7 @@ async fn blocked(on_full: OnFull) -> Recorded {
 
 async fn ask(recorded: &Recorded, method: &str, params: Value) -> Value {
     let kind = ClientKind::HttpModern;
-    kind.ask(&recorded.harness, &json!({}), method, params)
-        .await
+    recorded.harness.ask(kind, method, params).await
 }
 
 fn status(recorded: &Recorded) -> Value {
@@ -53,9 +41,7 @@ async fn refuse_refuses_before_anything_happens() {
     let recorded = blocked(OnFull::Refuse).await;
     let before = recorded.harness.peer.received().len();
     for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let answer = kind
-            .ask(&recorded.harness, &json!({}), "tools/call", tool("odd"))
-            .await;
+        let answer = recorded.harness.ask(kind, "tools/call", tool("odd")).await;
         let error = json!({"code": -32603, "message": REFUSED});
         assert_eq!(answer["error"], error, "{kind:?}");
     }
@@ -67,10 +53,8 @@ async fn refuse_refuses_before_anything_happens() {
     assert_eq!(status(&recorded)["refused"], 3);
     recorded.sink.block(false);
     let lost = recorded.sink.wait_for("audit.lost", 1).await;
-    assert_eq!(
-        (&lost[0]["lost"], &lost[0]["refused"]),
-        (&json!(0), &json!(3))
-    );
+    lost[0].has("/lost", 0);
+    lost[0].has("/refused", 3);
     let answer = ask(&recorded, "tools/call", tool("odd")).await;
     assert!(answer["result"].is_object(), "{answer}");
 }
@@ -82,22 +66,12 @@ async fn refuse_refuses_as_soon_as_the_disk_is_full() {
     log.on_full = OnFull::Refuse;
     let disk = FileSink::open("/dev/full").unwrap();
     let log = AuditLog::start(&log, Box::new(disk)).unwrap();
-    let harness = Harness::before(Era::Legacy, |mut config| {
-        config.audit_log = Some(log);
-        config
-    });
+    let harness = Harness::before(Era::Legacy, edited(|config| config.audit_log = Some(log)));
     let harness = harness.await;
     let status = || serde_json::to_value(harness.gateway.status()).unwrap()["audit"].clone();
-    soon(async {
-        while status()["error"].is_null() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    until(async || !(status()["error"].is_null())).await;
     for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let answer = kind
-            .ask(&harness, &json!({}), "tools/call", tool("odd"))
-            .await;
+        let answer = harness.ask(kind, "tools/call", tool("odd")).await;
         let error = json!({"code": -32603, "message": REFUSED});
         assert_eq!(answer["error"], error, "{kind:?}");
     }
@@ -107,11 +81,8 @@ async fn refuse_refuses_as_soon_as_the_disk_is_full() {
     assert_eq!(answer.status, 503);
     assert_eq!(harness.peer.of("tools/call").len(), 0);
     let status = status();
-    assert_eq!(
-        (&status["refused"], &status["written"]),
-        (&json!(3), &json!(0)),
-        "{status}"
-    );
+    status.has("/refused", 3);
+    status.has("/written", 0);
 }
 
 #[tokio::test]
@@ -136,7 +107,7 @@ async fn wait_is_bounded() {
     let before = Instant::now();
     let answer = ask(&recorded, "tools/call", tool("odd")).await;
     assert!(before.elapsed() >= limit);
-    assert_eq!(answer["error"]["message"], REFUSED);
+    answer.has("/error/message", REFUSED);
     assert_eq!(recorded.harness.peer.of("tools/call").len(), 0);
     recorded.sink.block(false);
 }
@@ -151,9 +122,7 @@ async fn drop_delays_nobody_and_counts_what_is_lost() {
     assert_eq!(status(&recorded)["lost"], 3);
     recorded.sink.block(false);
     let lost = recorded.sink.wait_for("audit.lost", 1).await;
-    assert_eq!(
-        (&lost[0]["lost"], &lost[0]["refused"]),
-        (&json!(3), &json!(0))
-    );
+    lost[0].has("/lost", 3);
+    lost[0].has("/refused", 0);
     recorded.sink.wait_for("request", 2).await;
 }

@@ -1,7 +1,5 @@
 //! What the operator does: reloads, requests to the administrative listener, rotations of the file.
 
-use std::time::Duration;
-
 use mcp_vary_access::ClaimMapping;
 use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_auth::discovery::Issuer;
@@ -13,16 +11,10 @@ use mcp_vary_gateway::settings::audit::{AuditSettings, AuditTarget};
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use mcp_vary_gateway::{Environment, Target};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::recorded::Recorded;
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// Authentication by the tokens of `server`.
 pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
@@ -51,15 +43,14 @@ async fn a_reload_is_recorded_with_the_digest_of_what_came_into_force() {
     let recorded = Recorded::start().await;
     let mut after = config(Target::http(recorded.harness.peer.url.clone()));
     after.digest = Some("sha256:fedcba9876543210".into());
-    let reloaded = recorded.harness.gateway.reload(after).await.unwrap();
+    let reloaded = recorded.harness.reload(after).await;
     assert_eq!(reloaded.at_next_start, [""; 0]);
     let record = recorded.sink.wait_for("config.reloaded", 1).await;
-    assert_eq!(record[0]["config"], "sha256:fedcba9876543210");
+    record[0].has("/config", "sha256:fedcba9876543210");
     let kind = ClientKind::HttpModern;
-    kind.ask(&recorded.harness, &json!({}), "tools/list", json!({}))
-        .await;
+    recorded.harness.ask(kind, "tools/list", json!({})).await;
     let record = recorded.sink.request("tools/list").await;
-    assert_eq!(record["config"], "sha256:fedcba9876543210");
+    record.has("/config", "sha256:fedcba9876543210");
 }
 
 /// Another log needs a restart, and the reload says so.
@@ -68,7 +59,7 @@ async fn a_changed_log_takes_effect_at_the_next_start() {
     let recorded = Recorded::start().await;
     let mut after = config(Target::http(recorded.harness.peer.url.clone()));
     after.audit = Some(AuditSettings::new(AuditTarget::Stdout));
-    let reloaded = recorded.harness.gateway.reload(after).await.unwrap();
+    let reloaded = recorded.harness.reload(after).await;
     assert_eq!(reloaded.at_next_start, ["audit"]);
 }
 
@@ -94,7 +85,7 @@ async fn a_request_of_the_operator_is_recorded() {
     ];
     let expected: Vec<_> = expected.iter().map(|(a, b, c)| (a, b, c)).collect();
     assert_eq!(seen, expected);
-    assert_eq!(records[0]["client"]["address"], "127.0.0.1");
+    records[0].has("/client/address", "127.0.0.1");
     assert!(!recorded.sink.text().contains("s3cret"));
 }
 
@@ -102,8 +93,7 @@ async fn a_request_of_the_operator_is_recorded() {
 async fn the_status_counts_records_and_has_none_without_a_log() {
     let recorded = Recorded::start().await;
     let kind = ClientKind::StdioModern;
-    kind.ask(&recorded.harness, &json!({}), "tools/list", json!({}))
-        .await;
+    recorded.harness.ask(kind, "tools/list", json!({})).await;
     recorded.sink.request("tools/list").await;
     let status = serde_json::to_value(recorded.harness.gateway.status()).unwrap();
     let audit = &status["audit"];
@@ -124,16 +114,9 @@ async fn a_rotated_file_is_followed_by_a_new_one() {
     let settings = AuditSettings::new(AuditTarget::File(path.clone()));
     let environment = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
     let log = settings.start(|| 0, environment).unwrap();
-    let harness = Harness::with(|mut config| {
-        config.audit_log = Some(log);
-        config
-    });
+    let harness = Harness::of(|config| config.audit_log = Some(log));
     let harness = harness.await;
-    let ask = async || {
-        ClientKind::HttpModern
-            .ask(&harness, &json!({}), "prompts/list", json!({}))
-            .await
-    };
+    let ask = async || harness.ask_modern("prompts/list", json!({})).await;
     let contains = async |path: &std::path::Path, count: usize| {
         let there = async {
             loop {
@@ -150,12 +133,7 @@ async fn a_rotated_file_is_followed_by_a_new_one() {
     contains(&path, 1).await;
     std::fs::rename(&path, &rotated).unwrap();
     harness.gateway.reopen_audit_log();
-    soon(async {
-        while !path.exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    until(async || path.exists()).await;
     ask().await;
     contains(&path, 1).await;
     harness.gateway.close().await;

@@ -1,12 +1,7 @@
 //! The outcome of a request is the one that its client sees.
 
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, notification, request, tool};
-use serde_json::{Value, json};
-
 use super::recorded::{Recorded, settings};
+use crate::support::*;
 
 #[tokio::test]
 async fn results_errors_and_failures_of_tools_are_told_apart() {
@@ -19,15 +14,11 @@ async fn results_errors_and_failures_of_tools_are_told_apart() {
         ] {
             for kind in ClientKind::ALL {
                 let recorded = Recorded::before(era, settings(), |config| config).await;
-                kind.ask(&recorded.harness, &json!({}), "tools/call", tool(name))
-                    .await;
+                recorded.harness.ask(kind, "tools/call", tool(name)).await;
                 let record = recorded.sink.request("tools/call").await;
                 let found = (&record["outcome"], &record["code"], &record["status"]);
-                assert_eq!(
-                    found,
-                    (&json!(outcome), &code, &Value::Null),
-                    "{name} {kind:?}"
-                );
+                let expected = (&json!(outcome), &code, &Value::Null);
+                assert_eq!(found, expected, "{name} {kind:?}");
                 let server = (name != "no-such-tool").then_some("peer");
                 assert_eq!(
                     record["target"]["server"].as_str(),
@@ -47,8 +38,7 @@ async fn a_status_is_recorded_where_the_client_gets_one() {
         (ClientKind::StdioModern, Value::Null),
     ] {
         let recorded = Recorded::start().await;
-        kind.ask(&recorded.harness, &json!({}), "tools/none", json!({}))
-            .await;
+        recorded.harness.ask(kind, "tools/none", json!({})).await;
         let record = recorded.sink.request("tools/none").await;
         assert_eq!(record["code"], -32601, "{kind:?}");
         assert_eq!(record["status"], status, "{kind:?}");
@@ -68,7 +58,7 @@ async fn a_streamed_answer_is_one_record_at_its_end() {
     let events = legacy.http.events().await;
     assert!(events.len() > 1, "{events:?}");
     let record = recorded.sink.request("tools/call").await;
-    assert_eq!(record["outcome"], "allowed");
+    record.has("/outcome", "allowed");
 
     let recorded = Recorded::start().await;
     let mut http = recorded.harness.connect().await;
@@ -78,7 +68,7 @@ async fn a_streamed_answer_is_one_record_at_its_end() {
     let events = http.events().await;
     assert!(events.len() > 1, "{events:?}");
     let record = recorded.sink.request("tools/call").await;
-    assert_eq!(record["outcome"], "allowed");
+    record.has("/outcome", "allowed");
     let last = events.last().unwrap().to_string().len();
     assert!(record["bytes_out"].as_u64().unwrap().abs_diff(last as u64) < 20);
 }
@@ -92,7 +82,7 @@ async fn a_stream_of_notifications_is_recorded_when_it_opens() {
     let mut http = recorded.harness.connect().await;
     http.send(&HttpRequest::modern(&listen).bytes()).await;
     let record = recorded.sink.request("subscriptions/listen").await;
-    assert_eq!(record["outcome"], "allowed");
+    record.has("/outcome", "allowed");
 }
 
 #[tokio::test]
@@ -104,8 +94,8 @@ async fn a_modern_client_that_hangs_up_has_cancelled() {
     recorded.harness.peer.wait_for("tools/call", 1).await;
     drop(http);
     let record = recorded.sink.request("tools/call").await;
-    assert_eq!(record["outcome"], "cancelled");
-    assert_eq!(record["target"]["server"], "peer");
+    record.has("/outcome", "cancelled");
+    record.has("/target/server", "peer");
     assert_eq!(record.get("bytes_out"), None);
 }
 
@@ -120,7 +110,7 @@ async fn a_cancelled_request_is_recorded_as_such() {
     let mut other = recorded.harness.connect().await;
     other.ask(&legacy.post(&cancel)).await;
     let record = recorded.sink.request("tools/call").await;
-    assert_eq!(record["outcome"], "cancelled");
+    record.has("/outcome", "cancelled");
 
     for is_modern in [false, true] {
         let recorded = Recorded::start().await;
@@ -150,6 +140,6 @@ async fn a_request_that_the_end_of_the_gateway_interrupts_is_recorded() {
     recorded.harness.peer.wait_for("tools/call", 1).await;
     recorded.harness.gateway.close().await;
     let lines = recorded.sink.lines();
-    assert_eq!(lines.last().unwrap()["event"], "audit.stopped");
-    assert_eq!(lines[0]["event"], "audit.started");
+    lines.last().unwrap().has("/event", "audit.stopped");
+    lines[0].has("/event", "audit.started");
 }

@@ -1,16 +1,11 @@
 //! A gateway with an audit log in memory.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::sync::Condvar;
 
 use mcp_vary_audit::{AuditConfig, AuditKey, AuditLog, Line, Sink, Written};
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::wait::soon;
-use serde_json::Value;
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// 2026-11-21T06:12:00.123456Z.
 const NOW: u64 = 1_795_241_520_123_456;

@@ -1,11 +1,7 @@
 //! One record for each request, whatever its era and transport.
 
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, tool};
-use serde_json::{Value, json};
-
 use super::recorded::{Recorded, stable};
+use crate::support::*;
 
 /// What every record of these tests has.
 fn common() -> Value {
@@ -33,33 +29,26 @@ async fn a_call_of_any_client_is_one_record_with_all_that_is_known() {
         let mut record = stable(recorded.sink.request("tools/call").await);
         let members = record.as_object_mut().unwrap();
         assert!(members.remove("bytes_in").unwrap().as_u64().unwrap() > 40);
-        assert_eq!(
-            members.remove("bytes_out").unwrap(),
-            answer.trim_end().len()
-        );
+        let expected = answer.trim_end().len();
+        assert_eq!(members.remove("bytes_out").unwrap(), expected);
         let is_http = matches!(kind, ClientKind::HttpLegacy | ClientKind::HttpModern);
         let session = members.remove("session");
-        assert_eq!(
-            session.is_some(),
-            kind == ClientKind::HttpLegacy,
-            "{kind:?}"
-        );
+        let expected = kind == ClientKind::HttpLegacy;
+        assert_eq!(session.is_some(), expected, "{kind:?}");
         let client = members.remove("client").unwrap_or(json!({}));
         let address = is_http.then(|| json!("127.0.0.1"));
         assert_eq!(client.get("address"), address.as_ref(), "{kind:?}");
         assert_eq!(client["name"].is_string(), !kind.is_modern(), "{client}");
         let era = if kind.is_modern() { "modern" } else { "legacy" };
         let digest = record["arguments"]["digest"].clone();
-        let expected = with(
-            common(),
-            json!({
-                "era": era, "transport": if is_http { "http" } else { "stdio" },
-                "method": "tools/call", "request_id": "1",
-                "target": {"kind": "tool", "name": "odd", "server": "peer", "upstream_name": "odd"},
-                "variant": {"id": "standard", "reason": "ranking"},
-                "arguments": {"bytes": arguments.to_string().len(), "digest": digest},
-            }),
-        );
+        let params = json!({
+            "era": era, "transport": if is_http { "http" } else { "stdio" },
+            "method": "tools/call", "request_id": "1",
+            "target": {"kind": "tool", "name": "odd", "server": "peer", "upstream_name": "odd"},
+            "variant": {"id": "standard", "reason": "ranking"},
+            "arguments": {"bytes": arguments.to_string().len(), "digest": digest},
+        });
+        let expected = with(common(), params);
         assert_eq!(record, expected, "{kind:?}");
     }
 }
@@ -67,32 +56,19 @@ async fn a_call_of_any_client_is_one_record_with_all_that_is_known() {
 #[tokio::test]
 async fn the_target_is_what_the_method_names() {
     let recorded = Recorded::start().await;
-    for (method, params, target) in [
-        (
-            "prompts/get",
-            json!({"name": "greet"}),
-            json!({"kind": "prompt", "name": "greet", "server": "peer", "upstream_name": "greet"}),
-        ),
-        (
-            "resources/read",
-            json!({"uri": "place:bern"}),
-            json!({"kind": "resource", "name": "place:bern", "server": "peer", "upstream_name": "place:bern"}),
-        ),
-        (
-            "completion/complete",
-            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": "b"}}),
-            json!({"kind": "prompt", "name": "greet", "server": "peer"}),
-        ),
-        ("tools/list", json!({}), Value::Null),
-        (
-            "tasks/get",
-            json!({"taskId": "nobody's"}),
-            json!({"kind": "task", "name": "nobody's"}),
-        ),
-    ] {
+    for [method, params, target] in rows(
+        r#"
+        prompts/get         | {"name": "greet"} | {"kind": "prompt", "name": "greet", "server": "peer", "upstream_name": "greet"}
+        resources/read      | {"uri": "place:bern"} | {"kind": "resource", "name": "place:bern", "server": "peer", "upstream_name": "place:bern"}
+        completion/complete | {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": "b"}} | {"kind": "prompt", "name": "greet", "server": "peer"}
+        tools/list          | {} | null
+        tasks/get           | {"taskId": "nobody's"} | {"kind": "task", "name": "nobody's"}
+    "#,
+    ) {
+        let params: Value = serde_json::from_str(params).unwrap();
+        let target: Value = serde_json::from_str(target).unwrap();
         let kind = ClientKind::HttpModern;
-        kind.ask(&recorded.harness, &json!({}), method, params)
-            .await;
+        recorded.harness.ask(kind, method, params).await;
         let record = recorded.sink.request(method).await;
         assert_eq!(record["target"], target, "{method}");
     }
@@ -111,15 +87,15 @@ async fn a_request_brings_its_client_trace_and_id() {
     http.ask(&HttpRequest::modern(&message)).await;
     let record = recorded.sink.request("tools/list").await;
     let client = json!({"name": "ide", "version": "3.1", "address": "127.0.0.1"});
-    assert_eq!(record["client"], client);
-    assert_eq!(record["trace_id"], "0af7651916cd43dd8448eb211c80319c");
-    assert_eq!(record["request_id"], "a\"b");
+    record.has("/client", client);
+    record.has("/trace_id", "0af7651916cd43dd8448eb211c80319c");
+    record.has("/request_id", "a\"b");
     let header = "00-1bf7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
     let ping = modern(json!(1), "prompts/list", json!({}), &json!({}));
     let post = HttpRequest::modern(&ping).with("traceparent", header);
     http.ask(&post).await;
     let record = recorded.sink.request("prompts/list").await;
-    assert_eq!(record["trace_id"], "1bf7651916cd43dd8448eb211c80319c");
+    record.has("/trace_id", "1bf7651916cd43dd8448eb211c80319c");
 }
 
 /// Requests of a session have one digest, another session another, and `initialize` has that of the session it opened.
@@ -173,10 +149,8 @@ async fn a_batch_is_a_record_for_each_request() {
         .await;
     pipe.receive().await;
     let last = recorded.sink.wait_for("request", 6).await.pop().unwrap();
-    assert_eq!(
-        (&last["transport"], &last["request_id"]),
-        (&json!("stdio"), &json!("4"))
-    );
+    last.has("/transport", "stdio");
+    last.has("/request_id", "4");
 }
 
 /// What is no request has no record: notifications, responses, messages that cannot be read.
@@ -194,7 +168,7 @@ async fn what_is_no_request_is_not_recorded() {
     }
     client.ask("ping", json!({})).await;
     let records = recorded.sink.wait_for("request", 2).await;
-    assert_eq!(records[1]["method"], "ping");
+    records[1].has("/method", "ping");
 }
 
 /// A request whose session is unknown is recorded: somebody may be guessing ids.
@@ -205,10 +179,8 @@ async fn an_unknown_session_is_an_error_with_its_status() {
     let ping = request(json!(1), "ping", json!({})).to_string();
     http.ask(&HttpRequest::of("guessed", ping)).await;
     let record = recorded.sink.request("ping").await;
-    assert_eq!(
-        (&record["outcome"], &record["status"]),
-        (&json!("error"), &json!(404))
-    );
+    record.has("/outcome", "error");
+    record.has("/status", 404);
     assert!(!recorded.sink.text().contains("guessed"));
 }
 
@@ -222,6 +194,6 @@ async fn a_name_that_means_to_deceive_stays_in_its_line() {
     http.ask(&HttpRequest::new(open.to_string())).await;
     let record = recorded.sink.request("initialize").await;
     // Controls are replaced where names are read; the rest is escaped.
-    assert_eq!(record["client"]["name"], "a\u{fffd}{\"v\":1}\u{202e}");
+    record.has("/client/name", "a\u{fffd}{\"v\":1}\u{202e}");
     assert!(!recorded.sink.text().contains('\u{202e}'));
 }

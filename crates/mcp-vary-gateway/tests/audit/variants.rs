@@ -1,19 +1,11 @@
 //! SV-22: selections and refusals of variants.
 
-use std::time::Duration;
-
 use mcp_vary_audit::ArgumentsDetail;
 use mcp_vary_config::Source;
-use mcp_vary_gateway::Environment;
 use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{initialize, modern, request, under};
-use mcp_vary_testkit::model_server::{ModelBehavior, ModelServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::recorded::{Recorded, settings};
+use crate::support::*;
 
 /// The variants that clients got, with the reasons.
 fn selections(records: &[Value]) -> Vec<(&str, &str)> {
@@ -43,7 +35,7 @@ async fn a_session_is_recorded_when_its_variant_changes() {
         ("standard", "ranking"),
     ];
     assert_eq!(selections(&records), expected);
-    assert_eq!(records[0]["method"], "initialize");
+    records[0].has("/method", "initialize");
     assert!(records.iter().all(|record| record["session"].is_string()));
     // Another session is another client.
     let mut other = LegacyClient::open(&recorded.harness, "2025-11-25", &json!({})).await;
@@ -58,11 +50,11 @@ async fn with_lines(lines: &str) -> Recorded {
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let environment = Environment::new(|| 0, |bytes| bytes.fill(7));
     let file = file.into_config(environment);
-    let recorded = Recorded::with(settings(), |mut config| {
+    let adapt = edited(|config| {
         (config.access, config.selection) = (file.access, file.selection);
         config.experiments = file.experiments;
-        config
     });
+    let recorded = Recorded::with(settings(), adapt);
     recorded.await
 }
 
@@ -133,7 +125,7 @@ async fn the_first_reason_of_a_variant_is_recorded_in_each_era() {
             if !kind.is_modern() {
                 let opened = recorded.sink.request("initialize").await;
                 assert_eq!(opened["variant"], choice, "{kind:?} {lines}");
-                assert_eq!(selected[0]["method"], "initialize");
+                selected[0].has("/method", "initialize");
             }
         }
     }
@@ -165,7 +157,7 @@ async fn a_session_is_recorded_with_its_experiment() {
         http.ask(&HttpRequest::of(session, list)).await;
         let listed = recorded.sink.request("tools/list").await;
         let expected = json!({"id": "compact", "reason": reason});
-        assert_eq!(listed["variant"], expected);
+        listed.has("/variant", expected);
     }
 }
 
@@ -207,21 +199,16 @@ async fn a_refused_selector_is_recorded() {
         for (selector, name) in [(json!("gone\u{1b}[2J"), "gone\u{1b}[2J"), (json!(7), "7")] {
             let recorded = Recorded::start().await;
             let params = under(selector, json!({}));
-            let answer = kind
-                .ask(&recorded.harness, &json!({}), "tools/list", params)
-                .await;
-            assert_eq!(answer["error"]["code"], -32602);
+            let answer = recorded.harness.ask(kind, "tools/list", params).await;
+            answer.has("/error/code", -32602);
             let refused = recorded.sink.wait_for("variant.refused", 1).await;
             let target = json!({"kind": "variant", "name": name});
             assert_eq!(refused[0]["target"], target, "{kind:?}");
-            assert_eq!(refused[0]["outcome"], "denied");
+            refused[0].has("/outcome", "denied");
             let record = recorded.sink.request("tools/list").await;
             let found = (&record["outcome"], &record["code"], &record["variant"]);
-            assert_eq!(
-                found,
-                (&json!("denied"), &json!(-32602), &Value::Null),
-                "{kind:?}"
-            );
+            let expected = (&json!("denied"), &json!(-32602), &Value::Null);
+            assert_eq!(found, expected, "{kind:?}");
         }
     }
 }
@@ -242,10 +229,7 @@ async fn a_client_without_a_variant_is_recorded_with_its_rules() {
                 let open = initialize("2025-11-25", &json!({}));
                 recorded.harness.open_pipe().ask(&open).await
             }
-            _ => {
-                kind.ask(&recorded.harness, &json!({}), method, json!({}))
-                    .await
-            }
+            _ => recorded.harness.ask(kind, method, json!({})).await,
         };
         let message = "this server has no variant for this client; ask its operator for access";
         assert_eq!(answer["error"]["message"], message, "{kind:?}");
@@ -273,11 +257,11 @@ async fn a_refused_address_or_header_is_recorded() {
             };
             let mut http = recorded.harness.connect().await;
             let answer = http.ask(&post).await.json();
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            answer.has("/error/code", -32602);
             let refused = recorded.sink.wait_for("variant.refused", 1).await;
-            assert_eq!(refused[0]["target"]["name"], "gone");
+            refused[0].has("/target/name", "gone");
             let record = recorded.sink.wait_for("request", 1).await;
-            assert_eq!(record[0]["outcome"], "denied");
+            record[0].has("/outcome", "denied");
         }
     }
 }
@@ -291,10 +275,7 @@ async fn the_reason_of_a_selection_is_recorded() {
     let post = HttpRequest::modern(&list).line("POST /mcp/v/compact HTTP/1.1");
     http.ask(&post).await;
     let record = recorded.sink.request("tools/list").await;
-    assert_eq!(
-        record["variant"],
-        json!({"id": "compact", "reason": "address"})
-    );
+    record.has("/variant", json!({"id": "compact", "reason": "address"}));
 }
 
 /// Where variants are off, no record has one.
@@ -335,12 +316,12 @@ async fn a_ranking_by_a_model_is_recorded() {
         let model = ModelServer::start(behavior).await;
         let mut log = settings();
         log.arguments = ArgumentsDetail::Full { limit: 10_000 };
-        let recorded = Recorded::with(log, |mut config| {
+        let adapt = edited(|config| {
             let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
             ranking.anonymous = true;
             config.model_ranking = Some(ranking);
-            config
         });
+        let recorded = Recorded::with(log, adapt);
         let recorded = recorded.await;
         for way in [ClientKind::HttpModern, ClientKind::HttpModern] {
             way.ask(
@@ -353,11 +334,11 @@ async fn a_ranking_by_a_model_is_recorded() {
         }
         let records = recorded.sink.wait_for("variants.ranked", 1).await;
         let record = &records[0];
-        assert_eq!(record["outcome"], outcome, "{record}");
+        record.has("/outcome", outcome);
         assert!(record["duration_ms"].as_f64().unwrap() > 0.0, "{record}");
         let ranking = &record["ranking"];
-        assert_eq!(ranking["model"], "small");
-        assert_eq!(ranking["variants"], "standard compact directory read-only");
+        ranking.has("/model", "small");
+        ranking.has("/variants", "standard compact directory read-only");
         assert_eq!(ranking["order"], order, "{record}");
         assert_eq!(ranking["failure"], failure, "{record}");
         let question = record["arguments"]["text"].as_str().unwrap();
@@ -372,21 +353,16 @@ async fn a_session_whose_first_variant_a_model_chose_is_recorded_with_that_reaso
     let model = ModelServer::start(ModelBehavior::Says(answer.to_owned())).await;
     let hints = json!({"variantHints": {"description": "a client that plans trips"}});
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/server-variants": hints}});
-    let recorded = Recorded::with(settings(), |mut config| {
+    let adapt = edited(|config| {
         let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
         ranking.anonymous = true;
         config.model_ranking = Some(ranking);
-        config
     });
+    let recorded = Recorded::with(settings(), adapt);
     let recorded = recorded.await;
     LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
     let ranking = || recorded.harness.gateway.status().model_ranking.unwrap();
-    soon(async {
-        while ranking().used == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || ranking().used != 0).await;
     let mut client = LegacyClient::open(&recorded.harness, "2025-11-25", &capabilities).await;
     client.ask("tools/list", json!({})).await;
     // To clients of 2026-07-28 the model never gives their first variant.
@@ -401,10 +377,7 @@ async fn a_session_whose_first_variant_a_model_chose_is_recorded_with_that_reaso
         ("standard", "ranking"),
     ];
     assert_eq!(selections(&selected), expected);
-    assert_eq!(selected[1]["method"], "initialize");
+    selected[1].has("/method", "initialize");
     let listed = recorded.sink.request("tools/list").await;
-    assert_eq!(
-        listed["variant"],
-        json!({"id": "compact", "reason": "model"})
-    );
+    listed.has("/variant", json!({"id": "compact", "reason": "model"}));
 }

@@ -2,16 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{features, link, modern, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
-
 use super::clients::{Session, ask_modern, bearer, claims, for_ann_and_eve, key, tokens};
-use crate::support::Harness;
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
@@ -102,20 +94,16 @@ async fn the_session_of_another_is_unknown() {
 #[tokio::test]
 async fn a_session_of_nobody_is_unknown_to_those_who_are_known() {
     let harness = Harness::start().await;
-    let client =
-        mcp_vary_testkit::client::LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let mut config =
-        crate::support::config(mcp_vary_gateway::Target::http(harness.peer.url.clone()));
+    let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let mut config = config(Target::http(harness.peer.url.clone()));
     config = for_ann_and_eve(config);
-    harness.gateway.reload(config).await.unwrap();
+    harness.reload(config).await;
     let mut session = Session {
         http: harness.connect().await,
         id: client.session.clone(),
     };
-    assert_eq!(
-        session.ask(&key("ann"), "ping", json!({})).await.status,
-        404
-    );
+    let found = session.ask(&key("ann"), "ping", json!({})).await.status;
+    assert_eq!(found, 404);
 }
 
 #[tokio::test]
@@ -130,7 +118,7 @@ async fn the_cursor_of_another_is_a_forged_one() {
     assert!(cursor.is_string(), "{first}");
     let of_another = page("eve", cursor.clone()).await;
     assert_eq!(of_another, page("eve", json!("forged")).await);
-    assert_eq!(of_another["error"]["code"], -32602, "{of_another}");
+    of_another.has("/error/code", -32602);
     assert_eq!(
         page("ann", cursor).await["result"]["tools"][0]["name"],
         "job"
@@ -143,20 +131,16 @@ async fn a_cursor_of_a_session_is_bound_to_its_principal() {
     let harness = harness(|config| config.with_page_size(one)).await;
     let mut of_ann = Session::open(&harness, &key("ann"), &json!({})).await;
     let mut of_eve = Session::open(&harness, &key("eve"), &json!({})).await;
-    let first = of_ann
-        .ask(&key("ann"), "tools/list", json!({}))
-        .await
-        .json();
+    let params = json!({});
+    let first = of_ann.ask(&key("ann"), "tools/list", params).await.json();
     let cursor = json!({"cursor": first["result"]["nextCursor"]});
     let of_another = of_eve
         .ask(&key("eve"), "tools/list", cursor.clone())
         .await
         .json();
     let forged = json!({"cursor": "forged"});
-    assert_eq!(
-        of_another,
-        of_eve.ask(&key("eve"), "tools/list", forged).await.json()
-    );
+    let expected = of_eve.ask(&key("eve"), "tools/list", forged).await.json();
+    assert_eq!(of_another, expected);
     let answer = of_ann.ask(&key("ann"), "tools/list", cursor).await.json();
     assert!(answer["result"]["tools"].is_array(), "{answer}");
 }
@@ -174,7 +158,7 @@ async fn the_request_state_of_another_is_a_forged_one() {
     };
     let of_another = back("eve", state.clone()).await;
     assert_eq!(of_another, back("eve", json!("forged")).await);
-    assert_eq!(of_another["error"]["message"], "Invalid request state");
+    of_another.has("/error/message", "Invalid request state");
     assert_eq!(back("ann", state).await["result"]["content"], json!([]));
 }
 
@@ -192,7 +176,7 @@ async fn the_task_of_another_is_unknown() {
         assert!(of_another["error"].is_object(), "{of_another}");
     }
     let known = ask(&harness, "ann", "tasks/get", json!({"taskId": task})).await;
-    assert_eq!(known["result"]["status"], "working", "{known}");
+    known.has("/result/status", "working");
     assert_eq!(harness.peer.of("tasks/cancel").len(), 0);
 }
 
@@ -228,10 +212,8 @@ async fn the_sessions_of_a_principal_share_stored_results() {
     let harness = harness(|config| config).await;
     let few = features(&["verbosity=compact"]);
     let mut one = Session::open(&harness, &key("ann"), &few).await;
-    let whole = one
-        .ask(&key("ann"), "tools/call", tool("rows"))
-        .await
-        .json();
+    let arguments = tool("rows");
+    let whole = one.ask(&key("ann"), "tools/call", arguments).await.json();
     let params = json!({"uri": link(&whole["result"])});
     let mut two = Session::open(&harness, &key("ann"), &few).await;
     let read = two
@@ -269,11 +251,11 @@ async fn a_refreshed_token_goes_on_with_everything() {
         .ask(&refreshed, "tools/list", cursor.clone())
         .await
         .json();
-    assert_eq!(page["result"]["tools"][0]["name"], "bound", "{page}");
+    page.has("/result/tools/0/name", "bound");
     let page = ask_modern(&harness, &refreshed, "tools/list", cursor)
         .await
         .json();
-    assert_eq!(page["result"]["tools"][0]["name"], "bound", "{page}");
+    page.has("/result/tools/0/name", "bound");
     let other = server.sign(claims("eve"));
     assert_eq!(session.ask(&other, "ping", json!({})).await.status, 404);
 }

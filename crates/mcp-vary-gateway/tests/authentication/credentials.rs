@@ -1,17 +1,9 @@
 //! What a request needs to pass, and what it gets that does not.
 
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, names, tool, under};
-use serde_json::{Value, json};
-use tracing::Level;
-
 use super::clients::{
     NOW, PUBLIC, Session, ask_modern, bearer, claims, for_ann_and_eve, key, keys, tokens,
 };
-use crate::support::Harness;
+use crate::support::*;
 
 fn list() -> HttpRequest {
     let message = modern(json!(1), "tools/list", json!({}), &json!({}));
@@ -22,10 +14,7 @@ fn list() -> HttpRequest {
 async fn with_tokens() -> (Harness, AuthorizationServer) {
     let server = AuthorizationServer::start().await;
     let authentication = tokens(&server);
-    let harness = Harness::with(|mut config| {
-        config.authentication = Some(authentication);
-        config
-    });
+    let harness = Harness::of(|config| config.authentication = Some(authentication));
     (harness.await, server)
 }
 
@@ -53,16 +42,13 @@ async fn without_a_credential_nothing_is_answered_but_a_challenge() {
 
 #[tokio::test]
 async fn a_key_passes_until_it_expires() {
-    let harness = Harness::with(|mut config| {
-        config.authentication = Some(keys(&["ann", "old"]));
-        config
-    });
+    let harness = Harness::of(|config| config.authentication = Some(keys(&["ann", "old"])));
     let harness = harness.await;
     let answer = ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
     assert!(names(&answer.json()).contains(&"odd"));
     let mut session = Session::open(&harness, &key("ann"), &json!({})).await;
     let answer = session.ask(&key("ann"), "ping", json!({})).await;
-    assert_eq!(answer.json()["result"], json!({}));
+    answer.json().has("/result", json!({}));
     for (who, description) in [
         ("old", "the token has expired"),
         ("eve", "the token is unknown or malformed"),
@@ -96,10 +82,8 @@ async fn a_token_passes_that_was_issued_for_the_gateway() {
     other["aud"] = json!("https://other.example/mcp");
     let answer = ask_modern(&harness, &server.sign(other), "tools/list", json!({})).await;
     assert_eq!(answer.status, 401);
-    assert_eq!(
-        answer.json()["error_description"],
-        "the token was not issued for this server"
-    );
+    let expected = "the token was not issued for this server";
+    answer.json().has("/error_description", expected);
     let mut other = claims("ann");
     other["scope"] = json!("profile");
     let answer = ask_modern(&harness, &server.sign(other), "tools/list", json!({})).await;
@@ -118,10 +102,8 @@ async fn a_token_in_the_query_is_refused_beside_a_good_one() {
     let token = server.sign(claims("ann"));
     let post = bearer(list(), &token).line("POST /mcp?access_token=x HTTP/1.1");
     let answer = harness.connect().await.ask(&post).await;
-    assert_eq!(
-        (answer.status, answer.json()["error"].clone()),
-        (400, json!("invalid_request"))
-    );
+    let expected = (400, json!("invalid_request"));
+    assert_eq!((answer.status, answer.json()["error"].clone()), expected);
 }
 
 /// SV-9: a token for one variant's address leaves no other variant.
@@ -143,16 +125,12 @@ async fn a_token_for_the_address_of_a_variant_is_pinned_to_it() {
         shown.contains(&"odd") && !shown.contains(&"fail"),
         "{shown:?}"
     );
-    let other = modern(
-        json!(1),
-        "tools/list",
-        under("standard", json!({})),
-        &json!({}),
-    );
+    let params = under("standard", json!({}));
+    let other = modern(json!(1), "tools/list", params, &json!({}));
     let answer = http.ask(&at("/mcp/v/read-only", &other)).await;
     let error = &answer.json()["error"];
-    assert_eq!(error["code"], -32602, "{error}");
-    assert_eq!(error["data"]["availableVariants"], json!(["read-only"]));
+    error.has("/code", -32602);
+    error.has("/data/availableVariants", json!(["read-only"]));
     for path in ["/mcp", "/mcp/v/standard"] {
         assert_eq!(http.ask(&at(path, &list)).await.status, 401, "{path}");
     }

@@ -1,23 +1,10 @@
 //! Servers that have no connection left: who makes room, who waits, and what the others see.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, ConnectionStatus, Target, UpstreamConfig};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{names, notification, request, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::ConnectionStatus;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::clients::{Session, bearer, key, keys};
-use crate::support::{Harness, before, config};
+use crate::support::*;
 
 /// The kinds of clients that one person may have.
 fn kinds() -> [Value; 7] {
@@ -77,11 +64,8 @@ async fn open(harness: &Harness, who: &str) -> Session {
 
 async fn call(session: &mut Session, who: &str) {
     let answer = session.ask(&key(who), "tools/call", tool("odd")).await;
-    assert!(
-        answer.json()["result"].is_object(),
-        "{who}: {}",
-        answer.text()
-    );
+    let found = &answer.json()["result"];
+    assert!(found.is_object(), "{who}: {}", answer.text());
 }
 
 async fn end(session: &mut Session, who: &str) {
@@ -159,7 +143,7 @@ async fn where_principals_are_isolated_a_person_with_many_kinds_of_clients_leave
         if capabilities == json!({"roots": {}}) {
             let message = "server `peer` serves each session or user on a connection of its own, and the 2 of 8 that one \
                            user may have are in use; end one of your other sessions, or raise its `connections`";
-            assert_eq!(answer["error"], json!({"code": -32603, "message": message}));
+            answer.has("/error", json!({"code": -32603, "message": message}));
         } else {
             assert!(answer["result"].is_object(), "{capabilities}: {answer}");
         }
@@ -205,7 +189,7 @@ async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
         let mut call = call_that_asks(&harness, &session, "eve").await;
         assert_eq!(soon(call.head()).await.status, 200);
         let question = soon(call.event()).await.unwrap();
-        assert_eq!(question["method"], "elicitation/create", "{question}");
+        question.has("/method", "elicitation/create");
         waiting.push((session, call, question));
     }
     for _ in 2..8 {
@@ -215,10 +199,7 @@ async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
         let message = "server `peer` needs a dedicated connection for each client that accepts server requests, and the 2 \
                        of 8 that one user may have are in use; end one of your calls or sessions that use them, or raise its \
                        `dedicated-connections`";
-        assert_eq!(
-            refused["error"],
-            json!({"code": -32603, "message": message})
-        );
+        refused.has("/error", json!({"code": -32603, "message": message}));
     }
     assert_eq!(harness.gateway.status().dedicated_connections, 2);
     let mut ann = Session::open(&harness, &key("ann"), &asking).await;
@@ -244,7 +225,7 @@ async fn a_person_with_many_calls_that_ask_leaves_connections_to_others() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });
-    assert_eq!(answer.await["result"]["client"], asking);
+    answer.await.has("/result/client", asking);
     assert_eq!(harness.gateway.status().dedicated_connections, 3);
 }
 
@@ -309,7 +290,7 @@ async fn a_session_that_only_reads_its_stream_makes_room() {
     call(&mut ann, "ann").await;
     let event = soon(stream.event()).await.unwrap();
     let expected = notification("notifications/tools/list_changed", json!({}));
-    assert_eq!(event["method"], expected["method"], "{event}");
+    assert_eq!(event["method"], expected["method"]);
 }
 
 /// Two servers, of which the first has one connection for people and keeps it for its owner.
@@ -346,7 +327,7 @@ async fn a_full_server_is_left_out_and_the_others_work() {
         "code": -32603,
         "message": "server `full` serves each session or user on a connection of its own, and all 2 are in use; try again later",
     });
-    assert_eq!(answer.json()["error"], expected);
+    answer.json().has("/error", expected);
     // A session that ends makes room at once.
     let answer = ann.ask(&key("ann"), "tools/call", tool("full_odd")).await;
     assert!(answer.json()["result"].is_object(), "{}", answer.text());

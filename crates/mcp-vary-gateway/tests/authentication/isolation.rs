@@ -3,16 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
 use mcp_vary_upstream::Isolation;
-use serde_json::json;
 
 use super::clients::{Session, ask_modern, for_ann_and_eve, key};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// The sessions at the server in which tools were called.
 fn sessions(harness: &Harness) -> BTreeSet<Option<String>> {
@@ -40,8 +34,8 @@ async fn with_sessions(isolation: Isolation) -> Harness {
 }
 
 fn next() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Calls of ann and eve, each with a session and without.
@@ -129,13 +123,9 @@ async fn each_principal_has_its_own_process() {
 async fn a_leased_connection_is_not_lent_to_another_principal() {
     let harness = before_a_process().await;
     let of = async |who: &str| {
-        let message = mcp_vary_testkit::message::modern(
-            json!(1),
-            "tools/call",
-            tool("who"),
-            &json!({"elicitation": {}}),
-        );
-        let post = mcp_vary_testkit::http_client::HttpRequest::modern(&message);
+        let capabilities = json!({"elicitation": {}});
+        let message = modern(json!(1), "tools/call", tool("who"), &capabilities);
+        let post = HttpRequest::modern(&message);
         let mut http = harness.connect().await;
         let answer = http
             .ask(&super::clients::bearer(post, &key(who)))

@@ -1,25 +1,13 @@
 //! The keys of authorization servers: fetched, rotated, and used while their server is away.
 
-use std::time::Duration;
-
-use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::authentication::KeySource;
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::message::names;
-use serde_json::json;
-use tracing::Level;
 
 use super::clients::{ask_modern, claims, tokens};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 async fn before(server: &AuthorizationServer) -> Harness {
     let authentication = tokens(server);
-    Harness::with(|mut config| {
-        config.authentication = Some(authentication);
-        config
-    })
-    .await
+    Harness::of(|config| config.authentication = Some(authentication)).await
 }
 
 async fn status(harness: &Harness, token: &str) -> u16 {
@@ -59,7 +47,7 @@ async fn tokens_of_a_withdrawn_key_are_refused_after_a_reload() {
         assert_eq!(status(&harness, &known).await, 200);
         let mut config = config(Target::http(harness.peer.url.clone()));
         config.authentication = Some(tokens(&server));
-        harness.gateway.reload(config).await.unwrap();
+        harness.reload(config).await;
         let refused = async {
             while status(&harness, &known).await != 401 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -93,13 +81,8 @@ async fn known_keys_hold_while_the_server_is_dead() {
     let harness = before(&server).await;
     assert_eq!(status(&harness, &server.sign(claims("ann"))).await, 200);
     server.die().await;
-    let answer = ask_modern(
-        &harness,
-        &server.sign(claims("bob")),
-        "tools/list",
-        json!({}),
-    )
-    .await;
+    let params = json!({});
+    let answer = ask_modern(&harness, &server.sign(claims("bob")), "tools/list", params).await;
     assert!(names(&answer.json()).contains(&"odd"));
     let unknown = server.sign_as("unknown", claims("ann"));
     assert_eq!(status(&harness, &unknown).await, 401);
@@ -137,7 +120,7 @@ async fn without_any_keys_the_answer_is_503() {
     assert_eq!(answer.status, 503);
     assert_eq!(answer.header("www-authenticate"), None);
     assert!(answer.header("retry-after").is_some());
-    assert_eq!(answer.json()["error"], "temporarily_unavailable");
+    answer.json().has("/error", "temporarily_unavailable");
 }
 
 /// Where the metadata of an issuer say that its keys are, or where they really are.
@@ -174,13 +157,8 @@ async fn keys_are_not_fetched(elsewhere: Elsewhere, why: &str) {
     }
     let harness = before(&server).await;
     // Both servers sign with the same key.
-    let answer = ask_modern(
-        &harness,
-        &server.sign(claims("ann")),
-        "tools/list",
-        json!({}),
-    )
-    .await;
+    let params = json!({});
+    let answer = ask_modern(&harness, &server.sign(claims("ann")), "tools/list", params).await;
     assert_eq!(answer.status, 503, "{why}");
     assert_eq!(other.requests(), 0, "{why}");
     let log = log.take().join("\n");
@@ -225,11 +203,7 @@ async fn keys_at_an_address_of_the_configuration_may_be_on_another_host() {
     ];
     let mut authentication = tokens(&server);
     authentication.key_sources = vec![KeySource::Url(format!("{}/keys", other.issuer())).into()];
-    let harness = Harness::with(|mut config| {
-        config.authentication = Some(authentication);
-        config
-    })
-    .await;
+    let harness = Harness::of(|config| config.authentication = Some(authentication)).await;
     assert_eq!(status(&harness, &server.sign(claims("ann"))).await, 200);
     assert_eq!((server.requests(), other.key_set_requests()), (0, 1));
 }

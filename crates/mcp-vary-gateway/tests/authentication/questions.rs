@@ -1,20 +1,9 @@
 //! What a server asks is answered by the principal whose call it is, and by nobody else.
 
-use std::sync::Mutex;
-
-use bytes::Bytes;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{modern, request, tool};
-use mcp_vary_testkit::scripted_server::{
-    ReceivedRequest, Reply, ScriptedServer, event, initialize,
-};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use mcp_vary_testkit::scripted_server::initialize;
 
 use super::clients::{Session, bearer, for_ann_and_eve, key};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A legacy server whose tool asks its client, and returns the answer.
 #[derive(Default)]
@@ -90,12 +79,12 @@ async fn the_suspended_call_of_another_is_unknown() {
     let of_another = ask("eve", retry(state, "Eve")).await;
     let forged = ask("eve", retry(&json!("forged"), "Eve")).await;
     assert_eq!(of_another, forged);
-    assert_eq!(of_another["error"]["code"], -32602, "{of_another}");
-    assert_eq!(of_another["error"]["message"], "Invalid request state");
+    of_another.has("/error/code", -32602);
+    of_another.has("/error/message", "Invalid request state");
     assert_eq!(replies(&harness), [Value::Null; 0], "it reached the server");
 
     let done = ask("ann", retry(state, "Ann")).await;
-    assert_eq!(done["result"]["reply"], accepts("Ann"), "{done}");
+    done.has("/result/reply", accepts("Ann"));
     assert_eq!(replies(&harness), [accepts("Ann")]);
 }
 
@@ -112,7 +101,7 @@ async fn a_question_to_another_cannot_be_answered() {
     stream.send(&post.bytes()).await;
     assert_eq!(stream.head().await.status, 200);
     let question = soon(stream.event()).await.unwrap();
-    assert_eq!(question["method"], "elicitation/create", "{question}");
+    question.has("/method", "elicitation/create");
 
     let reply = async |session: &Session, who: &str, id: &Value| -> HttpResponse {
         let name = if who == "ann" { "Ann" } else { "Eve" };
@@ -131,6 +120,6 @@ async fn a_question_to_another_cannot_be_answered() {
 
     assert_eq!(reply(&of_ann, "ann", &question["id"]).await.status, 202);
     let done = soon(stream.event()).await.unwrap();
-    assert_eq!(done["result"]["reply"], accepts("Ann"), "{done}");
+    done.has("/result/reply", accepts("Ann"));
     assert_eq!(replies(&harness), [accepts("Ann")]);
 }

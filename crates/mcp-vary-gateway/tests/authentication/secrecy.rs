@@ -6,20 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use http::HeaderMap;
 use mcp_vary_gateway::settings::authentication::{Authentication, KeySource};
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, tool};
-use mcp_vary_testkit::places_server;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::Level;
 
 use super::clients::{NOW, Session, bearer, claims, key, tokens_and_keys};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// What the gateway sends to its server, and to nobody else.
 const CLIENT_SECRET: &str = "client-s3cret";

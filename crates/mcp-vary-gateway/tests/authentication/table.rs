@@ -1,6 +1,6 @@
 //! Every credential of the table over HTTP: status, `WWW-Authenticate` and body of what may not pass.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use mcp_vary_access::{ClaimMapping, Claims};
 use mcp_vary_auth::address::PublicUrl;
@@ -13,18 +13,11 @@ use mcp_vary_auth::token::TrustedIssuer;
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use mcp_vary_gateway::{Config, Environment, Target, UpstreamConfig};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
 use mcp_vary_testkit::credentials::{
     Head, ISSUER, KEY_OF_CI, KEY_OF_OLD, NOW, OTHER_ISSUER, PUBLIC, Row, TABLES, bearer, good, keys,
 };
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse};
-use mcp_vary_testkit::message::{initialize, modern, names, under};
-use mcp_vary_testkit::places_server;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, limits, variant};
+use crate::support::*;
 
 /// The variants that tokens of the table are pinned to; `x` does not exist.
 const VARIANTS: [&str; 5] = ["a", "b", "compact", "full", "für"];

@@ -2,22 +2,13 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, names, request, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::clients::{bearer, key, keys};
 use super::full_servers::with_sessions;
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const PEOPLE: usize = 60;
 /// Requests at once.

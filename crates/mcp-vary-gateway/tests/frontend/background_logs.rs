@@ -1,32 +1,17 @@
 //! Log messages about a call that the server has already answered reach the client that made the call, or no client.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, notification, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{config, legacy_pipe, serve};
+use crate::support::*;
 
 const SECRET: &str = "SECRET-OF-A";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// A process that logs in the background.
 fn process() -> Config {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/logs.py");
-    let script = script.to_str().unwrap().to_owned();
-    config(Target::command("python3", [script]))
+    config(of_script("logs.py"))
 }
 
 /// The same behind an endpoint, which logs on the stream of the `GET`.
@@ -135,9 +120,8 @@ impl Client {
         let legacy = LegacyClient::at(address, "2025-11-25", &json!({})).await;
         let mut stream = RawHttp::connect(address).await;
         let get = HttpRequest::of(&legacy.session, "").line("GET /mcp HTTP/1.1");
-        stream
-            .send(&get.with("accept", "text/event-stream").head())
-            .await;
+        let post = get.with("accept", "text/event-stream").head();
+        stream.send(&post).await;
         assert_eq!(stream.head().await.status, 200);
         Self::Session(legacy, stream)
     }
@@ -239,12 +223,7 @@ async fn is_sent_to_nobody(first: &mut Client, other: &mut Client) {
 
 /// Waits until the gateway has dropped `count` log messages.
 async fn has_dropped(gateway: &Gateway, count: u64) {
-    soon(async {
-        while gateway.status().counters.get("dropped-logs") != Some(&count) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || gateway.status().counters.get("dropped-logs") == Some(&count)).await;
 }
 
 #[tokio::test]

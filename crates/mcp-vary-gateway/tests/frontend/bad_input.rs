@@ -1,17 +1,9 @@
 //! Input over HTTP that is not a valid message: each kind gets its error, and no other client notices.
 
-use std::time::Duration;
-
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, hints, modern, notification, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// A body, and the status, code and id of its refusal.
 type Bad = (&'static str, Vec<u8>, u16, i64, Value);
@@ -62,102 +54,37 @@ fn no_json() -> Vec<Bad> {
 }
 
 fn no_message() -> Vec<Bad> {
-    let invalid = |(name, body, id): &(&'static str, &str, &str)| {
-        bad(name, *body, 400, -32600, serde_json::from_str(id).unwrap())
+    let invalid = |[name, body, id]: [&'static str; 3]| {
+        bad(name, body, 400, -32600, serde_json::from_str(id).unwrap())
     };
-    NO_MESSAGES.iter().map(invalid).collect()
+    rows(NO_MESSAGES).map(invalid).collect()
 }
 
-/// What each is, and the id of the answer.
-const NO_MESSAGES: &[(&str, &str, &str)] = &[
-    ("a string", r#""ping""#, "null"),
-    ("a number", "1", "null"),
-    ("null", "null", "null"),
-    ("an empty object", "{}", "null"),
-    ("no `jsonrpc`", r#"{"id":1,"method":"ping"}"#, "1"),
-    (
-        "`jsonrpc` 1.0",
-        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-        "1",
-    ),
-    (
-        "`jsonrpc` as a number",
-        r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
-        "1",
-    ),
-    ("no `method`", r#"{"jsonrpc":"2.0","id":"a"}"#, r#""a""#),
-    (
-        "`method` as a number",
-        r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
-        "1",
-    ),
-    (
-        "`method` as null",
-        r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
-        "1",
-    ),
-    (
-        "`method` as a list",
-        r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
-        "1",
-    ),
-    (
-        "method and result",
-        r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
-        "1",
-    ),
-    (
-        "result and error",
-        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
-        "1",
-    ),
-    (
-        "id null",
-        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-        "null",
-    ),
-    (
-        "id as a fraction",
-        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
-        "null",
-    ),
-    (
-        "id as a power",
-        r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#,
-        "null",
-    ),
-    (
-        "id as a list",
-        r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
-        "null",
-    ),
-    (
-        "id as an object",
-        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
-        "null",
-    ),
-    (
-        "id true",
-        r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
-        "null",
-    ),
-    (
-        "a method twice",
-        r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"ping"}"#,
-        "1",
-    ),
-    (
-        "params twice",
-        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
-        "1",
-    ),
-    // Two ids name no request, so that none can be answered.
-    (
-        "an id twice",
-        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
-        "null",
-    ),
-];
+/// What each is, and the id of the answer. Two ids name no request, so that none can be answered.
+const NO_MESSAGES: &str = r#"
+    a string              | "ping"                                                        | null
+    a number              | 1                                                             | null
+    null                  | null                                                          | null
+    an empty object       | {}                                                            | null
+    no `jsonrpc`          | {"id":1,"method":"ping"}                                      | 1
+    `jsonrpc` 1.0         | {"jsonrpc":"1.0","id":1,"method":"ping"}                      | 1
+    `jsonrpc` as a number | {"jsonrpc":2.0,"id":1,"method":"ping"}                        | 1
+    no `method`           | {"jsonrpc":"2.0","id":"a"}                                    | "a"
+    `method` as a number  | {"jsonrpc":"2.0","id":1,"method":7}                           | 1
+    `method` as null      | {"jsonrpc":"2.0","id":1,"method":null}                        | 1
+    `method` as a list    | {"jsonrpc":"2.0","id":1,"method":["ping"]}                    | 1
+    method and result     | {"jsonrpc":"2.0","id":1,"method":"a","result":{}}             | 1
+    result and error      | {"jsonrpc":"2.0","id":1,"result":{},"error":{}}               | 1
+    id null               | {"jsonrpc":"2.0","id":null,"method":"ping"}                   | null
+    id as a fraction      | {"jsonrpc":"2.0","id":1.5,"method":"ping"}                    | null
+    id as a power         | {"jsonrpc":"2.0","id":1e3,"method":"ping"}                    | null
+    id as a list          | {"jsonrpc":"2.0","id":[1],"method":"ping"}                    | null
+    id as an object       | {"jsonrpc":"2.0","id":{},"method":"ping"}                     | null
+    id true               | {"jsonrpc":"2.0","id":true,"method":"ping"}                   | null
+    a method twice        | {"jsonrpc":"2.0","id":1,"method":"a","method":"ping"}         | 1
+    params twice          | {"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}} | 1
+    an id twice           | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}               | null
+"#;
 
 fn bad_params() -> Vec<Bad> {
     let invalid = |name, params: &str| {
@@ -191,17 +118,10 @@ async fn what_is_no_message_is_refused_with_the_code_for_it() {
     for (name, body, status, code, id) in all {
         let post = HttpRequest::of(&client.session, body);
         let answer = client.http.ask(&post).await;
-        assert_eq!(
-            answer.refusal(),
-            (status, code, id),
-            "{name}: {}",
-            answer.text()
-        );
-        assert_eq!(
-            answer.header("content-type"),
-            Some("application/json"),
-            "{name}"
-        );
+        let expected = (status, code, id);
+        assert_eq!(answer.refusal(), expected, "{name}: {}", answer.text());
+        let expected = Some("application/json");
+        assert_eq!(answer.header("content-type"), expected, "{name}");
         assert_eq!(answer.json()["jsonrpc"], "2.0", "{name}");
     }
     harness.is_unharmed(&mut client.http, "all of it").await;
@@ -213,12 +133,8 @@ async fn what_is_no_message_is_refused_without_a_session_too() {
     let mut http = harness.connect().await;
     for (name, body, status, code, id) in [no_json(), no_message(), bad_params()].concat() {
         let answer = http.ask(&HttpRequest::new(body)).await;
-        assert_eq!(
-            answer.refusal(),
-            (status, code, id),
-            "{name}: {}",
-            answer.text()
-        );
+        let expected = (status, code, id);
+        assert_eq!(answer.refusal(), expected, "{name}: {}", answer.text());
     }
     harness.is_unharmed(&mut http, "all of it").await;
 }
@@ -243,23 +159,14 @@ async fn ids_are_echoed_as_they_were_written() {
             ("no/such", r#""error":{"code":-32601"#),
         ] {
             let body = format!(r#"{{"method":"{method}","id": {id} ,"jsonrpc":"2.0"}}"#);
-            let answer = client
-                .http
-                .ask(&HttpRequest::of(&client.session, body))
-                .await;
+            let answer = client.send_text(body).await;
             let start = format!(r#"{{"jsonrpc":"2.0","id":{id},{member}"#);
             assert!(answer.text().starts_with(&start), "{}", answer.text());
         }
         let wrong = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":7}}"#);
-        let answer = client
-            .http
-            .ask(&HttpRequest::of(&client.session, wrong))
-            .await;
-        assert!(
-            answer.text().contains(&format!(r#""id":{id},"error""#)),
-            "{}",
-            answer.text()
-        );
+        let answer = client.send_text(wrong).await;
+        let expected = format!(r#""id":{id},"error""#);
+        assert!(answer.text().contains(&expected), "{}", answer.text());
     }
 }
 
@@ -275,7 +182,7 @@ async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
         notification("notifications/cancelled", json!({})),
         notification("tools/call", tool("odd")),
     ] {
-        let answer = client.http.ask(&client.post(&message)).await;
+        let answer = client.send(&message).await;
         assert_eq!(
             (answer.status, answer.text().as_str()),
             (202, ""),
@@ -287,7 +194,7 @@ async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
         json!({"jsonrpc": "2.0", "id": "7", "error": {"code": 1, "message": "no"}}),
         json!({"jsonrpc": "2.0", "id": 7, "result": [1]}),
     ] {
-        let answer = client.http.ask(&client.post(&message)).await;
+        let answer = client.send(&message).await;
         assert_eq!(answer.refusal(), (400, -32600, Value::Null), "{message}");
     }
     assert!(harness.peer.of("tools/call").is_empty());
@@ -323,31 +230,22 @@ async fn unknown_methods_and_those_of_the_other_era_are_not_found() {
 async fn params_of_wrong_types_are_named() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    for (method, params, named) in [
-        ("tools/call", json!({}), "`name`"),
-        ("tools/call", json!({"name": 7}), "`name`"),
-        (
-            "tools/call",
-            json!({"name": "say", "arguments": []}),
-            "`arguments`",
-        ),
-        (
-            "tools/call",
-            json!({"name": "say", "arguments": null}),
-            "`arguments`",
-        ),
-        ("resources/read", json!({"uri": ["a"]}), "`uri`"),
-        ("prompts/get", json!({"name": null}), "`name`"),
-        (
-            "completion/complete",
-            json!({"ref": "a", "argument": {}}),
-            "`ref`",
-        ),
-        ("completion/complete", json!({"ref": {}}), "`argument`"),
-        ("tools/list", json!({"cursor": 1}), "`cursor`"),
-        ("logging/setLevel", json!({"level": "loud"}), "`level`"),
-        ("logging/setLevel", json!({"level": 3}), "`level`"),
-    ] {
+    for [method, params, named] in rows(
+        r#"
+        tools/call          | {}                                 | `name`
+        tools/call          | {"name": 7}                        | `name`
+        tools/call          | {"name": "say", "arguments": []}   | `arguments`
+        tools/call          | {"name": "say", "arguments": null} | `arguments`
+        resources/read      | {"uri": ["a"]}                     | `uri`
+        prompts/get         | {"name": null}                     | `name`
+        completion/complete | {"ref": "a", "argument": {}}       | `ref`
+        completion/complete | {"ref": {}}                        | `argument`
+        tools/list          | {"cursor": 1}                      | `cursor`
+        logging/setLevel    | {"level": "loud"}                  | `level`
+        logging/setLevel    | {"level": 3}                       | `level`
+    "#,
+    ) {
+        let params: Value = serde_json::from_str(params).unwrap();
         let answer = client.ask(method, params).await;
         assert_eq!(answer.refusal(), (200, -32602, json!(1)), "{method}");
         let message = answer.json()["error"]["message"].to_string();
@@ -378,14 +276,13 @@ async fn an_initialize_that_lacks_something_opens_no_session() {
         let post = HttpRequest::new(request(json!("i"), "initialize", params).to_string());
         let answer = http.ask(&post).await;
         assert_eq!(answer.refusal().1, -32602, "{key}");
-        assert_eq!(answer.json()["id"], "i");
+        answer.json().has("/id", "i");
         assert!(answer.json()["error"]["message"].to_string().contains(key));
         assert_eq!(answer.header("mcp-session-id"), None);
     }
     let as_notification = notification("initialize", whole);
-    let answer = http
-        .ask(&HttpRequest::new(as_notification.to_string()))
-        .await;
+    let post = HttpRequest::new(as_notification.to_string());
+    let answer = http.ask(&post).await;
     assert_eq!(answer.refusal(), (400, -32600, Value::Null));
     harness.is_unharmed(&mut http, "half an initialize").await;
 }
@@ -399,15 +296,9 @@ async fn a_body_over_the_limit_is_too_large() {
         request(json!(1), "tools/list", params).to_string()
     };
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, fits(1000)))
-        .await;
+    let answer = client.send_text(fits(1000)).await;
     assert_eq!(answer.status, 200, "at the limit");
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, fits(1001)))
-        .await;
+    let answer = client.send_text(fits(1001)).await;
     assert_eq!(answer.refusal(), (413, -32600, Value::Null));
     assert!(answer.text().contains("1000 bytes"));
 
@@ -416,14 +307,9 @@ async fn a_body_over_the_limit_is_too_large() {
     http.send(&chunked.head()).await;
     let piece = [b"1f4\r\n".as_slice(), &[b'x'; 500], b"\r\n"].concat();
     http.send(&piece.repeat(3)).await;
-    assert_eq!(
-        http.response().await.status,
-        413,
-        "in pieces, of a length that nobody told"
-    );
-    harness
-        .is_unharmed(&mut harness.connect().await, "large bodies")
-        .await;
+    let found = http.response().await.status;
+    assert_eq!(found, 413, "in pieces, of a length that nobody told");
+    harness.still_serves("large bodies").await;
 }
 
 /// As `fetch` of Node does it: a connection that is closed while it writes takes the response with it.
@@ -448,9 +334,7 @@ async fn a_client_that_writes_all_before_it_reads_gets_the_refusal() {
         soon(stream.read_exact(&mut head)).await.unwrap();
         assert_eq!(&head, b"HTTP/1.1 413");
     }
-    harness
-        .is_unharmed(&mut harness.connect().await, "a large body")
-        .await;
+    harness.still_serves("a large body").await;
 }
 
 /// The declared length is enough to refuse: nobody has to send, and nobody to read, so much.
@@ -463,9 +347,7 @@ async fn a_body_that_says_it_is_too_large_is_not_waited_for() {
         .with("Expect", "100-continue");
     http.send(&post.head()).await;
     assert_eq!(http.response().await.status, 413);
-    harness
-        .is_unharmed(&mut harness.connect().await, "a large length")
-        .await;
+    harness.still_serves("a large length").await;
 }
 
 #[tokio::test]
@@ -479,9 +361,7 @@ async fn a_body_that_does_not_arrive_is_not_waited_for_long() {
     let answer = http.response().await;
     assert_eq!(answer.refusal(), (408, -32600, Value::Null));
     assert!(answer.text().contains("500ms"), "{}", answer.text());
-    harness
-        .is_unharmed(&mut harness.connect().await, "a slow body")
-        .await;
+    harness.still_serves("a slow body").await;
 }
 
 #[tokio::test]
@@ -491,9 +371,7 @@ async fn a_head_that_does_not_arrive_is_not_waited_for_long() {
     let mut http = harness.connect().await;
     http.send(b"POST /mcp HTTP/1.1\r\nHost: loc").await;
     assert!(http.is_closed().await);
-    harness
-        .is_unharmed(&mut harness.connect().await, "a slow head")
-        .await;
+    harness.still_serves("a slow head").await;
 }
 
 #[tokio::test]
@@ -504,9 +382,7 @@ async fn a_body_that_ends_early_harms_nobody() {
         .await;
     http.send(b"{}").await;
     drop(http);
-    harness
-        .is_unharmed(&mut harness.connect().await, "half a body")
-        .await;
+    harness.still_serves("half a body").await;
 }
 
 /// CN-2, EXT-5: what a client declares is bounded, and a bad part of it is dropped alone. (Capabilities of more than 64 KiB
@@ -556,9 +432,7 @@ async fn odd_declarations_are_ignored_and_the_request_is_served() {
         let answer = client.ask("tools/call", tool("odd")).await;
         assert_eq!(answer.json()["result"]["z"], "A/", "{shown}");
     }
-    harness
-        .is_unharmed(&mut harness.connect().await, "odd declarations")
-        .await;
+    harness.still_serves("odd declarations").await;
 }
 
 /// EXT-5: before a modern server, too, nothing of it travels on.
@@ -571,10 +445,8 @@ async fn odd_declarations_do_not_reach_the_server() {
     assert_eq!(harness.connect().await.ask(&post).await.status, 200);
     let call = &harness.peer.of("tools/call")[0];
     let meta = &call.body["params"]["_meta"];
-    assert_eq!(
-        meta["io.modelcontextprotocol/clientCapabilities"],
-        json!({"roots": {}})
-    );
+    let expected = json!({"roots": {}});
+    assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], expected);
 }
 
 #[tokio::test]
@@ -585,32 +457,21 @@ async fn one_id_is_in_flight_once() {
     let call = |id: Value, name: &str| client.post(&request(id, "tools/call", tool(name)));
     let (first, again) = (call(json!(7), "wait"), call(json!(7), "odd"));
     let text = call(json!("7"), "odd");
-    let cancel = client.post(&notification(
-        "notifications/cancelled",
-        json!({"requestId": 7}),
-    ));
+    let message = notification("notifications/cancelled", json!({"requestId": 7}));
+    let cancel = client.post(&message);
     client.http.send(&first.bytes()).await;
     soon(harness.peer.wait_for("tools/call", 1)).await;
     let answer = second.ask(&again).await;
     assert_eq!(answer.refusal(), (400, -32600, json!(7)));
-    assert_eq!(
-        second.ask(&text).await.status,
-        200,
-        "a string is another id"
-    );
+    let found = second.ask(&text).await.status;
+    assert_eq!(found, 200, "a string is another id");
     let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let other = stranger.post(&request(json!(7), "tools/call", tool("odd")));
-    assert_eq!(
-        stranger.http.ask(&other).await.status,
-        200,
-        "another session"
-    );
+    let found = stranger.http.ask(&other).await.status;
+    assert_eq!(found, 200, "another session");
     assert_eq!(second.ask(&cancel).await.status, 202);
-    assert_eq!(
-        client.http.response().await.status,
-        202,
-        "the cancelled request ends"
-    );
+    let found = client.http.response().await.status;
+    assert_eq!(found, 202, "the cancelled request ends");
     assert_eq!(second.ask(&again).await.status, 200, "its id is free again");
 }
 
@@ -622,9 +483,8 @@ async fn a_session_has_so_many_requests_in_flight_and_no_more() {
     client.http.send(&wait.bytes()).await;
     soon(harness.peer.wait_for("tools/call", 1)).await;
     let mut second = harness.connect().await;
-    let answer = second
-        .ask(&client.post(&request(json!(2), "ping", json!({}))))
-        .await;
+    let post = client.post(&request(json!(2), "ping", json!({})));
+    let answer = second.ask(&post).await;
     assert_eq!(answer.refusal(), (400, -32600, json!(2)));
     harness.is_unharmed(&mut second, "too many requests").await;
 }
@@ -669,9 +529,8 @@ async fn an_error_about_a_message_has_no_word_of_a_parser() {
         ),
     ] {
         let session = LegacyClient::open(&harness, "2025-03-26", &json!({})).await;
-        let answer = http
-            .ask(&HttpRequest::of(&session.session, body.clone()))
-            .await;
+        let post = HttpRequest::of(&session.session, body.clone());
+        let answer = http.ask(&post).await;
         assert_eq!(answer.json()["error"]["message"], expected, "{body:?}");
     }
     let mut not_utf8 = call(r#"{"a":"?"}"#).into_bytes();
@@ -679,5 +538,5 @@ async fn an_error_about_a_message_has_no_word_of_a_parser() {
     not_utf8[at] = 0xff;
     let answer = http.ask(&HttpRequest::new(not_utf8)).await.json();
     let expected = format!("the message is not UTF-8 from byte {at} on");
-    assert_eq!(answer["error"]["message"], expected);
+    answer.has("/error/message", expected);
 }

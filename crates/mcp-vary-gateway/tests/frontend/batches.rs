@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse};
-use mcp_vary_testkit::message::{initialize, modern, notification, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 fn mixed() -> Value {
     json!([
@@ -113,10 +107,7 @@ async fn a_batch_that_is_none_is_refused_whole() {
             -32600,
         ),
     ] {
-        let answer = client
-            .http
-            .ask(&HttpRequest::of(&client.session, body))
-            .await;
+        let answer = client.send_text(body).await;
         assert_eq!(answer.refusal(), (400, code, Value::Null), "{what}");
         if !body.contains('\n') {
             pipe.send(body).await;
@@ -152,7 +143,7 @@ async fn other_revisions_have_no_batches() {
     assert_eq!(http.ask(&post).await.status, 200);
     let mut pipe = open_pipe(&harness.gateway);
     pipe.send(json!([one]).to_string()).await;
-    assert_eq!(pipe.receive().await["error"]["code"], -32600);
+    pipe.receive().await.has("/error/code", -32600);
 }
 
 #[tokio::test]
@@ -191,7 +182,7 @@ async fn a_batch_is_answered_when_its_session_ends() {
     soon(harness.peer.wait_for("tools/call", 2)).await;
     client.http.head().await;
     let begun = client.http.event().await.unwrap();
-    assert_eq!(begun["method"], "notifications/progress");
+    begun.has("/method", "notifications/progress");
     let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
     assert_eq!(harness.connect().await.ask(&delete).await.status, 200);
     let ends = BTreeMap::from([("1".to_owned(), -32001), ("2".to_owned(), -32001)]);

@@ -1,18 +1,6 @@
 //! Cancellation, progress and logs: each reaches the request that it belongs to.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, notification, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config, legacy_pipe, limits};
+use crate::support::*;
 
 fn cancelled(id: Value) -> Value {
     notification(
@@ -43,11 +31,8 @@ async fn a_legacy_client_that_hangs_up_has_not_cancelled_but_still_can() {
         assert!(harness.peer.of("notifications/cancelled").is_empty());
         let again = client.post(&request(json!(7), "ping", json!({})));
         let answer = client.http.ask(&again).await;
-        assert_eq!(
-            answer.refusal(),
-            (400, -32600, json!(7)),
-            "it is still in flight"
-        );
+        let expected = (400, -32600, json!(7));
+        assert_eq!(answer.refusal(), expected, "it is still in flight");
 
         let cancel = client.post(&cancelled(json!(7)));
         assert_eq!(client.http.ask(&cancel).await.status, 202);
@@ -87,10 +72,8 @@ async fn hanging_up_makes_no_room_for_more() {
     client.http.send(&wait.bytes()).await;
     soon(harness.peer.wait_for("tools/call", 1)).await;
     client.http = harness.connect().await;
-    assert_eq!(
-        client.ask("ping", json!({})).await.refusal(),
-        (400, -32600, json!(1))
-    );
+    let expected = (400, -32600, json!(1));
+    assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
 }
 
 /// > the client closing its connection to the response is cancellation (MCP 2026-07-28)
@@ -105,9 +88,7 @@ async fn a_modern_client_that_hangs_up_has_cancelled() {
         drop(http);
         soon(harness.peer.wait_for_abandoned(1)).await;
         cancellations_are(&harness, usize::from(era == Era::Legacy)).await;
-        harness
-            .is_unharmed(&mut harness.connect().await, "a client that hung up")
-            .await;
+        harness.still_serves("a client that hung up").await;
     }
 }
 
@@ -127,11 +108,8 @@ async fn a_cancelled_request_of_a_session_ends() {
         let cancel = stranger.post(&cancelled(json!(7)));
         assert_eq!(stranger.http.ask(&cancel).await.status, 202);
         let again = client.post(&request(json!(7), "ping", json!({})));
-        assert_eq!(
-            stranger.http.ask(&again).await.status,
-            400,
-            "none of that was it"
-        );
+        let found = stranger.http.ask(&again).await.status;
+        assert_eq!(found, 400, "none of that was it");
 
         let cancel = client.post(&cancelled(json!(7)));
         assert_eq!(stranger.http.ask(&cancel).await.status, 202);
@@ -152,15 +130,10 @@ fn begin() -> Value {
 }
 
 async fn has_begun(http: &mut RawHttp) {
-    assert_eq!(
-        http.head().await.header("content-type"),
-        Some("text/event-stream")
-    );
+    let expected = Some("text/event-stream");
+    assert_eq!(http.head().await.header("content-type"), expected);
     let first = http.event().await.unwrap();
-    assert_eq!(
-        first["params"],
-        json!({"progressToken": "t", "progress": 1})
-    );
+    first.has("/params", json!({"progressToken": "t", "progress": 1}));
 }
 
 #[tokio::test]
@@ -189,10 +162,8 @@ async fn a_stream_ends_with_its_session_and_says_so() {
     let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
     assert_eq!(harness.connect().await.ask(&delete).await.status, 200);
     let rest = client.http.events().await;
-    assert_eq!(
-        (&rest[0]["id"], &rest[0]["error"]["code"]),
-        (&json!(7), &json!(-32001))
-    );
+    rest[0].has("/id", 7);
+    rest[0].has("/error/code", -32001);
     assert_eq!(rest.len(), 1);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
 }
@@ -207,10 +178,8 @@ async fn leaving_a_stream_cancels_in_the_modern_era_only() {
     has_begun(&mut client.http).await;
     client.http = harness.connect().await;
     let again = client.post(&request(json!(7), "ping", json!({})));
-    assert_eq!(
-        client.http.ask(&again).await.refusal(),
-        (400, -32600, json!(7))
-    );
+    let expected = (400, -32600, json!(7));
+    assert_eq!(client.http.ask(&again).await.refusal(), expected);
 
     client.http = harness.connect().await;
     let call = modern(json!(7), "tools/call", begin(), &json!({}));
@@ -301,19 +270,12 @@ async fn each_client_has_its_own_level() {
     let harness = Harness::start().await;
     let mut loud = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut quiet = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(
-        quiet
-            .ask("logging/setLevel", json!({"level": "error"}))
-            .await
-            .status,
-        200
-    );
-    assert_eq!(
-        loud.ask("logging/setLevel", json!({"level": "debug"}))
-            .await
-            .status,
-        200
-    );
+    let arguments = json!({"level": "error"});
+    let found = quiet.ask("logging/setLevel", arguments).await.status;
+    assert_eq!(found, 200);
+    let arguments = json!({"level": "debug"});
+    let found = loud.ask("logging/setLevel", arguments).await.status;
+    assert_eq!(found, 200);
     let mut params = tool("steps");
     params["_meta"]["progressToken"] = json!(1);
     for (client, levels) in [
@@ -389,10 +351,7 @@ async fn a_level_outlives_the_servers_session() {
 /// Two clients that chose the same token and id share one process, and neither hears the other's steps.
 #[tokio::test]
 async fn the_same_token_twice_at_one_process_is_kept_apart() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/pace.py").to_owned();
-    let gateway = Gateway::start(config(Target::command("python3", [script])))
-        .await
-        .unwrap();
+    let gateway = Gateway::start(config(of_script("pace.py"))).await.unwrap();
     let mut pipes = Vec::new();
     for who in ["a", "b"] {
         let mut pipe = legacy_pipe(&gateway, "2025-11-25", &json!({})).await;
@@ -406,13 +365,11 @@ async fn the_same_token_twice_at_one_process_is_kept_apart() {
         for step in 1..=3 {
             let event = pipe.receive().await;
             let expected = json!({"progressToken": "t", "progress": step, "message": who});
-            assert_eq!(event["params"], expected);
+            event.has("/params", expected);
         }
         let answer = pipe.receive().await;
-        assert_eq!(
-            (&answer["id"], &answer["result"]["who"]),
-            (&json!(1), &json!(who))
-        );
+        answer.has("/id", 1);
+        answer.has("/result/who", json!(who));
     }
     close(&gateway).await;
 }

@@ -1,16 +1,9 @@
 //! Peers that take all connections. Other clients still get in.
 
-use std::time::Duration;
-
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, request, tool};
-use mcp_vary_testkit::notification_client::stream_of;
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 const CONNECTIONS: usize = 50;
 
@@ -28,7 +21,7 @@ async fn harness() -> Harness {
 async fn a_client_gets_in(harness: &Harness, after: &str) {
     let served = async {
         let mut session = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
-        let answer = session.ask("tools/call", tool("say")).await.json();
+        let answer = session.answer("tools/call", tool("say")).await;
         assert!(answer["result"].is_object(), "{after}: {answer}");
         let list = modern(json!(1), "tools/list", json!({}), &json!({}));
         let answer = harness
@@ -126,12 +119,8 @@ async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
 async fn modern_listeners_leave_a_place_for_a_client() {
     let harness = harness().await;
     let listen = json!({"notifications": {"toolsListChanged": true}});
-    let listen = HttpRequest::modern(&modern(
-        json!(1),
-        "subscriptions/listen",
-        listen,
-        &json!({}),
-    ));
+    let message = modern(json!(1), "subscriptions/listen", listen, &json!({}));
+    let listen = HttpRequest::modern(&message);
     let taken = all_of(async |_| {
         let mut http = harness.connect().await;
         http.send(&listen.bytes()).await;

@@ -1,17 +1,9 @@
 //! The rules of HTTP, and of MCP's headers.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Harness, limits, serve};
+use crate::support::*;
 
 fn list() -> Value {
     modern(json!(1), "tools/list", json!({}), &json!({}))
@@ -37,10 +29,8 @@ async fn a_message_comes_as_json_and_its_answer_may_be_a_stream() {
         let sent = post.clone().with("Content-Type", value);
         assert_eq!(status(&mut http, sent).await, expected, "{value}");
     }
-    assert_eq!(
-        status(&mut http, post.clone().without("Content-Type")).await,
-        415
-    );
+    let found = status(&mut http, post.clone().without("Content-Type")).await;
+    assert_eq!(found, 415);
     for (value, expected) in [
         ("*/*", 200),
         ("text/event-stream;q=0.9, application/json", 200),
@@ -72,7 +62,7 @@ async fn an_answer_is_a_stream_for_whom_prefers_one() {
         assert_eq!(head.header("content-type"), Some("text/event-stream"));
         let events = http.events().await;
         assert_eq!(events.len(), 1, "{events:?}");
-        assert_eq!(events[0]["id"], 1);
+        events[0].has("/id", 1);
         if message["method"] == "tools/list" {
             assert_eq!(events[0], answer);
         }
@@ -82,7 +72,7 @@ async fn an_answer_is_a_stream_for_whom_prefers_one() {
     client.http.send(&post.bytes()).await;
     let head = client.http.head().await;
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
-    assert_eq!(client.http.events().await[0]["result"], {
+    client.http.events().await[0].has("/result", {
         let plain = client.post(&listed);
         client.http.ask(&plain).await.json()["result"].clone()
     });
@@ -185,10 +175,8 @@ async fn a_listening_stream_belongs_to_a_session() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
     let without = get.clone().without("Mcp-Session-Id");
-    assert_eq!(
-        client.http.ask(&without).await.refusal(),
-        (400, -32600, Value::Null)
-    );
+    let expected = (400, -32600, Value::Null);
+    assert_eq!(client.http.ask(&without).await.refusal(), expected);
     let unknown = get.clone().with("Mcp-Session-Id", "nobody");
     assert_eq!(status(&mut client.http, unknown).await, 404);
     let wrong = get.clone().with("Accept", "application/json");
@@ -267,9 +255,7 @@ async fn headers_are_bounded() {
     http.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
         .await;
     assert_eq!(http.head().await.status, 400, "a client that speaks TLS");
-    harness
-        .is_unharmed(&mut harness.connect().await, "bad heads")
-        .await;
+    harness.still_serves("bad heads").await;
 }
 
 #[tokio::test]
@@ -281,7 +267,7 @@ async fn requests_in_a_row_are_answered_in_their_order() {
         .collect();
     client.http.send(&posts).await;
     for id in 0..20 {
-        assert_eq!(client.http.response().await.json()["id"], id);
+        client.http.response().await.json().has("/id", id);
     }
 }
 
@@ -323,9 +309,7 @@ async fn a_body_may_come_in_pieces() {
     .await;
     http.send(b"not a length\r\n").await;
     assert_eq!(http.response().await.status, 400);
-    harness
-        .is_unharmed(&mut harness.connect().await, "broken pieces")
-        .await;
+    harness.still_serves("broken pieces").await;
 }
 
 /// What two readers could take for different requests is no request.
@@ -354,9 +338,7 @@ async fn requests_that_can_be_read_in_two_ways_are_refused() {
         http.send(sent.as_bytes()).await;
         assert_eq!(http.head().await.status, 400, "{what}");
     }
-    harness
-        .is_unharmed(&mut harness.connect().await, "ambiguous requests")
-        .await;
+    harness.still_serves("ambiguous requests").await;
 }
 
 #[tokio::test]
@@ -364,18 +346,12 @@ async fn older_and_longer_forms_of_a_request_are_served() {
     let harness = Harness::start().await;
     for line in ["POST /mcp HTTP/1.0", "POST http://localhost/mcp HTTP/1.1"] {
         let post = HttpRequest::modern(&list()).line(line);
-        assert_eq!(
-            harness.connect().await.ask(&post).await.status,
-            200,
-            "{line}"
-        );
+        let found = harness.connect().await.ask(&post).await.status;
+        assert_eq!(found, 200, "{line}");
     }
     let elsewhere = HttpRequest::modern(&list()).line("POST http://evil.example/mcp HTTP/1.1");
-    assert_eq!(
-        harness.connect().await.ask(&elsewhere).await.status,
-        403,
-        "whatever `Host` says"
-    );
+    let found = harness.connect().await.ask(&elsewhere).await.status;
+    assert_eq!(found, 403, "whatever `Host` says");
 }
 
 /// A client that has closed its side cannot be told from one that is gone.
@@ -389,9 +365,7 @@ async fn a_client_that_closes_its_side_is_gone() {
     http.close_sending().await;
     assert!(http.is_closed().await);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
-    harness
-        .is_unharmed(&mut harness.connect().await, "a half-closed socket")
-        .await;
+    harness.still_serves("a half-closed socket").await;
 }
 
 #[tokio::test]
@@ -424,12 +398,8 @@ async fn headers_must_say_what_the_body_says() {
         ),
     ] {
         let answer = http.ask(&sent).await;
-        assert_eq!(
-            answer.refusal(),
-            (400, -32020, json!("é")),
-            "{what}: {}",
-            answer.text()
-        );
+        let expected = (400, -32020, json!("é"));
+        assert_eq!(answer.refusal(), expected, "{what}: {}", answer.text());
     }
     assert!(harness.peer.of("tools/call").is_empty());
     harness.is_unharmed(&mut http, "mismatches").await;
@@ -444,14 +414,12 @@ async fn a_name_that_no_header_can_carry_comes_in_base64() {
         ("Zürich", "=?base64?WsO8cmljaA==?="),
     ] {
         let call = modern(json!(1), "tools/call", tool(name), &json!({}));
-        assert_eq!(
-            status(
-                &mut http,
-                HttpRequest::modern(&call).with("Mcp-Name", header)
-            )
-            .await,
-            200
-        );
+        let found = status(
+            &mut http,
+            HttpRequest::modern(&call).with("Mcp-Name", header),
+        )
+        .await;
+        assert_eq!(found, 200);
     }
 }
 
@@ -477,10 +445,8 @@ async fn versions_that_are_not_spoken_are_refused_with_those_that_are() {
         let data = &answer.json()["error"]["data"];
         let mut told: Vec<_> = data["supported"].as_array().unwrap().clone();
         told.sort_by(|a, b| b.as_str().cmp(&a.as_str()));
-        assert_eq!(
-            (Value::from(told), &data["requested"]),
-            (supported.clone(), &json!(version))
-        );
+        let expected = (supported.clone(), &json!(version));
+        assert_eq!((Value::from(told), &data["requested"]), expected);
     }
     harness.is_unharmed(&mut http, "unknown versions").await;
 }
@@ -498,18 +464,15 @@ async fn a_header_with_an_unknown_version_is_refused_whatever_the_verb() {
             .ask(&ping.with("MCP-Protocol-Version", version))
             .await;
         assert_eq!(answer.refusal(), (400, -32022, json!("p")), "{version}");
-        assert_eq!(answer.json()["error"]["data"]["requested"], version);
+        answer.json().has("/error/data/requested", version);
         for verb in ["GET", "DELETE"] {
             let sent = HttpRequest::of(&client.session, "").line(&format!("{verb} /mcp HTTP/1.1"));
             let answer = client
                 .http
                 .ask(&sent.with("MCP-Protocol-Version", version))
                 .await;
-            assert_eq!(
-                answer.refusal(),
-                (400, -32022, Value::Null),
-                "{verb} {version}"
-            );
+            let expected = (400, -32022, Value::Null);
+            assert_eq!(answer.refusal(), expected, "{verb} {version}");
         }
     }
     let answer = client.ask("ping", json!({})).await;
@@ -545,12 +508,8 @@ async fn a_modern_request_says_who_asks() {
     ] {
         let post = HttpRequest::modern(&request(json!(1), "tools/list", json!({"_meta": meta})));
         let answer = http.ask(&post).await;
-        assert_eq!(
-            answer.refusal(),
-            (400, -32602, json!(1)),
-            "{what}: {}",
-            answer.text()
-        );
+        let expected = (400, -32602, json!(1));
+        assert_eq!(answer.refusal(), expected, "{what}: {}", answer.text());
     }
     harness.is_unharmed(&mut http, "half a `_meta`").await;
 }
@@ -562,12 +521,8 @@ async fn off_loopback_is_refused_with_the_reason() {
     let served = Arc::clone(&harness.gateway)
         .serve_http(listener, std::future::pending())
         .await;
-    assert!(
-        served
-            .unwrap_err()
-            .to_string()
-            .contains("no authentication")
-    );
+    let expected = "no authentication";
+    assert!(served.unwrap_err().to_string().contains(expected));
 }
 
 /// A client of a listener of its own that waits for an answer there, and what stops that listener.
@@ -630,11 +585,8 @@ async fn a_gateway_that_stops_answers_on_streams_too() {
     harness.stop();
     let events = soon(client.http.events()).await;
     let last = events.last().unwrap();
-    assert_eq!(last["id"], 7);
-    assert_eq!(
-        last["error"]["message"],
-        "server `peer` was closed by the gateway"
-    );
+    last.has("/id", 7);
+    last.has("/error/message", "server `peer` was closed by the gateway");
 }
 
 #[tokio::test]
@@ -644,13 +596,10 @@ async fn a_gateway_that_stops_ends_what_only_listens() {
     let (address, stop) = serve(&harness.gateway).await;
     let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut listening = RawHttp::connect(address).await;
-    listening
-        .send(
-            &HttpRequest::of(&client.session, "")
-                .line("GET /mcp HTTP/1.1")
-                .bytes(),
-        )
-        .await;
+    let post = HttpRequest::of(&client.session, "")
+        .line("GET /mcp HTTP/1.1")
+        .bytes();
+    listening.send(&post).await;
     assert_eq!(listening.head().await.status, 200);
     stop.cancel();
     assert!(listening.events().await.is_empty());
@@ -660,9 +609,7 @@ async fn a_gateway_that_stops_ends_what_only_listens() {
 /// A gateway may have several doors; closing one disturbs nobody who came by another.
 #[tokio::test]
 async fn a_listener_that_stops_ends_only_its_own_streams() {
-    let mut few = limits();
-    few.streams = 1;
-    let harness = Harness::with(|config| config.with_limits(few)).await;
+    let harness = Harness::of(|config| config.limits.streams = 1).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
     let mut listening = harness.connect().await;
@@ -694,17 +641,18 @@ async fn a_listener_that_stops_leaves_the_servers_to_the_others() {
     stop.cancel();
     assert!(client.http.is_closed().await);
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let called = other.ask("tools/call", tool("odd")).await.json();
-    assert_eq!(called["error"], Value::Null, "{called}");
+    let called = other.answer("tools/call", tool("odd")).await;
+    called.has("/error", Value::Null);
 }
 
 /// Whoever stops reading gives up its connection; here it is the only one, so that others wait for it.
 #[tokio::test]
 async fn a_client_that_stops_reading_loses_its_connection() {
-    let mut one = limits();
-    one.write_timeout = Duration::from_millis(50);
-    one.connections = 1;
-    let harness = Harness::with(|config| config.with_limits(one)).await;
+    let harness = Harness::of(|config| {
+        config.limits.write_timeout = Duration::from_millis(50);
+        config.limits.connections = 1;
+    })
+    .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let heavy = json!({"name": "steps", "arguments": {"heavy": true}});
     let steps = client.post(&request(json!(7), "tools/call", heavy));

@@ -1,15 +1,9 @@
 //! Names, origins and proxies of the configuration.
 
-use std::sync::Arc;
-
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::listener::{ListenerConfig, TrustedProxies};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::Harness;
+use crate::support::*;
 
 const ORIGIN: &str = "https://app.example";
 
@@ -58,10 +52,8 @@ async fn the_names_of_the_configuration_and_those_of_the_machine_are_accepted() 
         assert_eq!(answer.status, expected, "{host}");
     }
     let absolute = list().line("POST http://other.example/mcp HTTP/1.1");
-    assert_eq!(
-        http.ask(&absolute.with("Host", "mcp.example")).await.status,
-        403
-    );
+    let found = http.ask(&absolute.with("Host", "mcp.example")).await.status;
+    assert_eq!(found, 403);
 }
 
 #[tokio::test]
@@ -95,10 +87,8 @@ async fn a_page_of_a_listed_origin_reads_answers_and_refusals() {
         assert_eq!(answer.status, status);
         assert_eq!(answer.header("access-control-allow-origin"), Some(ORIGIN));
         let exposed = answer.header("access-control-expose-headers");
-        assert_eq!(
-            exposed,
-            Some("WWW-Authenticate, Mcp-Session-Id, Retry-After")
-        );
+        let expected = Some("WWW-Authenticate, Mcp-Session-Id, Retry-After");
+        assert_eq!(exposed, expected);
         assert_eq!(answer.header("vary"), Some("origin"));
     }
 }
@@ -131,9 +121,8 @@ async fn a_page_of_another_origin_gets_nothing() {
 async fn without_origins_a_page_of_this_machine_gets_no_cors() {
     let harness = Harness::start().await;
     let mut http = harness.connect().await;
-    let answer = http
-        .ask(&list().with("Origin", "http://localhost:6274"))
-        .await;
+    let post = list().with("Origin", "http://localhost:6274");
+    let answer = http.ask(&post).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("access-control-allow-origin"), None);
     let asked = preflight()
@@ -162,10 +151,8 @@ async fn a_peer_that_is_not_a_trusted_proxy_is_disconnected() {
     }))
     .await;
     let mut http = trusted.connect().await;
-    assert_eq!(
-        http.ask(&list().with("Host", "mcp.example")).await.status,
-        200
-    );
+    let found = http.ask(&list().with("Host", "mcp.example")).await.status;
+    assert_eq!(found, 200);
 }
 
 #[tokio::test]
@@ -184,16 +171,11 @@ async fn a_connection_ends_to_be_served_when_a_reload_distrusts_its_proxy() {
     .await;
     let mut http = harness.connect().await;
     assert_eq!(http.ask(&list()).await.status, 200);
-    harness.gateway.reload(next.unwrap()).await.unwrap();
+    harness.reload(next.unwrap()).await;
     let answer = http.ask(&list()).await;
     assert_eq!(answer.status, 403);
-    assert!(
-        answer
-            .text()
-            .contains("does not serve this connection any more"),
-        "{}",
-        answer.text()
-    );
+    let expected = "does not serve this connection any more";
+    assert!(answer.text().contains(expected), "{}", answer.text());
 }
 
 #[tokio::test]
@@ -207,12 +189,8 @@ async fn the_status_stays_on_this_machine_whatever_is_configured() {
         .gateway
         .serve_admin(open, std::future::pending())
         .await;
-    assert!(
-        refused
-            .unwrap_err()
-            .to_string()
-            .contains("the status is for this one")
-    );
+    let expected = "the status is for this one";
+    assert!(refused.unwrap_err().to_string().contains(expected));
 
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

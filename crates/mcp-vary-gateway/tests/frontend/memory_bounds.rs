@@ -1,21 +1,6 @@
 //! Bounds on what clients and servers can make the gateway store, and the errors beyond them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{
-    initialize, introduced, modern, names, notification, request, tool,
-};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 /// The error of an answer: its code and message.
 fn error(answer: &Value) -> (i64, &str) {
@@ -63,10 +48,8 @@ async fn capabilities_are_bounded_before_they_are_read() {
     for answer in answers {
         let (code, message) = error(&answer);
         assert_eq!((code, &answer["id"]), (-32602, &json!(0)));
-        assert!(
-            message.ends_with("bytes long; 65536 are allowed"),
-            "{message}"
-        );
+        let expected = "bytes long; 65536 are allowed";
+        assert!(message.ends_with(expected), "{message}");
     }
     harness.is_unharmed(&mut http, "large capabilities").await;
 }
@@ -103,22 +86,15 @@ fn nesting(seen: &ReceivedRequest) -> Option<Reply> {
 async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
     let harness = Harness::behind_one(ScriptedServer::start(nesting).await, |config| config).await;
     for way in ClientKind::ALL {
-        let shallow = way
-            .ask(&harness, &json!({}), "tools/call", tool("shallow"))
-            .await;
+        let shallow = harness.ask(way, "tools/call", tool("shallow")).await;
         assert!(shallow["result"]["x"].is_array(), "{way:?}");
         for name in ["deep", "streamed"] {
-            let answer = way
-                .ask(&harness, &json!({}), "tools/call", tool(name))
-                .await;
-            assert_eq!(
-                error(&answer),
-                (
-                    -32603,
-                    "the answer of server `peer` nests deeper than 128 levels and is not forwarded"
-                ),
-                "{way:?}"
+            let answer = harness.ask(way, "tools/call", tool(name)).await;
+            let expected = (
+                -32603,
+                "the answer of server `peer` nests deeper than 128 levels and is not forwarded",
             );
+            assert_eq!(error(&answer), expected, "{way:?}");
         }
     }
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
@@ -155,11 +131,9 @@ const TOO_MANY: &str = "tools/list of the server: `tools`: it has more than 1000
 async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() {
     let harness = house_listing(&Arc::new(AtomicUsize::new(100_001))).await;
     for way in ClientKind::ALL {
-        let tools = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let tools = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(error(&tools), (-32603, TOO_MANY), "{way:?}");
-        let resources = way
-            .ask(&harness, &json!({}), "resources/list", json!({}))
-            .await;
+        let resources = harness.ask(way, "resources/list", json!({})).await;
         assert_eq!(resources["result"]["resources"][0]["uri"], "a:1", "{way:?}");
     }
     let server = &harness.gateway.status().servers[0];
@@ -172,15 +146,11 @@ async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() 
 #[tokio::test]
 async fn a_list_whose_views_would_take_too_much_is_an_error() {
     let harness = house_listing(&Arc::new(AtomicUsize::new(90_000))).await;
-    let tools = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/list", json!({}))
-        .await;
+    let tools = harness.ask_modern("tools/list", json!({})).await;
     let (code, why) = error(&tools);
     assert_eq!(code, -32603);
-    assert!(
-        why.starts_with("tools/list of the server would take more than 128 MiB: "),
-        "{why}"
-    );
+    let expected = "tools/list of the server would take more than 128 MiB: ";
+    assert!(why.starts_with(expected), "{why}");
 }
 
 #[tokio::test]
@@ -188,7 +158,7 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
     let count = Arc::new(AtomicUsize::new(2));
     let harness = house_listing(&count).await;
     let way = ClientKind::HttpLegacy;
-    let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+    let list = harness.ask(way, "tools/list", json!({})).await;
     assert_eq!(names(&list), ["t0", "t1"]);
     count.store(100_001, Ordering::Relaxed);
     // A tool that is not listed has the list read again, at most once a second.
@@ -199,20 +169,16 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
     };
     soon(async {
         while !is_unread() {
-            let answer = way
-                .ask(&harness, &json!({}), "tools/call", tool("other"))
-                .await;
-            assert_eq!(answer["error"]["code"], -32602);
+            let answer = harness.ask(way, "tools/call", tool("other")).await;
+            answer.has("/error/code", -32602);
             // Leaves the processor to the reading.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     })
     .await;
-    let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+    let list = harness.ask(way, "tools/list", json!({})).await;
     assert_eq!(names(&list), ["t0", "t1"]);
-    let call = way
-        .ask(&harness, &json!({}), "tools/call", tool("t1"))
-        .await;
+    let call = harness.ask(way, "tools/call", tool("t1")).await;
     assert!(call["result"].is_object(), "{call}");
     assert!(
         harness.gateway.status().servers[0]
@@ -224,11 +190,8 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
 /// A call of 100 KiB.
 fn large_call(id: usize) -> Value {
     let arguments = json!({"text": "x".repeat(100 << 10)});
-    request(
-        json!(id),
-        "tools/call",
-        json!({"name": "wait", "arguments": arguments}),
-    )
+    let params = json!({"name": "wait", "arguments": arguments});
+    request(json!(id), "tools/call", params)
 }
 
 const NO_MEMORY: &str =
@@ -259,7 +222,7 @@ async fn bodies_over_the_memory_for_clients_are_refused_and_small_ones_pass() {
     harness.peer.wait_for("tools/call", 2).await;
     // With a length, and without one.
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let refused = client.http.ask(&client.post(&large_call(2))).await;
+    let refused = client.send(&large_call(2)).await;
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(refused.refusal(), (503, -32603, json!(null)));
     assert_eq!(error(&refused.json()).1, NO_MEMORY);
@@ -288,7 +251,7 @@ async fn bodies_over_the_memory_for_clients_are_refused_and_small_ones_pass() {
     let mut again = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut call = large_call(3);
     call["params"]["name"] = json!("odd");
-    let answer = again.http.ask(&again.post(&call)).await;
+    let answer = again.send(&call).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
@@ -301,12 +264,10 @@ async fn lines_over_the_memory_for_clients_are_refused_by_their_ids() {
     }
     harness.peer.wait_for("tools/call", 2).await;
     let refused = pipe.ask(&large_call(3)).await;
-    assert_eq!(
-        (error(&refused), &refused["id"]),
-        ((-32603, NO_MEMORY), &json!(3))
-    );
+    let expected = ((-32603, NO_MEMORY), &json!(3));
+    assert_eq!((error(&refused), &refused["id"]), expected);
     let ping = pipe.ask(&request(json!(4), "ping", json!({}))).await;
-    assert_eq!(ping["result"], json!({}));
+    ping.has("/result", json!({}));
 }
 
 #[tokio::test]
@@ -364,10 +325,9 @@ async fn subscriptions_of_all_clients_are_bounded_and_given_back() {
     let mut clients = Vec::new();
     for _ in 0..3 {
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-        let answer = client
-            .ask("resources/subscribe", json!({"uri": "note:a"}))
-            .await;
-        assert_eq!(answer.json()["result"], json!({}));
+        let params = json!({"uri": "note:a"});
+        let answer = client.ask("resources/subscribe", params).await;
+        answer.json().has("/result", json!({}));
         clients.push(client);
     }
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
@@ -385,16 +345,14 @@ async fn subscriptions_of_all_clients_are_bounded_and_given_back() {
     let answer = clients[0]
         .ask("resources/unsubscribe", json!({"uri": "note:a"}))
         .await;
-    assert_eq!(answer.json()["result"], json!({}));
-    let answer = client
-        .ask("resources/subscribe", json!({"uri": "note:a"}))
-        .await;
-    assert_eq!(answer.json()["result"], json!({}));
+    answer.json().has("/result", json!({}));
+    let params = json!({"uri": "note:a"});
+    let answer = client.ask("resources/subscribe", params).await;
+    answer.json().has("/result", json!({}));
     let end = HttpRequest::of(&clients[1].session, "").line("DELETE /mcp HTTP/1.1");
     assert_eq!(clients[1].http.ask(&end).await.status, 200);
     let mut last = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = last
-        .ask("resources/subscribe", json!({"uri": "note:a"}))
-        .await;
-    assert_eq!(answer.json()["result"], json!({}));
+    let params = json!({"uri": "note:a"});
+    let answer = last.ask("resources/subscribe", params).await;
+    answer.json().has("/result", json!({}));
 }

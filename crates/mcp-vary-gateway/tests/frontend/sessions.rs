@@ -1,16 +1,8 @@
 //! Sessions: what `initialize` negotiates, what a session id contains, and when a session ends.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
-use mcp_vary_gateway::Environment;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, initialize, notification, request, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, limits, open_pipe};
+use crate::support::*;
 
 #[tokio::test]
 async fn initialize_agrees_on_a_revision() {
@@ -26,7 +18,7 @@ async fn initialize_agrees_on_a_revision() {
     ] {
         let client = LegacyClient::open(&harness, asked, &json!({})).await;
         assert_eq!(client.initialized["protocolVersion"], agreed, "{asked}");
-        assert_eq!(client.initialized["serverInfo"]["version"], "1.10");
+        client.initialized.has("/serverInfo/version", "1.10");
         let mut pipe = open_pipe(&harness.gateway);
         let answer = pipe.ask(&initialize(asked, &json!({}))).await;
         assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
@@ -51,11 +43,8 @@ async fn a_request_without_a_session_is_told_to_open_one() {
     let mut http = harness.connect().await;
     for method in ["ping", "tools/list", "tools/call", "no/such"] {
         let post = HttpRequest::new(request(json!("é"), method, tool("odd")).to_string());
-        assert_eq!(
-            http.ask(&post).await.refusal(),
-            (400, -32600, json!("é")),
-            "{method}"
-        );
+        let expected = (400, -32600, json!("é"));
+        assert_eq!(http.ask(&post).await.refusal(), expected, "{method}");
     }
     harness.is_unharmed(&mut http, "no session").await;
 }
@@ -108,25 +97,19 @@ async fn a_deleted_session_stays_deleted() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
     let without = delete.clone().without("Mcp-Session-Id");
-    assert_eq!(
-        client.http.ask(&without).await.refusal(),
-        (400, -32600, Value::Null)
-    );
+    let expected = (400, -32600, Value::Null);
+    assert_eq!(client.http.ask(&without).await.refusal(), expected);
     assert_eq!(client.http.ask(&delete).await.status, 200);
-    assert_eq!(
-        client.ask("ping", json!({})).await.refusal(),
-        (404, -32001, json!(1))
-    );
+    let expected = (404, -32001, json!(1));
+    assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
     assert_eq!(client.http.ask(&delete).await.status, 404, "again");
     // Others take the one place of the table; what was deleted is known all the same.
     for _ in 0..3 {
         let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert_eq!(other.ask("ping", json!({})).await.status, 200);
     }
-    assert_eq!(
-        client.ask("ping", json!({})).await.refusal(),
-        (404, -32001, json!(1))
-    );
+    let expected = (404, -32001, json!(1));
+    assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
     harness
         .is_unharmed(&mut client.http, "a deleted session")
         .await;
@@ -147,23 +130,20 @@ async fn a_session_outside_the_table_can_be_deleted() {
 #[tokio::test]
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);
-    let harness = Harness::with(|mut config| {
+    let harness = Harness::of(|config| {
         config.environment = Environment::new(
             || NOW.load(Ordering::SeqCst),
             |bytes| getrandom::fill(bytes).unwrap(),
         );
         config.session_lifetime = Duration::from_secs(60);
-        config
     })
     .await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     NOW.store(1_000_059, Ordering::SeqCst);
     assert_eq!(client.ask("ping", json!({})).await.status, 200);
     NOW.store(1_000_060, Ordering::SeqCst);
-    assert_eq!(
-        client.ask("ping", json!({})).await.refusal(),
-        (404, -32001, json!(1))
-    );
+    let expected = (404, -32001, json!(1));
+    assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
     let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
     assert_eq!(client.http.ask(&delete).await.status, 404);
     harness
@@ -183,8 +163,8 @@ async fn a_session_id_has_at_most_two_kibibytes() {
     let tags: Vec<_> = tags.iter().map(String::as_str).collect();
     let mut client = LegacyClient::open(&harness, "2025-11-25", &features(&tags)).await;
     assert!(client.session.len() <= 2048, "{}", client.session.len());
-    let answer = client.ask("tools/call", tool("odd")).await.json();
-    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    let answer = client.answer("tools/call", tool("odd")).await;
+    answer.has("/result/content", json!([]));
 }
 
 /// CN-2, CN-18: tags that do not fit into the id are those without an effect, and they are gone at once: a
@@ -203,10 +183,8 @@ async fn what_does_not_fit_into_an_id_was_never_there() {
         let _other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert_eq!(client.ask("tools/call", tool("odd")).await.text(), before);
         let format = last.trim_start_matches("format=");
-        assert!(
-            before.contains(&format!(r#""format":"{format}""#)),
-            "{before}"
-        );
+        let expected = format!(r#""format":"{format}""#);
+        assert!(before.contains(&expected), "{before}");
     }
 }
 
@@ -241,11 +219,8 @@ async fn replicas_with_one_key_share_sessions() {
         LegacyClient::open(&harness, "2025-11-25", &features(&["agent", "format=json"])).await;
     let call = client.post(&request(json!(1), "tools/call", tool("odd")));
     let answer = replica.connect().await.ask(&call).await;
-    assert!(
-        answer.text().contains(r#""content":[]"#),
-        "{}",
-        answer.text()
-    );
+    let expected = r#""content":[]"#;
+    assert!(answer.text().contains(expected), "{}", answer.text());
 }
 
 #[tokio::test]
@@ -259,10 +234,8 @@ async fn a_call_in_flight_ends_with_its_session() {
     let mut other = harness.connect().await;
     assert_eq!(other.ask(&delete).await.status, 200);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
-    assert_eq!(
-        client.http.response().await.refusal(),
-        (404, -32001, json!(7))
-    );
+    let expected = (404, -32001, json!(7));
+    assert_eq!(client.http.response().await.refusal(), expected);
     harness.is_unharmed(&mut other, "a deleted session").await;
 }
 
@@ -307,15 +280,9 @@ async fn the_fronts_agree() {
     ] {
         let ask =
             async |way: ClientKind| way.text(&harness, &json!({}), method, params.clone()).await;
-        assert_eq!(
-            ask(ClientKind::HttpLegacy).await,
-            ask(ClientKind::StdioLegacy).await,
-            "{method}"
-        );
-        assert_eq!(
-            ask(ClientKind::HttpModern).await,
-            ask(ClientKind::StdioModern).await,
-            "{method}"
-        );
+        let expected = ask(ClientKind::StdioLegacy).await;
+        assert_eq!(ask(ClientKind::HttpLegacy).await, expected, "{method}");
+        let expected = ask(ClientKind::StdioModern).await;
+        assert_eq!(ask(ClientKind::HttpModern).await, expected, "{method}");
     }
 }

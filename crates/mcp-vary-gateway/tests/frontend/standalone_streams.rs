@@ -1,19 +1,10 @@
 //! Log messages on the standalone stream of a legacy server, for a client without a session: its call receives them until
 //! the response.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::message::{introduced, modern, notification, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::support::{config, open_pipe};
+use crate::support::*;
 
 /// A legacy server whose streams the test writes.
 struct Server {
@@ -100,7 +91,7 @@ async fn a_call_receives_what_is_logged_on_a_stream_that_opens_during_the_call()
     server.gate.notify_one();
     assert_eq!(client.receive().await, log("during the call"));
     send(&stream, &response);
-    assert_eq!(client.receive().await["id"], 1);
+    client.receive().await.has("/id", 1);
 }
 
 /// Two streams have no common order: a message may arrive after the response of its call.
@@ -114,11 +105,11 @@ async fn what_is_logged_of_a_call_after_its_response_reaches_the_next_call_of_th
     call(&mut client, 1).await;
     let (stream, response) = soon(server.calls.recv()).await.unwrap();
     send(&stream, &response);
-    assert_eq!(client.receive().await["id"], 1);
+    client.receive().await.has("/id", 1);
     call(&mut client, 2).await;
     let (stream, response) = soon(server.calls.recv()).await.unwrap();
     send(&standalone, &log("about the first call"));
     assert_eq!(client.receive().await, log("about the first call"));
     send(&stream, &response);
-    assert_eq!(client.receive().await["id"], 2);
+    client.receive().await.has("/id", 2);
 }

@@ -1,22 +1,11 @@
 //! One client on pipes: a message on each line. A bad line does not affect the next one.
 
-use std::time::Duration;
-
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{initialize, modern, request, tool};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+use crate::support::*;
 
 async fn goes_on(pipe: &mut StdioPipe, after: &str) {
     let ping = pipe.ask(&request(json!("after"), "ping", json!({}))).await;
-    assert_eq!(
-        ping,
-        json!({"jsonrpc": "2.0", "id": "after", "result": {}}),
-        "after {after}"
-    );
+    let expected = json!({"jsonrpc": "2.0", "id": "after", "result": {}});
+    assert_eq!(ping, expected, "after {after}");
 }
 
 /// Messages that are refused, the codes, and the ids of the answers.
@@ -87,7 +76,7 @@ async fn a_bad_line_has_an_error_and_the_next_is_fine() {
     }
     pipe.send(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}")
         .await;
-    assert_eq!(pipe.receive().await["error"]["code"], -32700);
+    pipe.receive().await.has("/error/code", -32700);
     goes_on(&mut pipe, "no UTF-8").await;
 }
 
@@ -118,10 +107,8 @@ async fn a_line_over_the_limit_has_an_error_and_the_next_is_fine() {
     for size in [1001, 100_000] {
         pipe.send(vec![b'x'; size]).await;
         let answer = pipe.receive().await;
-        assert_eq!(
-            (&answer["error"]["code"], &answer["id"]),
-            (&json!(-32600), &Value::Null)
-        );
+        answer.has("/error/code", -32600);
+        answer.has("/id", Value::Null);
         goes_on(&mut pipe, "a long line").await;
     }
 }
@@ -138,10 +125,8 @@ async fn ids_are_echoed_as_they_were_written() {
     ] {
         pipe.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
             .await;
-        assert_eq!(
-            pipe.line().await,
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
-        );
+        let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        assert_eq!(pipe.line().await, expected);
     }
 }
 
@@ -153,10 +138,8 @@ async fn one_id_is_in_flight_once() {
         .await;
     soon(harness.peer.wait_for("tools/call", 1)).await;
     let again = pipe.ask(&request(json!(7), "ping", json!({}))).await;
-    assert_eq!(
-        (&again["id"], &again["error"]["code"]),
-        (&json!(7), &json!(-32600))
-    );
+    again.has("/id", 7);
+    again.has("/error/code", -32600);
     goes_on(&mut pipe, "an id twice").await;
 }
 
@@ -183,12 +166,12 @@ async fn a_client_says_who_it_is_before_it_asks() {
     }
     let half = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
     let answer = pipe.ask(&request(json!(1), "tools/list", half)).await;
-    assert_eq!(answer["error"]["code"], -32602);
+    answer.has("/error/code", -32602);
     let mut unknown = modern(json!(1), "tools/list", json!({}), &json!({}));
     unknown["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
     let answer = pipe.ask(&unknown).await;
-    assert_eq!(answer["error"]["code"], -32022);
-    assert_eq!(answer["error"]["data"]["requested"], "2099-01-01");
+    answer.has("/error/code", -32022);
+    answer.has("/error/data/requested", "2099-01-01");
     assert!(
         answer["error"]["data"]["supported"]
             .as_array()
@@ -206,16 +189,15 @@ async fn both_eras_share_a_connection() {
     let list = modern(json!(1), "tools/list", json!({}), &json!({}));
     assert_eq!(pipe.ask(&list).await["result"]["resultType"], "complete");
     let answer = pipe.ask(&initialize("2025-11-25", &json!({}))).await;
-    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    answer.has("/result/protocolVersion", "2025-11-25");
     let again = pipe.ask(&initialize("2025-11-25", &json!({}))).await;
-    assert_eq!(again["error"]["code"], -32600);
+    again.has("/error/code", -32600);
     assert_eq!(pipe.ask(&list).await["result"]["ttlMs"], 0);
     let legacy = pipe.ask(&request(json!(2), "tools/list", json!({}))).await;
     assert_eq!(legacy["result"].get("ttlMs"), None);
     for method in ["initialize", "ping", "logging/setLevel"] {
-        let answer = pipe
-            .ask(&modern(json!(1), method, json!({}), &json!({})))
-            .await;
+        let message = modern(json!(1), method, json!({}), &json!({}));
+        let answer = pipe.ask(&message).await;
         assert_eq!(answer["error"]["code"], -32601, "{method}");
     }
 }
@@ -270,9 +252,7 @@ async fn a_message_is_one_line_however_the_server_wrote_it() {
     let harness = Harness::start().await;
     let expected = json!({"content": [], "text": "a\nb"});
     for way in ClientKind::ALL {
-        let mut answer = way
-            .ask(&harness, &json!({}), "tools/call", tool("pretty"))
-            .await;
+        let mut answer = harness.ask(way, "tools/call", tool("pretty")).await;
         answer["result"]
             .as_object_mut()
             .unwrap()

@@ -1,25 +1,10 @@
 //! Streams of clients with a session: their first events, and how a client resumes them.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{modern, notification, request, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc;
-
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// What the server says about its calls, the oldest first, when the test has it say so.
 #[derive(Clone, Default)]
-struct Calls(Arc<Mutex<Vec<mpsc::UnboundedSender<Bytes>>>>);
+struct Calls(Arc<Mutex<Vec<UnboundedSender<Bytes>>>>);
 
 impl Calls {
     fn say(&self, call: usize, message: &Value) {
@@ -175,10 +160,8 @@ async fn a_stream_begins_as_clients_of_its_revision_can_read() {
         listening.send(&get.bytes()).await;
         is_stream(&mut listening).await;
         let first = Event::next(&mut listening).await.unwrap();
-        assert_eq!(
-            (first.retry.is_some(), first.id.is_some()),
-            (primed, primed)
-        );
+        let expected = (primed, primed);
+        assert_eq!((first.retry.is_some(), first.id.is_some()), expected);
     }
 }
 
@@ -196,11 +179,8 @@ async fn an_answer_on_a_stream_begins_with_a_priming_event() {
         assert_eq!(first.data, Value::Null, "{method}");
         assert_eq!(first.retry.as_deref(), Some("1000"), "{method}");
         let answer = Event::next(&mut client.http).await.unwrap();
-        assert_eq!(
-            (&answer.data, &answer.retry),
-            (&json!(7), &None),
-            "{method}"
-        );
+        let expected = (&json!(7), &None);
+        assert_eq!((&answer.data, &answer.retry), expected, "{method}");
         assert_eq!(Event::next(&mut client.http).await, None, "{method}");
         // The answer is there for a client that lost it, and nothing follows it.
         come_back(&harness, &mut client, first.id()).await;
@@ -509,5 +489,5 @@ async fn others_wait_for_json() {
     is_stream(&mut later.http).await;
     calls.answer(&harness, 0);
     let answer = client.http.response().await;
-    assert_eq!(answer.json()["result"]["done"], true);
+    answer.json().has("/result/done", true);
 }

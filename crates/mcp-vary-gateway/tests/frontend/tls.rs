@@ -3,25 +3,18 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_vary_gateway::settings::listener::{ClientCa, TlsConfig};
-use mcp_vary_gateway::{Gateway, Limits, Target};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::wait::soon;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{Harness, config, limits};
+use crate::support::*;
 
 pub(super) type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -207,10 +200,8 @@ async fn only_http_1_1_is_agreed_on() {
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
     let other = client(&authority, None, &["h2"]);
     let refused = connect(harness.address, &other).await.unwrap_err();
-    assert!(
-        refused.to_string().contains("NoApplicationProtocol"),
-        "{refused}"
-    );
+    let expected = "NoApplicationProtocol";
+    assert!(refused.to_string().contains(expected), "{refused}");
 }
 
 #[tokio::test]

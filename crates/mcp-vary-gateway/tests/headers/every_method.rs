@@ -2,14 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{introduced, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, ScriptedServer};
-use serde_json::{Value, json};
-
 use super::people::{Session, ask_modern, for_people, headers_of, key};
-use crate::support::Harness;
+use crate::support::*;
 
 /// Methods, their params, and what reaches the server for them. A list may have been read before.
 fn methods() -> Vec<(&'static str, Value)> {
@@ -42,9 +36,7 @@ async fn server(era: Era) -> ScriptedServer {
                 let reply = seen.answer(&introduced("peer", capabilities));
                 Some(reply.with_header("Mcp-Session-Id", format!("s-{}", next())))
             }
-            ("server/discover", Era::Modern) => Some(seen.answer(&json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-            }))),
+            ("server/discover", Era::Modern) => Some(seen.answer(&discovered(capabilities))),
             ("vendor/thing" | "resources/subscribe", _) => Some(seen.answer(&json!({}))),
             _ => places_server::answer(era, seen),
         }
@@ -53,8 +45,8 @@ async fn server(era: Era) -> ScriptedServer {
 }
 
 fn next() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Every request arrived with the headers of one person, and no session at the server has two people.
@@ -116,12 +108,10 @@ async fn every_method_of_every_client_has_the_headers_of_its_user() {
                     assert!(is_answered(&answer) || fails, "{era:?} {method}: {answer}");
                 }
             }
-            session
-                .ask(&token, "resources/subscribe", json!({"uri": "place:bern"}))
-                .await;
-            session
-                .ask(&token, "logging/setLevel", json!({"level": "info"}))
-                .await;
+            let arguments = json!({"uri": "place:bern"});
+            session.ask(&token, "resources/subscribe", arguments).await;
+            let arguments = json!({"level": "info"});
+            session.ask(&token, "logging/setLevel", arguments).await;
         }
         each_has_its_headers(&harness.peer.received());
     }
@@ -152,9 +142,6 @@ async fn users_with_the_same_claims_do_not_share_a_session_at_the_server() {
     let session = |at: usize| calls[at].header("mcp-session-id").map(str::to_owned);
     assert_eq!(session(0), session(2));
     assert_ne!(session(0), session(1));
-    assert!(
-        calls
-            .iter()
-            .all(|call| call.header("x-team") == Some("red"))
-    );
+    let mut calls = calls.iter();
+    assert!(calls.all(|call| call.header("x-team") == Some("red")));
 }

@@ -1,26 +1,14 @@
 //! People with claims, and gateways that send them to a server.
 
 use http::HeaderName;
-use mcp_vary_access::{ClaimMapping, Claims};
-use mcp_vary_auth::address::PublicUrl;
-use mcp_vary_auth::discovery::Issuer;
-use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
-use mcp_vary_auth::metadata::ResourceForm;
-use mcp_vary_auth::provider::Provider;
-use mcp_vary_auth::token::TrustedIssuer;
-use mcp_vary_gateway::settings::authentication::{
-    Authentication, IssuerConfig, KeySource, TokenConfig,
-};
-use mcp_vary_gateway::{Config, UpstreamConfig};
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
-use mcp_vary_testkit::scripted_server::ReceivedRequest;
+use mcp_vary_access::Claims;
+use mcp_vary_auth::key::KeyTable;
+use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_upstream::{HeaderSource, HeaderTemplate, TemplatePart};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+pub(super) use crate::support::people::{Session, key};
+use crate::support::people::{key_entry, token_config, trusted, with_credential};
+use crate::support::*;
 
 /// The people of all tests, with their claims.
 pub(super) fn people() -> Vec<(&'static str, Value)> {
@@ -48,39 +36,13 @@ pub(super) fn people() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The API key of a person.
-pub(super) fn key(who: &str) -> String {
-    let mut random = [7; 32];
-    random[..who.len()].copy_from_slice(who.as_bytes());
-    ApiKey::from_random(random).expose().to_owned()
-}
-
 /// `config` with keys for all people, and tokens of a server.
 pub(super) fn with_people(mut config: Config, server: Option<&AuthorizationServer>) -> Config {
-    let entry = |(who, claims): (&str, Value)| KeyEntry {
-        name: who.to_owned(),
-        digest: ApiKey::parse(&key(who)).unwrap().digest(),
-        claims: Claims::from_json(&claims.to_string()).unwrap(),
-        expires_at: None,
+    let entry = |(who, claims): (&str, Value)| {
+        key_entry(who, Claims::from_json(&claims.to_string()).unwrap())
     };
     let keys = KeyTable::new(people().into_iter().map(entry).collect()).unwrap();
-    let tokens = server.map(|server| TokenConfig {
-        provider: Provider::install().unwrap(),
-        public_url: PublicUrl::parse("https://mcp.example").unwrap(),
-        issuers: vec![IssuerConfig {
-            trusted: TrustedIssuer {
-                issuer: Issuer::parse(&server.issuer()).unwrap(),
-                audiences: vec!["here".to_owned()],
-                scopes: Vec::new(),
-                claims: ClaimMapping::default()
-                    .with_names(["email", "level"])
-                    .unwrap(),
-            },
-            keys: KeySource::Discovery.into(),
-        }],
-        resource_form: ResourceForm::Endpoint,
-        documentation: None,
-    });
+    let tokens = server.map(|server| token_config(trusted(server, &["here"], &["email", "level"])));
     config.authentication = Some(Authentication::new(keys, tokens, true).unwrap());
     config
 }
@@ -112,14 +74,6 @@ pub(super) fn headers_of(seen: &ReceivedRequest) -> (Option<&str>, Option<&str>)
     (seen.header("x-user"), seen.header("x-level"))
 }
 
-/// A request with a credential; none for anonymous clients.
-pub(super) fn with_credential(post: HttpRequest, token: &str) -> HttpRequest {
-    match token {
-        "" => post,
-        token => post.with("Authorization", format!("Bearer {token}")),
-    }
-}
-
 /// The answer to a modern request.
 pub(super) async fn ask_modern(
     harness: &Harness,
@@ -130,28 +84,4 @@ pub(super) async fn ask_modern(
     let message = modern(json!(1), method, params, capabilities);
     let post = with_credential(HttpRequest::modern(&message), token);
     RawHttp::connect(harness.address()).await.ask(&post).await
-}
-
-/// A session that was opened with a token.
-pub(super) struct Session {
-    http: RawHttp,
-    id: String,
-}
-
-impl Session {
-    pub(super) async fn open(harness: &Harness, token: &str, capabilities: &Value) -> Self {
-        let mut http = RawHttp::connect(harness.address()).await;
-        let post = HttpRequest::new(initialize("2025-11-25", capabilities).to_string());
-        let answer = http.ask(&with_credential(post, token)).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        let id = answer.header("mcp-session-id").unwrap().to_owned();
-        Self { http, id }
-    }
-
-    /// The answer to a request in the session, sent with `token`.
-    pub(super) async fn ask(&mut self, token: &str, method: &str, params: Value) -> HttpResponse {
-        let message = request(json!(1), method, params).to_string();
-        let post = HttpRequest::of(&self.id, message);
-        self.http.ask(&with_credential(post, token)).await
-    }
 }

@@ -2,15 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use mcp_vary_testkit::authorization_server::AuthorizationServer;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ReceivedRequest;
-use serde_json::{Value, json};
-
 use super::people::{Session, ask_modern, headers_of, with_headers, with_people};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A gateway that accepts tokens of the server.
 async fn harness(era: Era, tokens: &AuthorizationServer) -> Harness {
@@ -44,28 +37,20 @@ async fn the_next_request_has_the_claims_of_its_own_token() {
             let mut session = Session::open(&harness, &one, &capabilities).await;
             for token in [&one, &two, &one] {
                 let answer = session.ask(token, "tools/call", tool("odd")).await.json();
-                assert!(
-                    answer["result"].is_object(),
-                    "{era:?} {capabilities}: {answer}"
-                );
+                let found = &answer["result"];
+                assert!(found.is_object(), "{era:?} {capabilities}: {answer}");
                 let client = (token.as_str(), &capabilities);
                 let answer = ask_modern(&harness, client, "tools/call", tool("odd")).await;
                 assert!(answer.json()["result"].is_object(), "{}", answer.text());
             }
             let (one, two) = (Some("user one@example.com"), Some("user two@example.com"));
             let calls = harness.peer.of("tools/call");
-            assert_eq!(
-                users(&calls),
-                [one, one, two, two, one, one],
-                "{era:?} {capabilities}"
-            );
+            let expected = [one, one, two, two, one, one];
+            assert_eq!(users(&calls), expected, "{era:?} {capabilities}");
             let all = harness.peer.received();
             let users: BTreeSet<_> = users(&all).into_iter().collect();
-            assert_eq!(
-                users,
-                BTreeSet::from([one, two]),
-                "every request has one of them"
-            );
+            let expected = BTreeSet::from([one, two]);
+            assert_eq!(users, expected, "every request has one of them");
         }
     }
 }
@@ -79,10 +64,7 @@ async fn a_session_goes_on_but_a_token_without_the_claim_is_refused_in_it() {
     let mut session = Session::open(&harness, &good, &json!({})).await;
     assert!(session.ask(&good, "tools/call", tool("odd")).await.json()["result"].is_object());
     let answer = session.ask(&bad, "tools/call", tool("odd")).await.json();
-    assert_eq!(
-        answer["error"]["message"],
-        "server `peer` cannot be used by this client: the claim `email` is not one string, number or boolean"
-    );
+    answer.has("/error/message", "server `peer` cannot be used by this client: the claim `email` is not one string, number or boolean");
     assert!(session.ask(&good, "tools/call", tool("odd")).await.json()["result"].is_object());
     assert_eq!(harness.peer.of("tools/call").len(), 2);
 }
@@ -133,9 +115,9 @@ async fn a_reload_with_another_header_uses_it_for_the_next_request() {
     let token = token(&tokens, &json!("one@example.com"));
     let mut session = Session::open(&harness, &token, &json!({})).await;
     assert!(session.ask(&token, "tools/call", tool("odd")).await.json()["result"].is_object());
-    let target = mcp_vary_gateway::Target::http(harness.peer.url.clone());
-    let next = with_people(crate::support::config(target), Some(&tokens));
-    let reloaded = harness.gateway.reload(next).await.unwrap();
+    let target = Target::http(harness.peer.url.clone());
+    let next = with_people(config(target), Some(&tokens));
+    let reloaded = harness.reload(next).await;
     assert_eq!(reloaded.servers.replaced, ["peer"]);
     assert!(session.ask(&token, "tools/call", tool("odd")).await.json()["result"].is_object());
     let calls = harness.peer.of("tools/call");

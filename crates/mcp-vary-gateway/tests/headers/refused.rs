@@ -1,16 +1,9 @@
 //! Users without usable claims are refused before the server is called.
 
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{names, tool};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer};
 use mcp_vary_upstream::UpstreamConfig;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::people::{Session, ask_modern, for_people, key, with_headers, with_people};
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// The answers to a request of a modern client and in a session.
 async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
@@ -65,7 +58,7 @@ async fn a_claim_without_a_usable_value_refuses_the_call_before_the_server_is_ca
         harness.peer.received()
     );
     let status = serde_json::to_value(harness.gateway.status()).unwrap();
-    assert_eq!(status["servers"][0]["state"], "per-user");
+    status.has("/servers/0/state", "per-user");
     assert!(!status.to_string().contains("TOPSECRET"), "{status}");
 }
 

@@ -175,10 +175,8 @@ async fn the_level_of_a_session_is_that_of_each_request() {
         assert_eq!(set.result(), "{}");
         let received = client.ask("tools/call", CALL).await;
         assert_eq!(received.before, LOGS[1..]);
-        assert_eq!(
-            harness.last("tools/call").meta(LOG_LEVEL),
-            Some(r#""warning""#)
-        );
+        let expected = Some(r#""warning""#);
+        assert_eq!(harness.last("tools/call").meta(LOG_LEVEL), expected);
         assert_eq!(harness.seen("logging/setLevel").len(), 0);
     }
 }
@@ -277,10 +275,8 @@ async fn headers_of_a_modern_endpoint_say_what_the_body_says() {
             .result();
         let seen = harness.last("resources/read");
         assert_eq!(seen.header("mcp-name"), Some("odd:a"));
-        assert_eq!(
-            harness.last("tools/list").header("mcp-method"),
-            Some("tools/list")
-        );
+        let expected = Some("tools/list");
+        assert_eq!(harness.last("tools/list").header("mcp-method"), expected);
     }
 }
 

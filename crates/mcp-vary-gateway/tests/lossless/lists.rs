@@ -1,13 +1,9 @@
 //! Lists of a server: all their pages, and how they are updated.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_wire::revision::Era;
 
 use crate::support::{Behind, Client, Front, Harness, Said, Seen, error, result, string};
+use mcp_vary_testkit::prelude::*;
 
 /// A server whose `tools/list` answers each cursor as the table says; `""` is no cursor.
 fn paged(pages: &'static [(&str, &str)]) -> impl Fn(&Seen) -> Option<Said> {

@@ -1,14 +1,13 @@
 //! Every vector of `spec/vectors/lossless.json`, on every route, compared as bytes.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use mcp_vary_wire::revision::Era;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::support::{Behind, Front, Harness, Heard, Said, Seen, error, members, result};
+use mcp_vary_testkit::prelude::*;
 
 #[derive(Deserialize)]
 struct Vectors {

@@ -4,9 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -14,6 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
+use mcp_vary_testkit::prelude::*;
 use mcp_vary_wire::headers::header_value;
 use mcp_vary_wire::revision::Era;
 use serde_json::value::RawValue;

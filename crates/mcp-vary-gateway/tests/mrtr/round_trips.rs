@@ -4,7 +4,7 @@ mod relayed;
 mod sealed;
 mod suspended;
 
-use serde_json::Value;
+use crate::support::*;
 
 /// `params` with more members.
 fn with(params: &Value, more: &Value) -> Value {

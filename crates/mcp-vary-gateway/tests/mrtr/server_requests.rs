@@ -3,28 +3,14 @@
 mod endpoints;
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, modern, notification, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Isolation;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{Harness, config, legacy_pipe, limits, open_pipe, serve};
+use crate::support::*;
 
 /// The configuration before the process that asks.
 fn asking() -> Config {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/asks.py");
-    let script = script.to_str().unwrap().to_owned();
-    config(Target::command("python3", [script]))
+    config(of_script("asks.py"))
 }
 
 /// A gateway before the process that asks, and where it serves.
@@ -118,26 +104,21 @@ async fn a_question_goes_out_on_the_stream_of_its_call_and_the_answer_back() {
     let (_gateway, address) = before(asking()).await;
     let mut client = Client::open(address, &json!({"elicitation": {}})).await;
     let params = json!({"message": "who?", "requestedSchema": {"type": "object"}, "x": 1.10});
-    let mut call = client
-        .call(asks("ask", "elicitation/create", params.clone()))
-        .await;
-    assert_eq!(
-        call.head().await.header("content-type"),
-        Some("text/event-stream")
-    );
+    let arguments = asks("ask", "elicitation/create", params.clone());
+    let mut call = client.call(arguments).await;
+    let expected = Some("text/event-stream");
+    assert_eq!(call.head().await.header("content-type"), expected);
     let question = next(&mut call).await;
-    assert_eq!(
-        (&question["method"], &question["params"]),
-        (&json!("elicitation/create"), &params)
-    );
+    let expected = (&json!("elicitation/create"), &params);
+    assert_eq!((&question["method"], &question["params"]), expected);
     let said = json!({"action": "accept", "content": {"name": "Ada"}, "_meta": {"y": 2.50}});
     client.send(&answer_to(&question, said.clone())).await;
     let answer = next(&mut call).await;
-    assert_eq!(answer["result"]["reply"]["result"], said);
+    answer.has("/result/reply/result", said);
     assert_eq!(soon(call.event()).await, None);
     // It was told what the client can do.
     let state = client.state().await;
-    assert_eq!(state["client"], json!({"elicitation": {}}));
+    state.has("/client", json!({"elicitation": {}}));
 }
 
 #[tokio::test]
@@ -146,12 +127,12 @@ async fn a_question_goes_out_on_standard_output() {
     let mut pipe = legacy_pipe(&gateway, "2025-06-18", &json!({"sampling": {}})).await;
     let call = asks("ask", "sampling/createMessage", json!({"messages": []}));
     let question = pipe.ask(&request(json!(7), "tools/call", call)).await;
-    assert_eq!(question["method"], "sampling/createMessage");
+    question.has("/method", "sampling/createMessage");
     let refusal = json!({"code": -1, "message": "User rejected sampling request"});
     let said = json!({"jsonrpc": "2.0", "id": question["id"], "error": refusal});
     let answer = pipe.ask(&said).await;
-    assert_eq!(answer["id"], 7);
-    assert_eq!(answer["result"]["reply"]["error"], refusal);
+    answer.has("/id", 7);
+    answer.has("/result/reply/error", refusal);
     // What answers nothing is ignored.
     for id in [
         json!(1),
@@ -227,18 +208,18 @@ async fn tags_against_questions_do_not_skip_them() {
     let call = || asks("ask", "elicitation/create", json!({"message": "Pay?"}));
     let mut pipe = legacy_pipe(&gateway, "2025-11-25", &capabilities).await;
     let asked = pipe.ask(&request(json!(7), "tools/call", call())).await;
-    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    asked.has("/method", "elicitation/create");
     let refusal = answer_to(&asked, json!({"action": "decline"}));
     let answer = pipe.ask(&refusal).await;
-    assert_eq!(answer["result"]["reply"]["result"]["action"], "decline");
+    answer.has("/result/reply/result/action", "decline");
     let mut pipe = open_pipe(&gateway);
     let call = modern(json!(7), "tools/call", call(), &capabilities);
     let asked = pipe.ask(&call).await;
     let requests = asked["result"]["inputRequests"].as_object();
     let requests = requests.unwrap_or_else(|| panic!("{asked}"));
     let question = requests.values().next().unwrap();
-    assert_eq!(question["method"], "elicitation/create");
-    assert_eq!(question["params"]["message"], "Pay?");
+    question.has("/method", "elicitation/create");
+    question.has("/params/message", "Pay?");
 }
 
 /// Clients that cannot be asked cost what they did: one process serves them all.
@@ -263,13 +244,13 @@ async fn what_the_server_takes_back_the_client_is_told() {
     assert_eq!(call.head().await.status, 200);
     let question = next(&mut call).await;
     let cancelled = next(&mut call).await;
-    assert_eq!(cancelled["method"], "notifications/cancelled");
+    cancelled.has("/method", "notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], question["id"]);
     // An answer that was on its way is of no use to anybody.
     client.send(&answer_to(&question, json!({}))).await;
     client.called(tool("go")).await;
     assert!(next(&mut call).await["result"].is_object());
-    assert_eq!(client.state().await["replies"], json!([]));
+    client.state().await.has("/replies", json!([]));
 }
 
 #[tokio::test]
@@ -285,9 +266,9 @@ async fn who_cancels_a_call_is_not_waited_for() {
     client.send(&answer_to(&question, json!({}))).await;
     let state = client.state().await;
     let told: Vec<_> = state["told"].as_array().unwrap().iter().collect();
-    assert_eq!(told[0]["method"], "notifications/cancelled");
+    told[0].has("/method", "notifications/cancelled");
     // The answer that it got was ours.
-    assert_eq!(state["asked"], 1);
+    state.has("/asked", 1);
 }
 
 #[tokio::test]
@@ -303,10 +284,8 @@ async fn who_does_not_answer_in_time_is_asked_no_longer() {
     assert_eq!(cancelled["params"]["requestId"], question["id"]);
     let answer = next(&mut call).await;
     let error = &answer["result"]["reply"]["error"];
-    assert_eq!(
-        error["message"], "the client did not answer in time",
-        "{answer}"
-    );
+    let expected = "the client did not answer in time";
+    assert_eq!(error["message"], expected, "{answer}");
 }
 
 /// A client that has closed its input, or has no session any more, cannot answer. The server is not made to wait until
@@ -348,7 +327,7 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
     let mut pipe = legacy_pipe(&gateway, "2025-11-25", &elicits).await;
     let params = asks("ask", "elicitation/create", json!({"message": "m"}));
     let question = pipe.ask(&request(json!(7), "tools/call", params)).await;
-    assert_eq!(question["method"], "elicitation/create");
+    question.has("/method", "elicitation/create");
     assert_eq!(gateway.status().pending_server_requests, 1);
     // What it cannot answer it is answered all the same.
     let rest = pipe.close().await;
@@ -376,7 +355,7 @@ async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
     drop(batch);
     soon(async {
         loop {
-            let state = client.ask("tools/call", tool("state")).await.json();
+            let state = client.answer("tools/call", tool("state")).await;
             let told = state["result"]["told"].as_array().unwrap();
             if told
                 .iter()
@@ -409,12 +388,7 @@ async fn nobody_waits_for_the_answer_of_a_session_that_has_expired() {
     let answer = next(&mut call).await;
     assert!(answer["result"]["reply"]["error"].is_object(), "{answer}");
     assert_eq!(soon(client.stream.event()).await, None);
-    soon(async {
-        while gateway.status().pending_server_requests > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || gateway.status().pending_server_requests == 0).await;
 }
 
 #[tokio::test]
@@ -429,10 +403,10 @@ async fn roots_are_asked_for_at_once_and_again_when_they_changed() {
             client.state().await;
         }
         let question = next(&mut client.stream).await;
-        assert_eq!(question["method"], "roots/list");
+        question.has("/method", "roots/list");
         let roots = json!({"roots": [{"uri": format!("file:///{name}")}]});
         client.send(&answer_to(&question, roots.clone())).await;
-        assert_eq!(client.state().await["roots"], roots);
+        client.state().await.has("/roots", roots);
     }
 }
 
@@ -442,20 +416,17 @@ async fn what_is_asked_between_calls_is_told_on_the_session_s_stream() {
     let mut client = Client::open(address, &json!({"elicitation": {}})).await;
     let mut other = Client::open(address, &json!({"elicitation": {}})).await;
     other.state().await;
-    client
-        .called(asks("later", "elicitation/create", json!({"message": "m"})))
-        .await;
+    let arguments = asks("later", "elicitation/create", json!({"message": "m"}));
+    client.called(arguments).await;
     let question = next(&mut client.stream).await;
-    assert_eq!(question["params"]["message"], "m");
+    question.has("/params/message", "m");
     // Another session cannot answer it.
-    other
-        .send(&answer_to(&question, json!({"action": "other"})))
-        .await;
-    client
-        .send(&answer_to(&question, json!({"action": "cancel"})))
-        .await;
+    let message = answer_to(&question, json!({"action": "other"}));
+    other.send(&message).await;
+    let message = answer_to(&question, json!({"action": "cancel"}));
+    client.send(&message).await;
     let state = client.state().await;
-    assert_eq!(state["replies"][0]["result"]["action"], "cancel");
+    state.has("/replies/0/result/action", "cancel");
     // So is what it says then.
     for (method, params) in [
         (
@@ -469,10 +440,8 @@ async fn what_is_asked_between_calls_is_told_on_the_session_s_stream() {
     ] {
         client.called(asks("tell", method, params.clone())).await;
         let told = next(&mut client.stream).await;
-        assert_eq!(
-            (&told["method"], &told["params"]),
-            (&json!(method), &params)
-        );
+        let expected = (&json!(method), &params);
+        assert_eq!((&told["method"], &told["params"]), expected);
     }
 }
 
@@ -481,28 +450,23 @@ async fn progress_of_an_answer_reaches_the_server_by_its_own_token() {
     let (_gateway, address) = before(asking()).await;
     let mut client = Client::open(address, &json!({"sampling": {}})).await;
     let params = json!({"messages": [], "_meta": {"progressToken": "theirs", "z": 1}});
-    let mut call = client
-        .call(asks("ask", "sampling/createMessage", params))
-        .await;
+    let params = asks("ask", "sampling/createMessage", params);
+    let mut call = client.call(params).await;
     call.head().await;
     let question = next(&mut call).await;
     let token = &question["params"]["_meta"]["progressToken"];
     assert_ne!(token, "theirs");
-    assert_eq!(question["params"]["_meta"]["z"], 1);
+    question.has("/params/_meta/z", 1);
     let progress = json!({"progressToken": token, "progress": 0.5});
-    client
-        .send(&notification("notifications/progress", progress))
-        .await;
-    client
-        .send(&answer_to(&question, json!({"role": "assistant"})))
-        .await;
+    let message = notification("notifications/progress", progress);
+    client.send(&message).await;
+    let message = answer_to(&question, json!({"role": "assistant"}));
+    client.send(&message).await;
     let answer = next(&mut call).await;
     let told = &answer["result"]["told"][0];
-    assert_eq!(told["method"], "notifications/progress");
-    assert_eq!(
-        told["params"],
-        json!({"progressToken": "theirs", "progress": 0.5})
-    );
+    told.has("/method", "notifications/progress");
+    let expected = json!({"progressToken": "theirs", "progress": 0.5});
+    told.has("/params", expected);
 }
 
 #[tokio::test]
@@ -513,8 +477,8 @@ async fn an_address_that_must_be_visited_first_is_passed_on() {
         json!({"mode": "url", "elicitationId": "e", "url": "https://example.org", "message": "m"});
     let mut call = client.call(asks("visit", "", visit.clone())).await;
     let error = call.response().await.json()["error"].clone();
-    assert_eq!(error["code"], -32042);
-    assert_eq!(error["data"], json!({"elicitations": [visit]}));
+    error.has("/code", -32042);
+    error.has("/data", json!({"elicitations": [visit]}));
 }
 
 /// Every process counts its requests from one, so that whoever were asked another's question would answer it.
@@ -533,14 +497,14 @@ async fn clients_of_one_server_never_get_each_other_s_questions() {
                     let mut call = client.call(asks("ask", "elicitation/create", params)).await;
                     call.head().await;
                     let question = next(&mut call).await;
-                    assert_eq!(question["params"]["message"], label.as_str());
+                    question.has("/params/message", label.as_str());
                     open.push((call, question, label));
                 }
                 for (mut call, question, label) in open.into_iter().rev() {
                     let said = json!({"action": "accept", "content": {"label": label}});
                     client.send(&answer_to(&question, said.clone())).await;
                     let answer = next(&mut call).await;
-                    assert_eq!(answer["result"]["reply"]["result"], said);
+                    answer.has("/result/reply/result", said);
                 }
             }
             client.state().await["pid"].as_u64().unwrap()
@@ -558,12 +522,8 @@ async fn clients_of_one_server_never_get_each_other_s_questions() {
 
 async fn is_gone(pid: &Value) {
     let stat = format!("/proc/{pid}/stat");
-    soon(async {
-        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    until(async || !(std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "))))
+        .await;
 }
 
 #[tokio::test]
@@ -576,9 +536,8 @@ async fn a_connection_of_one_s_own_ends_with_its_session() {
     is_gone(&pid).await;
 
     let mut pipe = legacy_pipe(&gateway, "2025-11-25", &json!({"elicitation": {}})).await;
-    let answer = pipe
-        .ask(&request(json!(1), "tools/call", tool("state")))
-        .await;
+    let message = request(json!(1), "tools/call", tool("state"));
+    let answer = pipe.ask(&message).await;
     pipe.close().await;
     is_gone(&answer["result"]["pid"]).await;
 }
@@ -630,7 +589,7 @@ async fn a_reload_leaves_a_connection_to_its_client() {
     let pid = client.state().await["pid"].clone();
     client.send(&answer_to(&question, json!({"a": 1}))).await;
     let answer = next(&mut call).await;
-    assert_eq!(answer["result"]["reply"]["result"], json!({"a": 1}));
+    answer.has("/result/reply/result", json!({"a": 1}));
     assert_eq!(answer["result"]["pid"], pid);
     // Another server takes its place: who is asked can still answer.
     let mut call = client.asking_call("ask").await;
@@ -659,7 +618,7 @@ async fn an_isolated_session_is_asked_on_its_one_connection() {
     let question = next(&mut client.stream).await;
     let roots = json!({"roots": [{"uri": "file:///mine"}]});
     client.send(&answer_to(&question, roots.clone())).await;
-    assert_eq!(client.state().await["roots"], roots);
+    client.state().await.has("/roots", roots);
 }
 
 /// Requests without a session take turns on connections that none of them shares.
@@ -667,12 +626,8 @@ async fn an_isolated_session_is_asked_on_its_one_connection() {
 async fn requests_without_a_session_have_a_connection_while_they_run() {
     let (_gateway, address) = before(asking()).await;
     let state = async || {
-        let call = modern(
-            json!(1),
-            "tools/call",
-            tool("state"),
-            &json!({"elicitation": {}}),
-        );
+        let capabilities = json!({"elicitation": {}});
+        let call = modern(json!(1), "tools/call", tool("state"), &capabilities);
         let answer = RawHttp::connect(address)
             .await
             .ask(&HttpRequest::modern(&call))
@@ -682,6 +637,6 @@ async fn requests_without_a_session_have_a_connection_while_they_run() {
         answer["result"].clone()
     };
     let first = state().await;
-    assert_eq!(first["client"], json!({"elicitation": {}}));
+    first.has("/client", json!({"elicitation": {}}));
     assert_eq!(state().await["pid"], first["pid"]);
 }

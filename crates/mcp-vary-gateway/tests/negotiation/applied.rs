@@ -1,13 +1,8 @@
 //! Which clients learn what was applied to a result.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const CALL: &str = "tools/call";
 const READ: &str = "resources/read";
@@ -107,14 +102,10 @@ async fn who_declared_is_told_what_was_applied() {
     ] {
         for way in ClientKind::ALL {
             for (method, applied) in [(CALL, &call), (READ, &read), (GET, &prompt)] {
-                let answer = way
-                    .ask(&harness, &features(tags), method, params(method))
-                    .await;
+                let answer = ask_as(&harness, way, &features(tags), method, params(method)).await;
                 let meta = &answer["result"]["_meta"];
-                assert_eq!(
-                    meta["vary/applied"], *applied,
-                    "{way:?} {method} {tags:?}: {answer}"
-                );
+                let found = &meta["vary/applied"];
+                assert_eq!(*found, *applied, "{way:?} {method} {tags:?}: {answer}");
                 assert_eq!(meta["acme/own"].to_string(), "1.0", "{way:?} {method}");
             }
         }
@@ -128,9 +119,7 @@ async fn the_variant_that_was_applied_is_the_requests() {
     for way in ClientKind::ALL {
         for method in [CALL, READ, GET] {
             let params = under("compact", params(method));
-            let answer = way
-                .ask(&harness, &features(&["human"]), method, params)
-                .await;
+            let answer = ask_as(&harness, way, &features(&["human"]), method, params).await;
             let applied = &answer["result"]["_meta"]["vary/applied"];
             assert_eq!(applied["variant"], "compact", "{way:?} {method}: {answer}");
         }
@@ -152,39 +141,27 @@ prompts: [{text: Plan it well.}]
     let file = Source::new("vary.yaml", everyone).read(&|_| None).unwrap();
     let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
     let of_file = file.into_config(outside);
-    let harness = harness(r#"{"acme/own":1.0}"#, |mut config| {
+    let adapt = edited(|config| {
         let servers = std::mem::take(&mut config.servers);
-        config = of_file;
+        *config = of_file;
         config.servers = servers;
-        config
-    })
-    .await;
+    });
+    let harness = harness(r#"{"acme/own":1.0}"#, adapt).await;
     for way in ClientKind::ALL {
         for variant in ["standard", "words"] {
             for method in [CALL, READ, GET] {
                 let params = under(variant, params(method));
-                let answer = way
-                    .ask(&harness, &json!({"sampling": {}}), method, params)
-                    .await;
-                assert_eq!(
-                    answer["result"]["_meta"],
-                    json!({"acme/own": 1.0}),
-                    "{answer}"
-                );
+                let answer = ask_as(&harness, way, &json!({"sampling": {}}), method, params).await;
+                answer.has("/result/_meta", json!({"acme/own": 1.0}));
                 assert!(!answer.to_string().contains("vary/"), "{answer}");
             }
             let call = under(variant, params(CALL));
-            let told = way.ask(&harness, &json!({}), CALL, call).await;
-            assert_eq!(
-                told["result"]["content"][0]["text"], "Rows.",
-                "{way:?}: {told}"
-            );
+            let told = harness.ask(way, CALL, call).await;
+            let found = &told["result"]["content"][0]["text"];
+            assert_eq!(*found, "Rows.", "{way:?}: {told}");
         }
-        let read = way.ask(&harness, &json!({}), READ, params(READ)).await;
-        assert_eq!(
-            read["result"]["contents"][0]["mimeType"], "text/markdown",
-            "{read}"
-        );
+        let read = harness.ask(way, READ, params(READ)).await;
+        read.has("/result/contents/0/mimeType", "text/markdown");
     }
 }
 

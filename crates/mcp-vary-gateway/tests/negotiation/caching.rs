@@ -1,15 +1,10 @@
 //! What clients may cache when variants are off and the server lets everybody cache everything.
 
 use mcp_vary_config::read_resources;
-use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::features;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::{ClientPattern, ClientRule};
 use mcp_vary_view::Dialect;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// What the server says of each list and each resource.
 const SAID: (u64, &str) = (60_000, "public");
@@ -35,10 +30,9 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let mut result = match seen.method() {
         "initialize" => return Some(seen.refuse(400, -32601, "Method not found")),
         "server/discover" => {
-            return Some(seen.answer(&json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
-            })));
+            return Some(seen.answer(&discovered(
+                json!({"tools": {}, "resources": {}, "prompts": {}}),
+            )));
         }
         "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
         "resources/list" => json!({"resources": []}),
@@ -69,9 +63,7 @@ async fn harness(adapt: impl FnOnce(&mut Config)) -> Harness {
 async fn may_cache(harness: &Harness, method: &str, params: Value, expected: (u64, &str)) {
     for way in MODERN {
         for capabilities in [json!({}), features(&["human", "format=markdown"])] {
-            let answer = way
-                .ask(harness, &capabilities, method, params.clone())
-                .await;
+            let answer = ask_as(harness, way, &capabilities, method, params.clone()).await;
             let result = &answer["result"];
             let told = (result["ttlMs"].as_u64(), result["cacheScope"].as_str());
             let expected = (Some(expected.0), Some(expected.1));

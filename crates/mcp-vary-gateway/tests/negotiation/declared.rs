@@ -1,13 +1,8 @@
 //! Content negotiation: clients that declare it get it, and no other client sees a trace of it.
 
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, modern, tool};
 use mcp_vary_testkit::places_server::ODD;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
 
@@ -50,9 +45,8 @@ async fn who_declares_nothing_gets_what_the_server_said() {
 async fn a_modern_server_is_repeated_as_well() {
     let harness = Harness::before(Era::Modern, |config| config).await;
     for way in ClientKind::ALL {
-        let answer = way
-            .text(&harness, &json!({}), "tools/call", tool("odd"))
-            .await;
+        let params = tool("odd");
+        let answer = way.text(&harness, &json!({}), "tools/call", params).await;
         assert_eq!(answer, odd(way), "{way:?}");
     }
 }
@@ -63,22 +57,15 @@ async fn an_agent_that_asks_for_json_gets_the_bare_value() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         let declared = features(&["agent", "format=json"]);
-        let answer = way
-            .ask(&harness, &declared, "tools/call", tool("odd"))
-            .await;
+        let answer = ask_as(&harness, way, &declared, "tools/call", tool("odd")).await;
         let result = &answer["result"];
         assert_eq!(result["content"], json!([]), "{way:?}");
-        assert_eq!(
-            result["structuredContent"].to_string(),
-            r#"{"city":"Bern","degrees":8.0}"#
-        );
+        let expected = r#"{"city":"Bern","degrees":8.0}"#;
+        assert_eq!(result["structuredContent"].to_string(), expected);
         let applied = json!({"format": "json", "variant": "standard"});
         assert_eq!(result["_meta"]["vary/applied"], applied, "{way:?}");
-        assert_eq!(
-            result["x-unknown"],
-            json!({"b": 1e2, "a": -0.0}),
-            "what is not shaped stays"
-        );
+        let expected = json!({"b": 1e2, "a": -0.0});
+        assert_eq!(result["x-unknown"], expected, "what is not shaped stays");
     }
 }
 
@@ -86,24 +73,16 @@ async fn an_agent_that_asks_for_json_gets_the_bare_value() {
 #[tokio::test]
 async fn json_goes_out_as_text_too_unless_an_agent_asked_for_the_value_alone() {
     let harness = Harness::start().await;
-    let always = Harness::with(|mut config| {
-        config.always_both = true;
-        config
-    })
-    .await;
+    let always = Harness::of(|config| config.always_both = true).await;
     for (harness, tags) in [
         (&harness, &["format=json"][..]),
         (&harness, &["human", "format=json"]),
         (&always, &["agent", "format=json"]),
     ] {
-        let answer = ClientKind::HttpModern
-            .ask(harness, &features(tags), "tools/call", tool("odd"))
-            .await;
+        let answer = ask_modern_as(harness, &features(tags), "tools/call", tool("odd")).await;
         let result = &answer["result"];
-        assert_eq!(
-            result["content"][0]["text"], r#"{"city":"Bern","degrees":8.0}"#,
-            "{tags:?}"
-        );
+        let expected = r#"{"city":"Bern","degrees":8.0}"#;
+        assert_eq!(result["content"][0]["text"], expected, "{tags:?}");
         assert_eq!(result["structuredContent"]["city"], "Bern", "{tags:?}");
     }
 }
@@ -114,22 +93,14 @@ async fn a_person_gets_markdown() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         let declared = features(&["human", "format=markdown"]);
-        let answer = way
-            .ask(&harness, &declared, "tools/call", tool("odd"))
-            .await;
+        let answer = ask_as(&harness, way, &declared, "tools/call", tool("odd")).await;
         let result = &answer["result"];
-        assert_eq!(
-            result["content"][0]["text"], "- **city**: Bern\n- **degrees**: 8.0",
-            "{way:?}"
-        );
+        let expected = "- **city**: Bern\n- **degrees**: 8.0";
+        assert_eq!(result["content"][0]["text"], expected, "{way:?}");
         assert_eq!(result.get("structuredContent"), None, "{way:?}");
-        let bound = way
-            .ask(&harness, &declared, "tools/call", tool("bound"))
-            .await;
-        assert_eq!(
-            bound["result"]["structuredContent"]["city"], "Bern",
-            "{way:?}"
-        );
+        let bound = ask_as(&harness, way, &declared, "tools/call", tool("bound")).await;
+        let found = &bound["result"]["structuredContent"]["city"];
+        assert_eq!(*found, "Bern", "{way:?}");
     }
 }
 
@@ -175,25 +146,17 @@ async fn only_results_of_tools_are_shaped() {
 async fn negotiation_is_declared() {
     let harness = Harness::start().await;
     let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(
-        client.initialized["capabilities"]["extensions"][EXTENSION],
-        json!({})
-    );
-    let discover = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "server/discover", json!({}))
-        .await;
-    assert_eq!(
-        discover["result"]["capabilities"]["extensions"][EXTENSION],
-        json!({})
-    );
+    let found = &client.initialized["capabilities"]["extensions"][EXTENSION];
+    assert_eq!(*found, json!({}));
+    let discover = harness.ask_modern("server/discover", json!({})).await;
+    let found = &discover["result"]["capabilities"]["extensions"][EXTENSION];
+    assert_eq!(*found, json!({}));
     let settings = json!({EXTENSION: {"features": ["agent"]}});
     let mirrored =
         LegacyClient::open(&harness, "2025-11-25", &json!({"experimental": settings})).await;
     let told = &mirrored.initialized["capabilities"];
-    assert_eq!(
-        told["experimental"][EXTENSION],
-        told["extensions"][EXTENSION]
-    );
+    let expected = &told["extensions"][EXTENSION];
+    assert_eq!(told["experimental"][EXTENSION], *expected);
 }
 
 /// EXT-3: what is off is neither offered nor done.
@@ -205,9 +168,8 @@ async fn negotiation_can_be_off() {
     let told = &client.initialized["capabilities"]["extensions"];
     assert_eq!(told.get(EXTENSION), None);
     for way in ClientKind::ALL {
-        let answer = way
-            .text(&harness, &declared, "tools/call", tool("odd"))
-            .await;
+        let params = tool("odd");
+        let answer = way.text(&harness, &declared, "tools/call", params).await;
         assert_eq!(answer, odd(way), "{way:?}");
     }
 }
@@ -283,38 +245,35 @@ async fn a_session_is_shaped_by_what_it_began_with() {
     let mut call = tool("odd");
     call["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         features(&["human", "format=markdown"]);
-    let answer = client.ask("tools/call", call).await.json();
-    assert_eq!(answer["result"]["content"], json!([]));
+    let answer = client.answer("tools/call", call).await;
+    answer.has("/result/content", json!([]));
 }
 
 /// CN-18: fifty clients at once, of three kinds and four ways, never get one another's shape.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_at_once_never_mix() {
-    let harness = std::sync::Arc::new(Harness::start().await);
+    let harness = Arc::new(Harness::start().await);
     let clients = (0..50).map(|n| {
-        let harness = std::sync::Arc::clone(&harness);
+        let harness = Arc::clone(&harness);
         tokio::spawn(async move {
             let way = ClientKind::ALL[n % 4];
             for round in 0..4 {
                 match (n / 4 + round) % 3 {
                     0 => {
-                        let text = way
-                            .text(&harness, &json!({}), "tools/call", tool("odd"))
-                            .await;
+                        let params = tool("odd");
+                        let text = way.text(&harness, &json!({}), "tools/call", params).await;
                         assert_eq!(text, odd(way), "{way:?}");
                     }
                     1 => {
                         let declared = features(&["agent", "format=json"]);
-                        let answer = way
-                            .ask(&harness, &declared, "tools/call", tool("odd"))
-                            .await;
+                        let answer =
+                            ask_as(&harness, way, &declared, "tools/call", tool("odd")).await;
                         assert_eq!(answer["result"]["content"], json!([]), "{way:?}");
                     }
                     _ => {
                         let declared = features(&["human", "format=markdown"]);
-                        let answer = way
-                            .ask(&harness, &declared, "tools/call", tool("odd"))
-                            .await;
+                        let answer =
+                            ask_as(&harness, way, &declared, "tools/call", tool("odd")).await;
                         let text = &answer["result"]["content"][0]["text"];
                         assert_eq!(text, "- **city**: Bern\n- **degrees**: 8.0", "{way:?}");
                     }
@@ -334,9 +293,7 @@ async fn declarations_stay_with_the_gateway() {
         let harness = Harness::before(era, |config| config).await;
         for way in ClientKind::ALL {
             let declared = features(&["agent", "format=json"]);
-            let answer = way
-                .ask(&harness, &declared, "tools/call", tool("say"))
-                .await;
+            let answer = ask_as(&harness, way, &declared, "tools/call", tool("say")).await;
             assert!(answer["result"].is_object(), "{way:?}");
         }
         let heard = harness.peer.received();
@@ -356,11 +313,7 @@ async fn what_is_not_ours_travels_on() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let params = r#"{ "x" : 1.0,"name":"say" , "arguments":{"b":1e2,"a":"\u0041"},"_meta":{"acme/trace":"7","z":[ ]}}"#;
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-    let answer = client
-        .http
-        .ask(&HttpRequest::of(&client.session, body))
-        .await
-        .json();
+    let answer = client.send_text(body).await.json();
     let said = &answer["result"]["said"];
     assert_eq!(*said, serde_json::from_str::<Value>(params).unwrap());
 }

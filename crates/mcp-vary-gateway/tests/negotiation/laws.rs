@@ -2,26 +2,18 @@
 //! clients of both, whatever these declare, whichever fields their variant has, and whatever the operator says.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::shape::META_APPLIED;
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::read_results;
-use mcp_vary_gateway::VariantConfig;
 use mcp_vary_view::ResultFields;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use serde_json::{Value, json};
 
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::generate::written::{Served, served, tags};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, introduced, modern, request, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary::feature::registered_tags;
+use mcp_vary_testkit::generate::written::{self, Served, served};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// What operators say, sensible and not; the last two fail for most results.
 const RULES: &[&str] = &[
@@ -215,11 +207,7 @@ fn tools(batch: &Batch) -> String {
 
 fn answer(era: Era, tools: &str, says: &str, seen: &ReceivedRequest) -> Option<Reply> {
     let result = match (seen.method(), era) {
-        ("server/discover", Era::Modern) => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
-        })
-        .to_string(),
+        ("server/discover", Era::Modern) => discovered(json!({"tools": {}})).to_string(),
         ("initialize", Era::Legacy) => introduced("laws", json!({"tools": {}})).to_string(),
         ("tools/list", _) => tools.to_owned(),
         ("tools/call", _) => says.to_owned(),
@@ -238,6 +226,11 @@ fn required(ask: &Ask, result: &str) -> String {
         true => format!(r#"{{"resultType":"complete",{}"#, &result[1..]),
         false => result.to_owned(),
     }
+}
+
+/// The feature tags of a client.
+fn tags() -> impl Strategy<Value = Vec<&'static str>> {
+    written::tags(registered_tags())
 }
 
 /// Runs `check` for generated batches, before servers of both eras.
@@ -360,11 +353,8 @@ fn nothing_is_lost_on_the_way() {
         let is_kept = |block: &&String| ask.fields != "structured" || is_no_text(block);
         let (now, before) = (others(&received), &served.others);
         let now: Vec<_> = now.iter().filter(is_kept).collect();
-        assert_eq!(
-            now,
-            before.iter().filter(is_kept).collect::<Vec<_>>(),
-            "{told_of}"
-        );
+        let expected = before.iter().filter(is_kept).collect::<Vec<_>>();
+        assert_eq!(now, expected, "{told_of}");
         let members = Members::parse(&received).unwrap();
         for (key, value) in &served.unknown {
             assert_eq!(members.get(key), Some(value.as_str()), "{told_of}");
@@ -377,10 +367,8 @@ fn nothing_is_lost_on_the_way() {
         let is_words = ask.fields == "content" && ask.tool != "ui";
         assert!(!is_words || value.is_none(), "{told_of}");
         let listed = told.listed(ask, at).await;
-        assert_eq!(
-            listed.is_some(),
-            ask.tool == "bound" && ask.fields != "content"
-        );
+        let expected = ask.tool == "bound" && ask.fields != "content";
+        assert_eq!(listed.is_some(), expected);
         let is_promised = listed.is_some() || ask.tool == "ui";
         assert!(
             !is_promised || served.value.is_none() || value.is_some(),

@@ -1,13 +1,8 @@
 //! The tool that reads what was left out of a result.
 
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Base, Config, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, introduced, link, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
+use mcp_vary_gateway::Base;
 
-use crate::support::Harness;
+use crate::support::*;
 
 const ROWS: usize = 1_000;
 
@@ -57,9 +52,7 @@ async fn names(way: ClientKind, harness: &Harness) -> Vec<String> {
 
 async fn call(harness: &Harness, name: &str, arguments: Value) -> Value {
     let params = json!({"name": name, "arguments": arguments});
-    let answer = ClientKind::HttpModern
-        .ask(harness, &few(), "tools/call", params)
-        .await;
+    let answer = ask_modern_as(harness, &few(), "tools/call", params).await;
     assert!(answer.get("result").is_some(), "{answer}");
     answer["result"].clone()
 }
@@ -73,10 +66,8 @@ async fn a_tool_reads_what_is_left_out() {
     }
     let told = call(&harness, "rows", json!({})).await;
     let said = texts(&told)[1];
-    assert!(
-        said.ends_with("\nthe tool `read_result` reads these URIs"),
-        "{said}"
-    );
+    let expected = "\nthe tool `read_result` reads these URIs";
+    assert!(said.ends_with(expected), "{said}");
     let uri = link(&told);
     let id = uri.strip_prefix("vary://result/").unwrap();
     let page = json!([rows()[7], rows()[8]]).to_string();
@@ -90,12 +81,8 @@ async fn a_tool_reads_what_is_left_out() {
         assert_eq!(texts(&part)[0], page);
         assert!(texts(&part)[1].starts_with("7 to 9 of 1000; the next part: vary://result/"));
     }
-    let row = call(
-        &harness,
-        "read_result",
-        json!({"uri": uri, "pointer": "/999/id"}),
-    )
-    .await;
+    let params = json!({"uri": uri, "pointer": "/999/id"});
+    let row = call(&harness, "read_result", params).await;
     assert_eq!(texts(&row), ["999"]);
     let (mut all, mut next) = (Vec::new(), Some(uri.to_owned()));
     while let Some(uri) = next {
@@ -114,17 +101,13 @@ async fn a_tool_reads_what_is_left_out() {
 #[tokio::test]
 async fn it_is_off_where_nobody_says() {
     let harness = harness(|config| config).await;
-    assert_eq!(
-        names(ClientKind::HttpModern, &harness).await,
-        ["rows", "other"]
-    );
+    let expected = ["rows", "other"];
+    assert_eq!(names(ClientKind::HttpModern, &harness).await, expected);
     let told = call(&harness, "rows", json!({})).await;
     assert!(!told.to_string().contains("read_result"), "{told}");
     let params = json!({"name": "read_result", "arguments": {}});
-    let refused = ClientKind::HttpModern
-        .ask(&harness, &few(), "tools/call", params)
-        .await;
-    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let refused = ask_modern_as(&harness, &few(), "tools/call", params).await;
+    refused.has("/error/code", -32602);
 }
 
 /// A model that asks for what is not there is told so, as of any tool.
@@ -136,7 +119,10 @@ async fn what_cannot_be_read_is_said_to_the_model() {
     for (arguments, why) in [
         (json!({}), "`uri` is missing"),
         (json!({"uri": 7}), "`uri` is missing"),
-        (json!({"uri": "vary://result/0"}), "there is no such result"),
+        (
+            json!({"uri": "vary://result/0"}),
+            "the result is unknown or has expired",
+        ),
         (json!({"uri": uri, "pointer": "/x"}), "omit the pointer"),
         (
             json!({"uri": uri, "pointer": 1}),
@@ -162,12 +148,12 @@ async fn one_session_reads_nothing_of_another() {
     let harness = harness(on).await;
     let mut mine = LegacyClient::open(&harness, "2025-11-25", &few()).await;
     let mut other = LegacyClient::open(&harness, "2025-11-25", &few()).await;
-    let told = mine.ask("tools/call", tool("rows")).await.json();
+    let told = mine.answer("tools/call", tool("rows")).await;
     let params = json!({"name": "read_result", "arguments": {"uri": link(&told["result"])}});
-    let read = mine.ask("tools/call", params.clone()).await.json();
+    let read = mine.answer("tools/call", params.clone()).await;
     assert_eq!(read["result"].get("isError"), None, "{read}");
-    let refused = other.ask("tools/call", params).await.json();
-    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    let refused = other.answer("tools/call", params).await;
+    refused.has("/result/isError", true);
 }
 
 /// A tool of a server that has the name keeps it.
@@ -213,9 +199,7 @@ async fn a_variant_without_the_tool_reads_nothing_of_it() {
         let read = way.ask(&harness, &few(), "resources/read", params).await;
         assert_eq!(read.get("result").is_some(), is_read, "{variant}: {read}");
         let params = json!({"name": "read_result", "arguments": {"uri": uri}});
-        let read = way
-            .ask(&harness, &few(), "tools/call", select(variant, params))
-            .await;
+        let read = ask_as(&harness, way, &few(), "tools/call", select(variant, params)).await;
         assert_eq!(
             read["result"]["isError"] != true,
             is_read,

@@ -1,12 +1,6 @@
 //! Extensions that the operator requires: clients without them are refused.
 
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, hints, initialize, modern, request, tool};
-use serde_json::{Value, json};
-
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
 const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
@@ -105,9 +99,7 @@ async fn who_declares_what_is_required_is_served() {
         json!({"experimental": {"extensions": all}}),
     ] {
         for way in ClientKind::ALL {
-            let answer = way
-                .ask(&harness, &declared, "tools/call", tool("odd"))
-                .await;
+            let answer = ask_as(&harness, way, &declared, "tools/call", tool("odd")).await;
             assert_eq!(answer["result"]["content"], json!([]), "{way:?} {declared}");
         }
     }
@@ -117,12 +109,8 @@ async fn who_declares_what_is_required_is_served() {
         (json!({VARIANTS: {}, NEGOTIATION: {}}), UNITS),
         (json!({VARIANTS: {}, NEGOTIATION: {}, UNITS: 1}), UNITS),
     ] {
-        let list = modern(
-            json!(1),
-            "tools/list",
-            json!({}),
-            &json!({"extensions": declared}),
-        );
+        let capabilities = json!({"extensions": declared});
+        let list = modern(json!(1), "tools/list", json!({}), &capabilities);
         let mut http = harness.connect().await;
         let (_, error) = refusal(&mut http, &HttpRequest::modern(&list)).await;
         assert_eq!(error, error_for(missing, -32021));
@@ -138,7 +126,7 @@ async fn what_is_off_is_not_required() {
     })
     .await;
     for way in ClientKind::ALL {
-        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert!(list["result"].is_object(), "{way:?} {list}");
     }
     LegacyClient::open(&harness, "2025-11-25", &json!({})).await;

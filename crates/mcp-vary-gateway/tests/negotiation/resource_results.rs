@@ -1,12 +1,8 @@
 //! The operator's rules for resources and prompts.
 
 use mcp_vary_config::{read_prompts, read_resources};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// A server with a map, a status and a prompt.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
@@ -55,10 +51,9 @@ const PROMPTS: &str = r#"
 "#;
 
 async fn harness() -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+    Harness::edited(ScriptedServer::start(answer).await, |config| {
         config.resource_results = read_resources(RESOURCES).unwrap();
         config.prompt_results = read_prompts(PROMPTS).unwrap();
-        config
     })
     .await
 }
@@ -90,18 +85,15 @@ async fn a_resource_is_told_in_the_format_that_is_asked_for() {
         .await;
         let contents = &read["contents"];
         assert_eq!(contents[0]["mimeType"], "text/markdown", "{way:?}");
-        assert_eq!(
-            contents[0]["text"],
-            "- **coordinates**: 45.9763°N, 7.6586°E"
-        );
-        assert_eq!(contents[1]["blob"], "AA==");
+        contents[0].has("/text", "- **coordinates**: 45.9763°N, 7.6586°E");
+        contents[1].has("/blob", "AA==");
         assert_eq!(read["_meta"]["vary/applied"]["format"], "markdown");
     }
     let way = ClientKind::HttpModern;
     let tags = &["agent", "mcp-capable", "format=markdown"];
     let served = ask(&harness, way, tags, "resources/read", map()).await;
-    assert_eq!(served["contents"][0]["mimeType"], "application/geo+json");
-    let nothing = way.ask(&harness, &json!({}), "resources/read", map()).await;
+    served.has("/contents/0/mimeType", "application/geo+json");
+    let nothing = harness.ask(way, "resources/read", map()).await;
     assert_eq!(nothing["result"]["contents"], served["contents"], "CN-7");
 }
 
@@ -112,8 +104,8 @@ async fn a_resource_is_told_in_the_operators_words() {
     let way = ClientKind::HttpModern;
     let status = || json!({"uri": "status://all"});
     let text = ask(&harness, way, &["format=text"], "resources/read", status()).await;
-    assert_eq!(text["contents"][0]["text"], "All 2 of status://all run.");
-    assert_eq!(text["contents"][0]["mimeType"], "text/plain");
+    text.has("/contents/0/text", "All 2 of status://all run.");
+    text.has("/contents/0/mimeType", "text/plain");
     let failed = ask(
         &harness,
         way,
@@ -122,7 +114,7 @@ async fn a_resource_is_told_in_the_operators_words() {
         status(),
     )
     .await;
-    assert_eq!(failed["contents"][0]["mimeType"], "application/json");
+    failed.has("/contents/0/mimeType", "application/json");
     // Each of the two reads renders every template of the resource, since the client's format is chosen afterwards.
     assert_eq!(harness.gateway.failed_results(), 2);
 }
@@ -172,10 +164,7 @@ async fn json_is_rendered_for_people_without_a_rule() {
                 let content = read(way, tags, uri).await;
                 assert_eq!(content["mimeType"], "text/markdown", "{way:?} {tags:?}");
                 assert_eq!((&content["uri"], &content["x"]), (&json!(uri), &json!(1)));
-                assert_eq!(
-                    content["text"],
-                    "- **id**: 12345678901234567890\n- **open**: true\n- **note**: null\n- **tags**: a|b, \"\"\n- **rate**: 1.50"
-                );
+                content.has("/text", "- **id**: 12345678901234567890\n- **open**: true\n- **note**: null\n- **tags**: a|b, \"\"\n- **rate**: 1.50");
             }
         }
         assert_eq!(
@@ -200,7 +189,7 @@ async fn json_is_rendered_for_people_without_a_rule() {
     }
     let all = json!({"uri": "data:all"});
     let way = ClientKind::HttpModern;
-    let nothing = way.ask(&harness, &json!({}), "resources/read", all).await;
+    let nothing = harness.ask(way, "resources/read", all).await;
     let text = &nothing["result"]["contents"][0]["text"];
     assert_eq!(text, JSON_TEXT, "CN-7");
 }
@@ -208,16 +197,15 @@ async fn json_is_rendered_for_people_without_a_rule() {
 /// CN-15: a rule for a resource is the only one about it, so that `served` leaves JSON as it is.
 #[tokio::test]
 async fn a_rule_leaves_json_as_served() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+    let harness = Harness::edited(ScriptedServer::start(answer).await, |config| {
         let rules = "- {uris: [\"status://*\"], when: \"*\", as: served}";
         config.resource_results = read_resources(rules).unwrap();
-        config
     })
     .await;
     let way = ClientKind::HttpModern;
     let status = json!({"uri": "status://all"});
     let read = ask(&harness, way, &["human"], "resources/read", status).await;
-    assert_eq!(read["contents"][0]["mimeType"], "application/json");
+    read.has("/contents/0/mimeType", "application/json");
 }
 
 /// CN-15: a prompt in other words for an agent that samples and for a person who is there.
@@ -229,11 +217,9 @@ async fn a_prompt_is_told_in_other_words_for_other_clients() {
         let agent = ask(&harness, way, &["agent", "sampling"], "prompts/get", plan()).await;
         let words = "Plan it. Of Bern: parse, list, call, compare.";
         assert_eq!(agent["messages"][0]["content"]["text"], words, "{way:?}");
-        assert_eq!(
-            agent["messages"][1]["content"]["type"], "image",
-            "what is not text stays"
-        );
-        assert_eq!(agent["description"], "Plans.");
+        let found = &agent["messages"][1]["content"]["type"];
+        assert_eq!(*found, "image", "what is not text stays");
+        agent.has("/description", "Plans.");
     }
     let way = ClientKind::HttpModern;
     let person = ask(
@@ -244,14 +230,12 @@ async fn a_prompt_is_told_in_other_words_for_other_clients() {
         plan(),
     )
     .await;
-    assert_eq!(person["messages"][0]["role"], "assistant");
-    assert_eq!(person["description"], "Plans with you.");
+    person.has("/messages/0/role", "assistant");
+    person.has("/description", "Plans with you.");
     for (tags, name) in [(&["human"][..], "plan"), (&["agent", "sampling"], "other")] {
         let params = json!({"name": name, "arguments": {"goal": "Bern"}});
         let own = ask(&harness, way, tags, "prompts/get", params).await;
-        assert_eq!(
-            own["messages"][0]["content"]["text"], "Plan it.",
-            "{tags:?} {name}"
-        );
+        let found = &own["messages"][0]["content"]["text"];
+        assert_eq!(*found, "Plan it.", "{tags:?} {name}");
     }
 }

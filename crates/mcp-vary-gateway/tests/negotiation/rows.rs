@@ -2,14 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, introduced, modern, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, legacy_pipe, open_pipe};
+use crate::support::*;
 
 const SETS: [(&str, &str); 5] = [
     (
@@ -85,7 +78,7 @@ impl Client {
 
     async fn ask(&mut self, declared: &Value, method: &str, params: Value) -> Value {
         let answer = match self {
-            Self::HttpLegacy(client) => client.ask(method, params).await.json(),
+            Self::HttpLegacy(client) => client.answer(method, params).await,
             Self::HttpModern(http) => {
                 let ask = modern(json!(1), method, params, declared);
                 http.ask(&HttpRequest::modern(&ask)).await.json()
@@ -140,9 +133,8 @@ async fn reads(harness: &Harness, way: ClientKind, name: &str, tags: &[&str]) {
     let (mut read, mut next) = (Vec::new(), Some(format!("{uri}?pointer=/{list}")));
     let mut pages = 0;
     while let Some(uri) = next {
-        let part = client
-            .ask(&declared, "resources/read", json!({"uri": uri}))
-            .await;
+        let params = json!({"uri": uri});
+        let part = client.ask(&declared, "resources/read", params).await;
         let page: Vec<Value> =
             serde_json::from_str(part["contents"][0]["text"].as_str().unwrap()).unwrap();
         read.extend(page);

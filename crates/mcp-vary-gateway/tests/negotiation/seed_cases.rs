@@ -7,16 +7,8 @@
 //! same for all; a prompt's message has one block.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, modern, request, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
-use tracing::Level;
 
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
 const VALLEY: &str = "map://features/alpine-valley-1";
@@ -90,11 +82,10 @@ const PROMPTS: &str = r#"
 
 /// With what the operator of the weather service says of hints, maps and prompts.
 pub(crate) async fn operated() -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+    Harness::edited(ScriptedServer::start(answer).await, |config| {
         config.results = read_results(RESULTS).unwrap();
         config.resource_results = read_resources(RESOURCES).unwrap();
         config.prompt_results = read_prompts(PROMPTS).unwrap();
-        config
     })
     .await
 }
@@ -211,9 +202,7 @@ fn in_the_operators_words() -> Vec<Case> {
 async fn holds(harness: &Harness, case: &Case) {
     for way in ClientKind::ALL {
         let declared = features(case.tags);
-        let answer = way
-            .ask(harness, &declared, case.method, params(case.method))
-            .await;
+        let answer = ask_as(harness, way, &declared, case.method, params(case.method)).await;
         for (pointer, expected) in case.finds.as_object().unwrap() {
             let found = answer["result"].pointer(pointer);
             let expected = Some(expected).filter(|expected| !expected.is_null());
@@ -492,7 +481,7 @@ async fn the_reference_client_in_swift_reads_compact_json() {
     };
     reads("").await;
     for config in others {
-        harness.gateway.reload(config).await.unwrap();
+        harness.reload(config).await;
         reads(&weather().to_string()).await;
     }
 }
@@ -521,8 +510,8 @@ async fn what_becomes_of_json_in_a_text_is_the_operators() {
         }
     };
     gets(json!({"n": 1})).await;
-    harness.gateway.reload(off).await.unwrap();
+    harness.reload(off).await;
     gets(Value::Null).await;
-    harness.gateway.reload(on_for_one).await.unwrap();
+    harness.reload(on_for_one).await;
     gets(json!({"n": 1})).await;
 }

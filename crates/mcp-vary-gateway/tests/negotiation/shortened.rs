@@ -1,17 +1,10 @@
 //! Shortened results, and how a client reads the whole.
 
-use std::sync::Arc;
-
 use mcp_vary::feature::Features;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{ClientRule, Config, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, initialize, introduced, link, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::ClientRule;
 use mcp_vary_view::ResultFields;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 /// So many rows that not all of them go out.
 const ROWS: usize = 1_000;
@@ -55,9 +48,7 @@ async fn what_is_left_out_can_be_read() {
     let harness = harness(|config| config).await;
     let declared = features(&["verbosity=compact"]);
     for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
-        let call = way
-            .ask(&harness, &declared, "tools/call", tool("rows"))
-            .await;
+        let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
         let result = &call["result"];
         let text = result["content"][0]["text"].as_str().unwrap();
         assert!(text.len() * 2 < rows().to_string().len(), "{}", text.len());
@@ -67,7 +58,7 @@ async fn what_is_left_out_can_be_read() {
             let params = json!({"uri": next});
             let part = way.ask(&harness, &declared, "resources/read", params).await;
             let contents = part["result"]["contents"].as_array().unwrap();
-            assert_eq!(contents[0]["mimeType"], "application/json");
+            contents[0].has("/mimeType", "application/json");
             let text = contents[0]["text"].as_str().unwrap();
             let page: Vec<Value> = serde_json::from_str(text).unwrap();
             read.extend(page);
@@ -86,17 +77,11 @@ async fn an_agent_is_told_what_is_missing() {
     let harness = harness(|config| config).await;
     let declared = features(&["agent", "format=json", "verbosity=compact"]);
     let way = ClientKind::HttpModern;
-    let call = way
-        .ask(&harness, &declared, "tools/call", tool("rows"))
-        .await;
+    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
     link(&call["result"]);
-    assert_eq!(
-        call["result"]["_meta"]["vary/applied"]["verbosity"],
-        "compact"
-    );
-    let bound = way
-        .ask(&harness, &declared, "tools/call", tool("bound"))
-        .await;
+    let found = &call["result"]["_meta"]["vary/applied"]["verbosity"];
+    assert_eq!(*found, "compact");
+    let bound = ask_as(&harness, way, &declared, "tools/call", tool("bound")).await;
     let rows = bound["result"]["structuredContent"]["rows"]
         .as_array()
         .unwrap();
@@ -123,9 +108,7 @@ async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
         for name in ["rows", "bare"] {
             let params = under("words", tool(name));
             let way = ClientKind::HttpModern;
-            let call = way
-                .ask(&harness, &features(tags), "tools/call", params)
-                .await;
+            let call = ask_as(&harness, way, &features(tags), "tools/call", params).await;
             let result = &call["result"];
             assert_eq!(result.get("structuredContent"), None, "{tags:?} {name}");
             let text = result["content"][0]["text"].as_str().unwrap();
@@ -144,19 +127,17 @@ async fn one_session_reads_nothing_of_another() {
     let other = LegacyClient::open(&harness, "2025-11-25", &declared).await;
     let mut mine = mine;
     let mut other = other;
-    let call = mine.ask("tools/call", tool("rows")).await.json();
+    let call = mine.answer("tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
     let params = json!({"uri": uri});
-    let read = mine.ask("resources/read", params.clone()).await.json();
+    let read = mine.answer("resources/read", params.clone()).await;
     assert!(read["result"]["contents"][0]["text"].is_string(), "{read}");
-    let refused = other.ask("resources/read", params.clone()).await.json();
-    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    let refused = other.answer("resources/read", params.clone()).await;
+    refused.has("/error/code", -32002);
     let unknown = json!({"uri": "vary://result/00000000000000000000000000000000"});
-    let nothing = other.ask("resources/read", unknown).await.json();
-    assert_eq!(
-        refused["error"]["message"], nothing["error"]["message"],
-        "as if there were none"
-    );
+    let nothing = other.answer("resources/read", unknown).await;
+    let found = &refused["error"]["message"];
+    assert_eq!(*found, nothing["error"]["message"], "as if there were none");
 }
 
 /// A part that is none says what to write.
@@ -165,9 +146,7 @@ async fn a_part_that_is_none_is_refused() {
     let harness = harness(|config| config).await;
     let declared = features(&["verbosity=compact"]);
     let way = ClientKind::HttpModern;
-    let call = way
-        .ask(&harness, &declared, "tools/call", tool("rows"))
-        .await;
+    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
     let uri = link(&call["result"]);
     for (query, why) in [
         ("limit=0", "write `pointer=/rows&offset=0&limit=50`"),
@@ -176,7 +155,7 @@ async fn a_part_that_is_none_is_refused() {
     ] {
         let params = json!({"uri": format!("{uri}?{query}")});
         let read = way.ask(&harness, &declared, "resources/read", params).await;
-        assert_eq!(read["error"]["code"], -32602);
+        read.has("/error/code", -32602);
         let message = read["error"]["message"].as_str().unwrap();
         assert!(message.contains(why), "{query}: {message}");
     }
@@ -186,9 +165,7 @@ async fn a_part_that_is_none_is_refused() {
 async fn offered(harness: &Harness, way: ClientKind, declared: &Value) -> Value {
     let result = match way {
         ClientKind::HttpModern | ClientKind::StdioModern => {
-            let answer = way
-                .ask(harness, declared, "server/discover", json!({}))
-                .await;
+            let answer = ask_as(harness, way, declared, "server/discover", json!({})).await;
             answer["result"].clone()
         }
         ClientKind::HttpLegacy => {
@@ -232,11 +209,8 @@ async fn tags_change_no_capability() {
         assert_eq!(usual["resources"], json!({}), "{way:?}");
         for tags in [&[][..], &["human", "!agent"], &["verbosity=compact"]] {
             let declared = features(tags);
-            assert_eq!(
-                offered(&harness, way, &declared).await,
-                usual,
-                "{way:?} {tags:?}"
-            );
+            let found = offered(&harness, way, &declared).await;
+            assert_eq!(found, usual, "{way:?} {tags:?}");
             let lists = resource_lists(&harness, way, &declared).await;
             assert_eq!(lists, [json!([]), json!([])], "{way:?} {tags:?}");
         }
@@ -278,15 +252,9 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
 /// Nothing is kept where there is no room for it: then nothing is said to be readable.
 #[tokio::test]
 async fn without_room_there_is_no_link() {
-    let harness = harness(|mut config| {
-        config.limits.result_store = 0;
-        config
-    })
-    .await;
+    let harness = harness(edited(|config| config.limits.result_store = 0)).await;
     let declared = features(&["verbosity=compact"]);
     let way = ClientKind::HttpModern;
-    let call = way
-        .ask(&harness, &declared, "tools/call", tool("rows"))
-        .await;
+    let call = ask_as(&harness, way, &declared, "tools/call", tool("rows")).await;
     assert!(!call["result"].to_string().contains("vary://"));
 }

@@ -1,12 +1,8 @@
 //! Results whose text differs from their structured content, for clients that negotiate.
 
 use mcp_vary_config::read_results;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const BILLING: &str = include_str!("../../../../examples/configurations/servers/billing.json");
 
@@ -43,9 +39,7 @@ async fn harness() -> Harness {
 }
 
 async fn called(harness: &Harness, way: ClientKind, tags: &[&str], name: &str) -> Value {
-    let answer = way
-        .ask(harness, &features(tags), "tools/call", tool(name))
-        .await;
+    let answer = ask_as(harness, way, &features(tags), "tools/call", tool(name)).await;
     answer["result"].clone()
 }
 
@@ -86,11 +80,8 @@ async fn in_few_words_the_rows_after_a_summary_lead_to_what_is_missing() {
         let said = texts(&result);
         assert_eq!(said[0], "The 24 invoices of 2026.", "{way:?}");
         for number in 1..=24 {
-            assert!(
-                said[1].contains(&format!("2026-{number:04}")),
-                "{way:?}: {}",
-                said[1]
-            );
+            let expected = format!("2026-{number:04}");
+            assert!(said[1].contains(&expected), "{way:?}: {}", said[1]);
         }
         assert!(said[2].starts_with("empty: "), "{way:?}: {}", said[2]);
         let link = result["content"].as_array().unwrap().last().unwrap();
@@ -132,9 +123,8 @@ async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface
 /// CN-14: hints that a schema has no place for stand in a text, where an agent asked for JSON alone, too.
 #[tokio::test]
 async fn hints_are_not_lost_to_who_asks_for_json_alone() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.results = read_results("- {hints: [take a jacket]}").unwrap();
-        config
+    let harness = Harness::edited(ScriptedServer::start(answer).await, |config| {
+        config.results = read_results("- {hints: [take a jacket]}").unwrap()
     })
     .await;
     for way in ClientKind::ALL {
@@ -163,7 +153,7 @@ async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
     ] {
         let strict = features(&["agent", "format=json"]);
         let mut client = LegacyClient::open(&harness, revision, &strict).await;
-        let answer = client.ask("tools/call", tool("list_invoices")).await.json();
+        let answer = client.answer("tools/call", tool("list_invoices")).await;
         let said = texts(&answer["result"]);
         match has_structure {
             true => assert!(said.is_empty(), "{revision}: {said:?}"),
@@ -173,7 +163,7 @@ async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
             ),
         }
         let mut person = LegacyClient::open(&harness, revision, &features(&["human"])).await;
-        let answer = person.ask("tools/call", tool("typed")).await.json();
+        let answer = person.answer("tools/call", tool("typed")).await;
         let said = texts(&answer["result"]);
         let expected: &[&str] = match has_structure {
             true => &["Sunny."],

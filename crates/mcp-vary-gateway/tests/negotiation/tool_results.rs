@@ -1,19 +1,9 @@
 //! The operator's rules for the results of tools.
 
-use std::time::Duration;
-
 use mcp_vary_config::read_results;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{features, introduced, modern, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tracing::Level;
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// A server with stations, one tool of which is bound to a schema.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
@@ -55,11 +45,8 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
 
 async fn harness(rules: &str) -> Harness {
     let rules = read_results(rules).unwrap();
-    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
-        config.results = rules;
-        config
-    })
-    .await
+    let peer = ScriptedServer::start(answer).await;
+    Harness::edited(peer, |config| config.results = rules).await
 }
 
 async fn result(harness: &Harness, tags: &[&str], name: &str) -> Value {
@@ -70,9 +57,7 @@ async fn result(harness: &Harness, tags: &[&str], name: &str) -> Value {
     };
     let mut params = tool(name);
     params["arguments"] = json!({"line": "S1"});
-    let answer = ClientKind::HttpModern
-        .ask(harness, &declared, "tools/call", params)
-        .await;
+    let answer = ask_modern_as(harness, &declared, "tools/call", params).await;
     answer["result"].clone()
 }
 
@@ -96,10 +81,8 @@ async fn a_result_is_told_as_the_operator_says() {
     let json = result(&harness, &["agent", "format=json"], "list").await;
     assert_eq!(json["structuredContent"], few);
     assert_eq!(texts(&json), [""; 0]);
-    assert_eq!(
-        json["content"][0]["type"], "image",
-        "what is not text stays"
-    );
+    let found = &json["content"][0]["type"];
+    assert_eq!(*found, "image", "what is not text stays");
     assert_eq!(json["x-own"].to_string(), "1.0");
     assert_eq!(json["_meta"]["vary/applied"]["format"], "json");
 
@@ -147,10 +130,8 @@ async fn hints_reach_clients_that_sample() {
     let markdown = result(&harness, &["human", "format=markdown", "sampling"], "list").await;
     assert_eq!(texts(&markdown)[1], "- 2 stations, all of them");
     let json = result(&harness, &["agent", "format=json", "sampling"], "list").await;
-    assert_eq!(
-        json["structuredContent"]["hints"],
-        json!(["2 stations, all of them"])
-    );
+    let expected = json!(["2 stations, all of them"]);
+    json.has("/structuredContent/hints", expected);
     let bound = result(&harness, &["agent", "format=json", "sampling"], "bound").await;
     assert_eq!(
         bound["structuredContent"].get("hints"),
@@ -170,15 +151,10 @@ async fn a_schema_keeps_its_value() {
         &["format=text"],
     ] {
         let bound = result(&harness, tags, "bound").await;
-        assert_eq!(
-            bound["structuredContent"]["took"].to_string(),
-            "1.5",
-            "{tags:?}"
-        );
-        assert!(
-            bound["structuredContent"]["stations"][0]["log"].is_string(),
-            "{tags:?}"
-        );
+        let found = bound["structuredContent"]["took"].to_string();
+        assert_eq!(found, "1.5", "{tags:?}");
+        let found = &bound["structuredContent"]["stations"][0]["log"];
+        assert!(found.is_string(), "{tags:?}");
     }
     let text = result(&harness, &["format=json"], "bound").await;
     assert!(!texts(&text)[0].contains("log"));
@@ -199,10 +175,7 @@ async fn who_declares_nothing_is_told_so_only_when_the_operator_says_everyone() 
         harness("- {tools: [list], for: everyone, project: '.stations | map(.name) | {names: .}'}")
             .await;
     let told = result(&everyone, &[], "list").await;
-    assert_eq!(
-        told["structuredContent"],
-        json!({"names": ["Bern", "Thun|See"]})
-    );
+    told.has("/structuredContent", json!({"names": ["Bern", "Thun|See"]}));
     assert_eq!(texts(&told), [r#"{"names":["Bern","Thun|See"]}"#]);
     assert_eq!(
         told.get("_meta"),
@@ -242,7 +215,7 @@ async fn errors_stay_and_prose_is_told_by_templates_alone() {
     let projected = harness("- {project: '.a', hints: ['look twice']}").await;
     let error = result(&projected, &["human"], "fail").await;
     assert_eq!(texts(&error), ["no"]);
-    assert_eq!(error["isError"], true);
+    error.has("/isError", true);
     let prose = result(&projected, &["human"], "prose").await;
     assert_eq!(texts(&prose), ["all is well"]);
     let hinted = result(&projected, &["human", "sampling"], "prose").await;
@@ -295,10 +268,8 @@ async fn what_takes_too_much_is_stopped() {
         let harness = harness(&json!([rule]).to_string()).await;
         let told = result(&harness, &["human", "sampling"], "list").await;
         assert!(texts(&told)[0].contains("longer"), "{rule}: {told}");
-        assert_eq!(
-            told["_meta"]["vary/applied"]["format"], "markdown",
-            "{rule}"
-        );
+        let expected = "markdown";
+        assert_eq!(told["_meta"]["vary/applied"]["format"], expected, "{rule}");
         assert_eq!(harness.gateway.failed_results(), 1, "{rule}");
         let lines = log.take();
         let said: Vec<_> = lines
@@ -337,8 +308,8 @@ fn what_takes_long_delays_nobody_else() {
         soon(harness.peer.wait_for("tools/call", 6)).await;
         for _ in 0..3 {
             tokio::time::sleep(Duration::from_millis(50)).await;
-            let pong = other.ask("ping", json!({})).await.json();
-            assert_eq!(pong["result"], json!({}));
+            let pong = other.answer("ping", json!({})).await;
+            pong.has("/result", json!({}));
             let first = answers.try_join_next();
             assert!(first.is_none(), "a call was answered before the ping");
         }
@@ -372,15 +343,10 @@ async fn few_words_leave_the_operators_where_they_save_nothing() {
         &["format=json", "sampling", "verbosity=compact"],
     ] {
         let told = result(&harness, tags, "bound").await;
-        assert_eq!(
-            texts(&told),
-            [r#"{"ids":[1,2]}"#, "- Look twice."],
-            "{tags:?}"
-        );
-        assert!(
-            told["structuredContent"]["stations"][0]["log"].is_string(),
-            "{tags:?}"
-        );
+        let expected = [r#"{"ids":[1,2]}"#, "- Look twice."];
+        assert_eq!(texts(&told), expected, "{tags:?}");
+        let found = &told["structuredContent"]["stations"][0]["log"];
+        assert!(found.is_string(), "{tags:?}");
     }
 }
 

@@ -1,14 +1,9 @@
 //! The example of a program that contains the gateway, `examples/embed.rs`.
 
-use mcp_vary_gateway::Target;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, names};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use crate::support::*;
 
 #[path = "../../examples/embed.rs"]
 #[expect(dead_code, reason = "its `main` waits for Ctrl-C")]

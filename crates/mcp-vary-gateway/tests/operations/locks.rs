@@ -3,13 +3,8 @@
 use std::panic::Location;
 
 use mcp_vary_base::lock::trace;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, modern, tool};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const METHODS: [&str; 2] = ["tools/call", "tools/list"];
 
@@ -58,8 +53,7 @@ async fn a_subscription_takes_a_global_lock() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     trace::start();
-    client
-        .ask("resources/subscribe", json!({"uri": "place:spot"}))
-        .await;
+    let params = json!({"uri": "place:spot"});
+    client.ask("resources/subscribe", params).await;
     assert_ne!(trace::stop(), Vec::<&Location<'_>>::new());
 }

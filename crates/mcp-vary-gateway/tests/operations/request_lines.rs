@@ -1,18 +1,8 @@
 //! The line in the log about each request that a server worked on, or that was refused.
 
-use std::time::Duration;
-
 use mcp_vary::text::is_invisible;
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, notification, request, tool, under};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tracing::Level;
 
-use crate::support::Harness;
+use crate::support::*;
 
 const TARGET: &str = "mcp_vary_gateway::requests";
 
@@ -99,7 +89,7 @@ async fn what_the_request_is_about_has_a_field_for_its_kind() {
     ] {
         let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
         let kind = ClientKind::HttpModern;
-        kind.ask(&harness, &json!({}), method, params).await;
+        harness.ask(kind, method, params).await;
         has(&line(&log).await, &[&format!("method=\"{method}\""), part]);
     }
 }
@@ -136,8 +126,7 @@ async fn a_list_that_the_gateway_answers_is_no_line() {
     let harness = Harness::start().await;
     let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
     for kind in ClientKind::ALL {
-        kind.ask(&harness, &json!({}), "tools/list", json!({}))
-            .await;
+        harness.ask(kind, "tools/list", json!({})).await;
     }
     assert_eq!(log.take(), [""; 0]);
 }
@@ -155,7 +144,7 @@ async fn a_request_that_is_refused_is_one_line_and_counted() {
     for (method, params, about) in cases {
         for kind in ClientKind::ALL {
             let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
-            kind.ask(&harness, &json!({}), method, params.clone()).await;
+            harness.ask(kind, method, params.clone()).await;
             let line = line(&log).await;
             has(&line, &[about, r#"code=-32"#]);
             assert!(!line.contains("server="), "{line}");
@@ -171,11 +160,8 @@ async fn a_request_that_is_refused_is_one_line_and_counted() {
         "refused-unknown-prompts",
         "refused-unknown-variants",
     ] {
-        assert_eq!(
-            counters.get(counter),
-            Some(&kinds),
-            "{counter}: {counters:?}"
-        );
+        let expected = Some(&kinds);
+        assert_eq!(counters.get(counter), expected, "{counter}: {counters:?}");
     }
 }
 
@@ -185,8 +171,7 @@ async fn a_client_cannot_fill_the_log_or_drive_the_terminal_by_the_name_of_a_too
     let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
     let name = format!("a\u{1b}[2J\n\u{202e}{}", "b".repeat(50_000));
     let kind = ClientKind::StdioModern;
-    kind.ask(&harness, &json!({}), "tools/call", tool(&name))
-        .await;
+    harness.ask(kind, "tools/call", tool(&name)).await;
     let line = line(&log).await;
     assert!(!line.chars().any(is_invisible), "{line:?}");
     assert!(line.len() < 3_000, "{}", line.len());
@@ -199,8 +184,7 @@ async fn nothing_is_written_at_the_level_warn() {
     let (log, _listening) = CapturedLog::listen("", Level::WARN);
     for kind in ClientKind::ALL {
         for name in ["odd", "fail", "refuse"] {
-            kind.ask(&harness, &json!({}), "tools/call", tool(name))
-                .await;
+            harness.ask(kind, "tools/call", tool(name)).await;
         }
     }
     assert_eq!(log.take(), [""; 0]);
@@ -218,7 +202,7 @@ async fn arguments_results_and_queries_of_uris_are_not_in_the_line() {
             ("tools/call", call.clone()),
             ("resources/read", read.clone()),
         ] {
-            kind.ask(&harness, &json!({}), method, params).await;
+            harness.ask(kind, method, params).await;
             for line in log.take() {
                 assert!(!line.contains("SECRET"), "{line}");
             }
@@ -232,7 +216,7 @@ async fn a_client_cannot_drive_the_terminal_by_its_name() {
     let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
     let params = named("a\u{1b}[2J\n\u{202e}b", tool("odd"));
     let kind = ClientKind::HttpModern;
-    kind.ask(&harness, &json!({}), "tools/call", params).await;
+    harness.ask(kind, "tools/call", params).await;
     let line = line(&log).await;
     assert!(!line.chars().any(is_invisible), "{line:?}");
     has(&line, &[r#"client="a"#, r#"b/1";"#]);

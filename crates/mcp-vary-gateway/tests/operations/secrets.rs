@@ -1,17 +1,8 @@
 //! Secrets in a server's configuration reach the server, and neither logs nor clients.
 
 use http::HeaderMap;
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::tool;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::json;
-use tracing::Level;
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const SECRETS: [&str; 5] = [
     "TOPSECRETTOKEN",
@@ -68,9 +59,8 @@ async fn no_secret_of_a_server_is_logged_or_told_to_a_client() {
             let config = config(target(&peer, token));
             let harness = Harness::behind(peer, config).await;
             for way in ClientKind::ALL {
-                let answer = way
-                    .text(&harness, &json!({}), "tools/call", tool("say"))
-                    .await;
+                let params = tool("say");
+                let answer = way.text(&harness, &json!({}), "tools/call", params).await;
                 assert!(answer.contains("\"error\""), "{status} {way:?}: {answer}");
                 holds_no_secret(&answer);
             }

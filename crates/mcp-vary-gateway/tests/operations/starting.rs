@@ -1,22 +1,10 @@
 //! Clients that connect while servers are starting: they get what is there, and notifications of the rest.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, Gateway, Naming};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Naming;
 use mcp_vary_upstream::{Target, UpstreamConfig};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::support::{Harness, before, legacy_pipe, serve};
+use crate::support::*;
 
 /// A server that does not answer its handshake before the test says so.
 #[derive(Clone)]
@@ -28,7 +16,7 @@ struct Late {
 #[derive(Default)]
 struct State {
     is_ready: bool,
-    waiting: Vec<(UnboundedSender<bytes::Bytes>, ReceivedRequest)>,
+    waiting: Vec<(UnboundedSender<Bytes>, ReceivedRequest)>,
 }
 
 impl Late {
@@ -100,9 +88,7 @@ fn handshake(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Value> {
     let capabilities = json!({"tools": {}, "resources": {}});
     match (seen.method(), era) {
         ("initialize", Era::Legacy) => Some(introduced(name, capabilities)),
-        ("server/discover", Era::Modern) => Some(json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        })),
+        ("server/discover", Era::Modern) => Some(discovered(capabilities)),
         _ => None,
     }
 }
@@ -144,17 +130,15 @@ async fn what_is_there_is_listed_while_a_server_starts() {
         let (harness, late) = beside(era, Naming::AsNeeded).await;
         assert_eq!(harness.gateway.status().servers[0].state, "starting");
         for way in ClientKind::ALL {
-            let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            let list = harness.ask(way, "tools/list", json!({})).await;
             assert_eq!(names(&list), ["quick_who", "quick_quick-only"], "{way:?}");
-            let said = way
-                .ask(&harness, &json!({}), "tools/call", tool("quick_who"))
-                .await;
+            let said = harness.ask(way, "tools/call", tool("quick_who")).await;
             assert_eq!(said["result"]["by"], "quick", "{way:?}");
         }
         late.release();
         arrived(&harness).await;
         for way in ClientKind::ALL {
-            let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            let list = harness.ask(way, "tools/list", json!({})).await;
             let all = [
                 "late_who",
                 "late_late-only",
@@ -174,19 +158,15 @@ async fn a_call_waits_for_a_server_that_starts_and_then_says_so() {
         "`late_who` is not known yet: server `late` is still starting; try again in a moment";
     for way in ClientKind::ALL {
         let asked = tool("late_who");
-        let answer = way.ask(&harness, &json!({}), "tools/call", asked).await;
+        let answer = harness.ask(way, "tools/call", asked).await;
         let error = &answer["error"];
-        assert_eq!(
-            (&error["code"], &error["message"]),
-            (&json!(-32603), &json!(said))
-        );
+        error.has("/code", -32603);
+        error.has("/message", json!(said));
     }
     late.release();
     arrived(&harness).await;
-    let answer = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/call", tool("nix"))
-        .await;
-    assert_eq!(answer["error"]["message"], "Unknown tool: nix");
+    let answer = harness.ask_modern("tools/call", tool("nix")).await;
+    answer.has("/error/message", "Unknown tool: nix");
 }
 
 /// So may the name of a prompt and the URI of a resource.
@@ -203,7 +183,7 @@ async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so()
         );
         for way in ClientKind::ALL {
             let params = json!({key: name});
-            let answer = way.ask(&harness, &json!({}), method, params).await;
+            let answer = harness.ask(way, method, params).await;
             let expected = json!({"code": -32603, "message": said});
             assert_eq!(answer["error"], expected, "{way:?} {method}");
         }
@@ -213,8 +193,8 @@ async fn a_prompt_and_a_resource_wait_for_a_server_that_starts_and_then_say_so()
     for (method, key, name, unknown) in asked {
         let way = ClientKind::HttpLegacy;
         let params = json!({key: name});
-        let answer = way.ask(&harness, &json!({}), method, params).await;
-        assert_eq!(answer["error"]["code"], unknown, "{answer}");
+        let answer = harness.ask(way, method, params).await;
+        answer.has("/error/code", unknown);
     }
 }
 
@@ -256,10 +236,8 @@ async fn a_prompt_and_a_resource_are_answered_as_soon_as_their_server_is_ready()
             };
             let (answer, ()) = tokio::join!(asking, release);
             let answer = answer.answer();
-            assert!(
-                answer["result"][member].is_array(),
-                "{method} {is_modern}: {answer}"
-            );
+            let found = &answer["result"][member];
+            assert!(found.is_array(), "{method} {is_modern}: {answer}");
         }
     }
 }
@@ -275,15 +253,13 @@ async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
     gateway.connected().await.unwrap();
     let (address, _stop) = serve(&gateway).await;
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
-    let said = client.ask("tools/call", tool("gone_x")).await.json();
-    assert_eq!(said["error"]["code"], -32603);
+    let said = client.answer("tools/call", tool("gone_x")).await;
+    said.has("/error/code", -32603);
     let message = said["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("server `gone` is down: its program was not found"),
-        "{message}"
-    );
-    let said = client.ask("tools/call", tool("quick_x")).await.json();
-    assert_eq!(said["error"]["message"], "Unknown tool: quick_x");
+    let expected = "server `gone` is down: its program was not found";
+    assert!(message.starts_with(expected), "{message}");
+    let said = client.answer("tools/call", tool("quick_x")).await;
+    said.has("/error/message", "Unknown tool: quick_x");
 }
 
 #[tokio::test]
@@ -295,34 +271,32 @@ async fn a_call_is_answered_as_soon_as_its_server_is_ready() {
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
     let release = async { late.release() };
     let (answer, ()) = tokio::join!(client.ask("tools/call", tool("who")), release);
-    assert_eq!(answer.json()["result"]["by"], "late");
+    answer.json().has("/result/by", "late");
 }
 
 #[tokio::test]
 async fn what_a_server_may_turn_out_to_have_is_declared_and_stays() {
     let (harness, late) = beside(Era::Legacy, Naming::AsNeeded).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let discovered = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "server/discover", json!({}))
-        .await;
+    let discovered = harness.ask_modern("server/discover", json!({})).await;
     let result = &discovered["result"];
     for declared in [&client.initialized["capabilities"], &result["capabilities"]] {
         for list in ["tools", "resources", "prompts"] {
-            assert_eq!(declared[list]["listChanged"], true, "{declared}");
+            declared[list].has("/listChanged", true);
         }
         assert!(declared["completions"].is_object(), "{declared}");
         assert!(declared["logging"].is_object(), "{declared}");
     }
     let level = json!({"level": "info"});
     let set = client.ask("logging/setLevel", level.clone()).await;
-    assert_eq!(set.json()["result"], json!({}));
+    set.json().has("/result", json!({}));
     late.release();
     arrived(&harness).await;
     // It has none, and the client was told that there may be some.
     let prompts = client.ask("prompts/list", json!({})).await;
-    assert_eq!(prompts.json()["result"]["prompts"], json!([]));
+    prompts.json().has("/result/prompts", json!([]));
     let set = client.ask("logging/setLevel", level).await;
-    assert_eq!(set.json()["result"], json!({}));
+    set.json().has("/result", json!({}));
 }
 
 /// The list is announced to a session on its stream, and to a client of standard streams.
@@ -363,7 +337,7 @@ async fn before_servers_that_all_start_the_first_list_is_empty() {
     assert!(names(&list.json()).is_empty());
     let set = json!({"level": "info"});
     let set = client.ask("logging/setLevel", set).await;
-    assert_eq!(set.json()["result"], json!({}));
+    set.json().has("/result", json!({}));
     late.release();
     let changed = "notifications/tools/list_changed";
     soon(async { while pipe.receive().await["method"] != changed {} }).await;
@@ -380,9 +354,7 @@ async fn clients_of_another_kind_see_the_known_lists_while_their_connection_is_m
         late.release();
         let config = waiting_little(before(&[("late", &peer)]));
         let harness = Harness::behind(peer, config).await;
-        let list = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "tools/list", json!({}))
-            .await;
+        let list = harness.ask_modern("tools/list", json!({})).await;
         assert_eq!(names(&list), ["who", "late-only"], "{era:?}");
         late.hold();
         let asked = json!({"elicitation": {"form": {}}});
@@ -403,15 +375,9 @@ async fn clients_of_another_kind_see_the_known_lists_while_their_connection_is_m
 async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
     for era in [Era::Legacy, Era::Modern] {
         let (harness, late) = beside(era, Naming::Never).await;
-        let ask = async |method: &str, params: Value| {
-            ClientKind::HttpModern
-                .ask(&harness, &json!({}), method, params)
-                .await
-        };
-        assert_eq!(
-            names(&ask("tools/list", json!({})).await),
-            ["who", "quick-only"]
-        );
+        let ask = async |method: &str, params: Value| harness.ask_modern(method, params).await;
+        let expected = ["who", "quick-only"];
+        assert_eq!(names(&ask("tools/list", json!({})).await), expected);
         late.release();
         arrived(&harness).await;
         let list = ask("tools/list", json!({})).await;
@@ -421,7 +387,7 @@ async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
             "quick"
         );
         let read = ask("resources/read", json!({"uri": "same:1"})).await;
-        assert_eq!(read["result"]["by"], "quick");
+        read.has("/result/by", "quick");
         let compact = under("compact", tool("who"));
         assert_eq!(ask("tools/call", compact).await["result"]["by"], "quick");
         let collisions = harness.gateway.collisions();
@@ -437,13 +403,13 @@ async fn a_name_that_collides_late_means_nobodys_tool() {
         |params: Value| HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
     let mut http = harness.connect().await;
     let said = http.ask(&post(tool("who"))).await.json();
-    assert_eq!(said["result"]["by"], "quick");
+    said.has("/result/by", "quick");
     late.release();
     arrived(&harness).await;
     for (name, by) in [("late_who", "late"), ("quick_who", "quick")] {
         let said = http.ask(&post(tool(name))).await.json();
-        assert_eq!(said["result"]["by"], by);
+        said.has("/result/by", by);
     }
     let said = http.ask(&post(tool("who"))).await.json();
-    assert_eq!(said["error"]["code"], -32602, "{said}");
+    said.has("/error/code", -32602);
 }

@@ -2,23 +2,11 @@
 //! lack.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::join_all;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{introduced, names, texts, tool, under};
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tracing::Level;
 
-use crate::support::{Harness, before, config, legacy_pipe, variant};
+use crate::support::*;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -117,7 +105,7 @@ impl Drop for Server {
 }
 
 async fn ask(harness: &Harness, way: ClientKind, method: &str, params: Value) -> Value {
-    soon(way.ask(harness, &json!({}), method, params)).await
+    soon(harness.ask(way, method, params)).await
 }
 
 fn completion() -> Value {
@@ -126,7 +114,7 @@ fn completion() -> Value {
 
 #[track_caller]
 fn is_refused(answer: &Value, code: i64) {
-    assert_eq!(answer["error"]["code"], code, "{answer}");
+    answer.has("/error/code", code);
 }
 
 /// What the server turned out to have or to lack, as `vary status` shows it.
@@ -184,13 +172,11 @@ async fn a_completion_that_is_not_declared_is_passed_on() {
         let harness = server.harness().await;
         for way in ClientKind::ALL {
             let answer = ask(&harness, way, "completion/complete", completion()).await;
-            assert_eq!(answer["result"]["completion"]["values"], json!(["Bern"]));
+            answer.has("/result/completion/values", json!(["Bern"]));
         }
         assert_eq!(server.count("completion/complete"), ClientKind::ALL.len());
-        assert_eq!(
-            learned(&harness.gateway),
-            json!({"completion/complete": true})
-        );
+        let expected = json!({"completion/complete": true});
+        assert_eq!(learned(&harness.gateway), expected);
         let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let declared = &client.initialized["capabilities"]["completions"];
         assert_eq!(*declared, json!({}), "{}", client.initialized);
@@ -204,7 +190,7 @@ async fn a_resource_that_is_not_declared_is_read() {
         let harness = server.harness().await;
         for way in ClientKind::ALL {
             let read = ask(&harness, way, "resources/read", json!({"uri": "a:b"})).await;
-            assert_eq!(read["result"]["contents"][0]["text"], "read", "{read}");
+            read.has("/result/contents/0/text", "read");
         }
         assert_eq!(learned(&harness.gateway), json!({"resources/read": true}));
     }
@@ -241,11 +227,7 @@ async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
     let harness = server.harness().await;
     let mut client = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
     for level in ["warning", "debug"] {
-        let set = mcp_vary_testkit::message::request(
-            json!(1),
-            "logging/setLevel",
-            json!({"level": level}),
-        );
+        let set = request(json!(1), "logging/setLevel", json!({"level": level}));
         assert_eq!(client.ask(&set).await["result"], json!({}), "{level}");
     }
     let levels = server.peer.of("logging/setLevel");
@@ -276,10 +258,8 @@ async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
         }
         let asked = harness.peer.of("resources/subscribe").len();
         assert!(asked == 1 || has, "{asked}");
-        assert_eq!(
-            learned(&harness.gateway),
-            json!({"resources/subscribe": has})
-        );
+        let expected = json!({"resources/subscribe": has});
+        assert_eq!(learned(&harness.gateway), expected);
     }
 }
 
@@ -289,9 +269,7 @@ async fn other_clients_are_notified_of_a_list_that_was_found() {
     for era in [Era::Legacy, Era::Modern] {
         let harness = Server::new(era, false).await;
         let harness = harness.harness().await;
-        let mut waiting =
-            NotificationClient::listening(&harness, ClientKind::StdioLegacy, everything(&[]), None)
-                .await;
+        let mut waiting = listening(&harness, ClientKind::StdioLegacy, &[]).await;
         let before = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         assert!(before.initialized["capabilities"]["tools"].is_null());
         let list = ask(&harness, ClientKind::HttpLegacy, "tools/list", json!({})).await;
@@ -335,7 +313,7 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
         METHOD_NOT_FOUND,
     );
     let same = server.config().with_read_result(true);
-    harness.gateway.reload(same).await.unwrap();
+    harness.reload(same).await;
     is_refused(
         &ask(&harness, way, "prompts/list", json!({})).await,
         METHOD_NOT_FOUND,
@@ -346,7 +324,7 @@ async fn what_was_learned_is_forgotten_with_the_entry() {
         panic!("no command");
     };
     env.insert("MARKER".to_owned(), "1".to_owned());
-    harness.gateway.reload(other).await.unwrap();
+    harness.reload(other).await;
     assert_eq!(learned(&harness.gateway), Value::Null);
     is_refused(
         &ask(&harness, way, "prompts/list", json!({})).await,
@@ -390,9 +368,7 @@ async fn a_server_that_comes_later_is_asked_for_what_clients_wanted() {
     let (late, other) = (peer.await, Server::new(Era::Legacy, false).await);
     let both = before(&[("late", &late), ("other", &other.peer)]);
     let harness = Harness::behind(ScriptedServer::start(|_| None).await, both).await;
-    let mut client =
-        NotificationClient::listening(&harness, ClientKind::StdioLegacy, everything(&[]), None)
-            .await;
+    let mut client = listening(&harness, ClientKind::StdioLegacy, &[]).await;
     let list = soon(client.ask("tools/list", json!({}))).await;
     assert_eq!(names(&list), ["other_one"]);
     is_there.store(true, Ordering::SeqCst);

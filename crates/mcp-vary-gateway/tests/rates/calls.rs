@@ -1,22 +1,12 @@
 //! What is counted, and what a refused client gets.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use mcp_vary_access::{AccessPolicy, AccessRule, Expression, ItemPattern, Presence, When};
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_rates::Per;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::under;
-use mcp_vary_testkit::places_server;
 use mcp_vary_view::{Rule, ToolOverride};
-use serde_json::{Value, json};
 
 use super::clients::{Answer, Client, calls, limited, limited_with, limits, with_keys};
-use crate::support::{Harness, before, variant};
+use crate::support::*;
 
 #[tokio::test]
 async fn clients_of_both_eras_and_transports_are_refused_until_the_limit_allows_a_call() {
@@ -145,10 +135,8 @@ async fn another_variant_is_no_way_around_a_limit() {
     let odd = calls("odd", Per::Principal, "1/h")
         .for_tools("odd")
         .unwrap();
-    let (harness, _clock) = limited_with(vec![odd], |config| {
-        config.with_variants_of(variants).unwrap()
-    })
-    .await;
+    let adapt = |config: Config| config.with_variants_of(variants).unwrap();
+    let (harness, _clock) = limited_with(vec![odd], adapt).await;
     let mut client = Client::open(&harness, ClientKind::HttpModern).await;
     client.call("odd").await.passes();
     let call = json!({"name": "strange", "arguments": {}});
@@ -238,6 +226,6 @@ async fn in_a_batch_a_refused_call_is_an_error_among_answers() {
         .filter(|answer| answer.get("error").is_some())
         .collect();
     assert_eq!((answers.len(), failed.len()), (3, 1), "{answers:?}");
-    assert_eq!(failed[0]["error"]["code"], -32005);
-    assert_eq!(failed[0]["error"]["data"]["limit"], "calls");
+    failed[0].has("/error/code", -32005);
+    failed[0].has("/error/data/limit", "calls");
 }

@@ -1,18 +1,14 @@
 //! Gateways with limits, and clients that say who they are.
 
 use mcp_vary_access::Claims;
-use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
-use mcp_vary_gateway::Config;
+use mcp_vary_auth::key::KeyTable;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::rates::RateLimits;
 use mcp_vary_rates::{Counted, FakeRelativeClock, Limit, Per, SharedClock};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+pub(super) use crate::support::people::key;
+use crate::support::people::key_entry;
+use crate::support::*;
 
 /// A limit of calls.
 pub(super) fn calls(name: &str, per: Per, rate: &str) -> Limit {
@@ -45,21 +41,10 @@ pub(super) async fn limited_with(
     (harness.await, clock)
 }
 
-/// The API key of somebody.
-pub(super) fn key(name: &str) -> String {
-    let mut random = [7; 32];
-    random[..name.len()].copy_from_slice(name.as_bytes());
-    ApiKey::from_random(random).expose().to_owned()
-}
-
 /// `config` with keys for ann, whose group is `dev`, and bob. Clients without a key are served as well.
 pub(super) fn with_keys(mut config: Config) -> Config {
-    let entries = ["ann", "bob"].map(|name| KeyEntry {
-        name: name.to_owned(),
-        digest: ApiKey::parse(&key(name)).unwrap().digest(),
-        claims: Claims::from_json(r#"{"groups": ["dev"]}"#).unwrap(),
-        expires_at: None,
-    });
+    let dev = || Claims::from_json(r#"{"groups": ["dev"]}"#).unwrap();
+    let entries = ["ann", "bob"].map(|name| key_entry(name, dev()));
     let table = KeyTable::new(entries.into()).unwrap();
     config.authentication = Some(Authentication::new(table, None, true).unwrap());
     config

@@ -1,16 +1,10 @@
 //! Wrong credentials, which are counted by address.
 
-use std::time::Duration;
-
 use mcp_vary_rates::{Counted, FakeRelativeClock, Limit, Per};
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::modern;
-use serde_json::json;
 
 use super::clients::{calls, key, limited_with, with_keys};
 use super::who::behind_proxy;
-use crate::support::Harness;
+use crate::support::*;
 
 fn failures(rate: &str) -> Limit {
     let rate = rate.parse().unwrap();

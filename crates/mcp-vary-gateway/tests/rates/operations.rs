@@ -1,24 +1,16 @@
 //! Limits while the gateway runs: reloads, the status, and what is shown of who was counted.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use mcp_vary_gateway::Target;
 use mcp_vary_gateway::settings::rates::RateLimits;
 use mcp_vary_rates::{Counted, Limit, Per};
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::clients::{Client, calls, limited, limited_with, limits, with_keys};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// Serves under other limits from now on.
 async fn reload(harness: &Harness, rates: RateLimits) {
     let mut next = config(Target::http(harness.peer.url.clone()));
     next.rates = rates;
-    harness.gateway.reload(next).await.unwrap();
+    harness.reload(next).await;
 }
 
 fn refused(harness: &Harness) -> Value {
@@ -98,17 +90,15 @@ async fn the_status_counts_refusals_of_each_limit() {
         changes.unwrap(),
     ];
     let (harness, _clock) = limited_with(all, with_keys).await;
-    assert_eq!(
-        refused(&harness),
-        json!({"calls": 0, "changes": 0, "wrong": 0})
-    );
+    let expected = json!({"calls": 0, "changes": 0, "wrong": 0});
+    assert_eq!(refused(&harness), expected);
     let mut client = Client::of(&harness, ClientKind::HttpModern, "ann").await;
     client.call("odd").await.passes();
     for _ in 0..3 {
         client.call("odd").await.is_refused_by("calls", 3_600);
     }
     for variant in ["compact", "standard", "read-only"] {
-        let params = mcp_vary_testkit::message::under(variant, json!({}));
+        let params = under(variant, json!({}));
         client.ask("tools/list", params).await;
     }
     let eve = format!("Bearer {}", super::clients::key("eve"));
@@ -117,10 +107,8 @@ async fn the_status_counts_refusals_of_each_limit() {
     for _ in 0..2 {
         eve.ask("tools/list", json!({})).await;
     }
-    assert_eq!(
-        refused(&harness),
-        json!({"calls": 3, "changes": 2, "wrong": 1})
-    );
+    let expected = json!({"calls": 3, "changes": 2, "wrong": 1});
+    assert_eq!(refused(&harness), expected);
 }
 
 #[tokio::test]
@@ -153,10 +141,7 @@ async fn without_limits_there_is_nothing_to_look_up() {
 #[tokio::test]
 async fn a_configuration_shows_the_names_of_its_limits_only() {
     let (rates, _clock) = limits(vec![calls("calls", Per::Principal, "1/h")]);
-    let harness = Harness::with(|mut config| {
-        config.rates = rates.clone();
-        config
-    });
+    let harness = Harness::of(|config| config.rates = rates.clone());
     let harness = Arc::new(harness.await);
     let mut client = Client::open(&harness, ClientKind::HttpModern).await;
     client.call("odd").await.passes();

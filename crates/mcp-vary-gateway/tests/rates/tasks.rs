@@ -1,13 +1,9 @@
 //! Requests about tasks.
 
-use mcp_vary_gateway::Target;
 use mcp_vary_rates::Per;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
 use super::clients::{Client, calls, limits};
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// A server whose tool `job` runs as a task.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {

@@ -1,13 +1,9 @@
 //! Changes of the variant (SV-21).
 
-use std::time::Duration;
-
 use mcp_vary_rates::{Counted, Limit, Per};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::under;
-use serde_json::json;
 
 use super::clients::{Answer, Client, calls, limited, limited_with, with_keys};
+use crate::support::*;
 
 fn changes(rate: &str) -> Limit {
     let rate = rate.parse().unwrap();
@@ -25,7 +21,7 @@ fn stays(answer: &Answer, active: &str, retry_after: u64) {
     let data = json!({"limit": "changes", "retryAfter": retry_after, "activeVariant": active});
     let message = "Too many switches of the server variant";
     let error = json!({"code": -32000, "message": message, "data": data});
-    assert_eq!(answer.message["error"], error);
+    answer.message.has("/error", error);
     answer.has_status_429(retry_after);
 }
 
@@ -128,7 +124,7 @@ async fn a_refused_call_under_another_variant_has_changed_it() {
         let refused = client.ask("tools/call", under("compact", call.clone()));
         let refused = refused.await;
         assert_eq!(refused.message["error"]["code"], -32005, "{refused:?}");
-        assert_eq!(refused.message["error"]["data"]["activeVariant"], "compact");
+        refused.message.has("/error/data/activeVariant", "compact");
     }
     stays(&list(&mut client, "standard").await, "compact", 60);
 }

@@ -1,13 +1,11 @@
 //! Who is counted: principals, keys, and clients without either by their address.
 
 use mcp_vary_access::{Claims, Principal};
-use mcp_vary_gateway::Config;
 use mcp_vary_gateway::settings::listener::TrustedProxies;
 use mcp_vary_rates::Per;
-use mcp_vary_testkit::client::ClientKind;
 
 use super::clients::{Client, calls, limited, limited_with, with_keys};
-use crate::support::Harness;
+use crate::support::*;
 
 /// The gateway behind a proxy on this machine.
 pub(super) fn behind_proxy(mut config: Config) -> Config {
@@ -107,12 +105,11 @@ async fn a_limit_per_address_counts_principals_together() {
 #[tokio::test]
 async fn the_client_on_stdio_is_its_principal() {
     let limit = calls("calls", Per::Principal, "1/min");
-    let (harness, _clock) = limited_with(vec![limit], |mut config| {
+    let adapt = edited(|config| {
         let principal = Principal::stdio("ann", Claims::default()).unwrap();
         config.stdio_principal = Some(principal.into());
-        config
-    })
-    .await;
+    });
+    let (harness, _clock) = limited_with(vec![limit], adapt).await;
     let mut pipe = Client::open(&harness, ClientKind::StdioLegacy).await;
     pipe.call("odd").await.passes();
     let mut pipe = Client::open(&harness, ClientKind::StdioModern).await;

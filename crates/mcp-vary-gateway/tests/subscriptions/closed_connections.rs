@@ -1,18 +1,9 @@
 //! Clients whose dedicated connection is closed: they see the shared lists again.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::names;
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use crate::subscriptions::growing_lists::{Growing, RECOGNISED, Said, Shared, can_be_asked};
-use crate::support::Harness;
+use crate::support::*;
 
 /// A dedicated connection is closed when it was not used for this long.
 const UNUSED: Duration = Duration::from_secs(3);
@@ -25,7 +16,7 @@ fn hasty(mut config: Config) -> Config {
 async fn enable(client: &mut NotificationClient, arguments: Value) {
     let call = json!({"name": "enable", "arguments": arguments});
     let answer = soon(client.ask("tools/call", call)).await;
-    assert_eq!(answer["result"]["content"][0]["text"], "enable", "{answer}");
+    answer.has("/result/content/0/text", "enable");
 }
 
 async fn lists(client: &mut NotificationClient) -> Vec<String> {
@@ -53,18 +44,15 @@ async fn each_change_is_notified_once(said: Said, way: ClientKind) {
             let server = growing.clone();
             let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
             let target = Target::http(peer.url.clone());
-            Harness::behind(peer, hasty(crate::support::config(target))).await
+            Harness::behind(peer, hasty(config(target))).await
         }
     };
     let what = (everything(&[]), None);
     let mut client = NotificationClient::listening_as(&harness, way, what, &can_be_asked()).await;
     enable(&mut client, json!({"tool": "new"})).await;
     is_notified(&mut client).await;
-    assert_eq!(
-        lists(&mut client).await,
-        ["enable", "new"],
-        "{said:?} {way:?}"
-    );
+    let expected = ["enable", "new"];
+    assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
     is_notified(&mut client).await;
     assert_eq!(lists(&mut client).await, ["enable"], "{said:?} {way:?}");
     let mut count = 0;

@@ -2,15 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{config, open_pipe, serve};
+use crate::support::*;
 
 /// A gateway before the process that tells of its changes in one session alone, and where it serves.
 async fn before() -> (Arc<Gateway>, SocketAddr) {
@@ -39,9 +32,8 @@ fn by_one_that_can_be_asked(method: &str, params: Value) -> Value {
 /// A stream that tells of these resources.
 async fn listening(address: SocketAddr, uris: &[&str]) -> RawHttp {
     let mut stream = RawHttp::connect(address).await;
-    stream
-        .send(&HttpRequest::modern(&listen(uris)).bytes())
-        .await;
+    let post = HttpRequest::modern(&listen(uris)).bytes();
+    stream.send(&post).await;
     assert_eq!(stream.head().await.status, 200);
     let acknowledged = soon(stream.event()).await.unwrap();
     let promised = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
@@ -59,8 +51,8 @@ async fn called(address: SocketAddr, tool: &str, arguments: Value) -> Value {
 
 async fn receives(stream: &mut RawHttp, uri: &str) {
     let told = soon(stream.event()).await.unwrap();
-    assert_eq!(told["method"], "notifications/resources/updated", "{told}");
-    assert_eq!(told["params"]["uri"], uri, "{told}");
+    told.has("/method", "notifications/resources/updated");
+    told.has("/params/uri", uri);
 }
 
 /// The session of the first call begins after the stream, that of the second one is there already.
@@ -83,16 +75,13 @@ async fn over_standard_streams_it_hears_so_too() {
     let mut pipe = open_pipe(&gateway);
     pipe.send(listen(&["note:a"]).to_string()).await;
     let acknowledged = pipe.receive().await;
-    assert_eq!(
-        acknowledged["method"],
-        "notifications/subscriptions/acknowledged"
-    );
+    acknowledged.has("/method", "notifications/subscriptions/acknowledged");
     pipe.send(call("touch", json!({"uri": "note:a"})).to_string())
         .await;
     let mut told = [pipe.receive().await, pipe.receive().await];
     told.sort_by_key(|message| message.get("id").is_some());
-    assert_eq!(told[0]["params"]["uri"], "note:a");
-    assert_eq!(told[1]["id"], "tools/call");
+    told[0].has("/params/uri", "note:a");
+    told[1].has("/id", "tools/call");
 }
 
 /// SV-15: whatever the server says there, nobody hears of what it did not ask for.
@@ -121,10 +110,5 @@ async fn when_nobody_listens_any_more_the_session_is_not_subscribed() {
     let subscribed = called(address, "state", json!({})).await["subscribed"].clone();
     assert_eq!(subscribed, json!(["note:a"]));
     drop(stream);
-    soon(async {
-        while called(address, "state", json!({})).await["subscribed"] != json!([]) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || called(address, "state", json!({})).await["subscribed"] == json!([])).await;
 }

@@ -2,23 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bytes::Bytes;
 use futures_util::future::join_all;
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{introduced, names, notification, tool};
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, discover, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use mcp_vary_testkit::scripted_server::discover;
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// What clients with a person and a model declare.
 pub(crate) fn can_be_asked() -> Value {
@@ -220,17 +209,14 @@ async fn calls(client: &mut NotificationClient, params: Value) -> Value {
 
 #[track_caller]
 fn is_answered(answer: &Value, text: &str) {
-    assert_eq!(answer["result"]["content"][0]["text"], text, "{answer}");
+    answer.has("/result/content/0/text", text);
 }
 
 /// SV-12: it is not there, and the server is not asked.
 #[track_caller]
 fn is_unknown(answer: &Value) {
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(
-        answer["error"]["data"]["activeVariant"], "standard",
-        "{answer}"
-    );
+    answer.has("/error/code", -32602);
+    answer.has("/error/data/activeVariant", "standard");
 }
 
 /// The client has its server add a tool.
@@ -259,11 +245,8 @@ async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: ClientK
     is_unknown(&calls(&mut client, tool("its own")).await);
     enables(&mut client, "new").await;
     is_notified_of_a_tool(&mut client, way).await;
-    assert_eq!(
-        lists(&mut client).await,
-        ["enable", "new"],
-        "{said:?} {way:?}"
-    );
+    let expected = ["enable", "new"];
+    assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
     is_answered(&calls(&mut client, tool("new")).await, "new");
     is_unknown(&calls(&mut client, tool("its own")).await);
     is_unknown(&calls(&mut other, tool("new")).await);
@@ -302,11 +285,8 @@ async fn what_was_enabled_is_there_for_the_next_request() {
             is_answered(&calls(&mut client, tool("new")).await, "new");
             let mut client = listening(&harness, way).await;
             enables(&mut client, "new").await;
-            assert_eq!(
-                lists(&mut client).await,
-                ["enable", "new"],
-                "{said:?} {way:?}"
-            );
+            let expected = ["enable", "new"];
+            assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
         };
         join_all(RECOGNISED.map(check)).await;
     };
@@ -324,19 +304,13 @@ async fn what_a_server_enables_for_all_reaches_every_client(said: Said, way: Cli
     let arguments = json!({"tool": "new", "everywhere": true});
     is_answered(&calls(&mut client, enable(arguments)).await, "enable");
     is_notified_of_a_tool(&mut client, way).await;
-    assert_eq!(
-        lists(&mut client).await,
-        ["enable", "new"],
-        "{said:?} {way:?}"
-    );
+    let expected = ["enable", "new"];
+    assert_eq!(lists(&mut client).await, expected, "{said:?} {way:?}");
     is_answered(&calls(&mut client, tool("new")).await, "new");
     for (way, mut other) in other {
         is_notified_of_a_tool(&mut other, way).await;
-        assert_eq!(
-            lists(&mut other).await,
-            ["enable", "new"],
-            "{said:?} {way:?}"
-        );
+        let expected = ["enable", "new"];
+        assert_eq!(lists(&mut other).await, expected, "{said:?} {way:?}");
         is_answered(&calls(&mut other, tool("new")).await, "new");
     }
 }
@@ -426,11 +400,7 @@ impl Silent {
     async fn harness(&self, list_ttl: Duration) -> Harness {
         let silent = self.clone();
         let peer = ScriptedServer::start(move |seen| silent.answer(seen)).await;
-        Harness::behind_one(peer, |mut config| {
-            config.servers[0].limits.list_ttl = list_ttl;
-            config
-        })
-        .await
+        Harness::edited(peer, |config| config.servers[0].limits.list_ttl = list_ttl).await
     }
 
     fn grow(&self) {
@@ -441,10 +411,7 @@ impl Silent {
         let result = match (seen.method(), self.era) {
             ("initialize", Era::Legacy) => introduced("silent", self.declares.clone()),
             ("initialize", Era::Modern) => return Some(seen.refuse(400, -32601, "not known")),
-            ("server/discover", Era::Modern) => json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": self.declares,
-            }),
+            ("server/discover", Era::Modern) => discovered(self.declares.clone()),
             ("tools/list", _) if self.is_stuck.load(Ordering::SeqCst) => {
                 return Some(Reply::silence());
             }
@@ -503,16 +470,10 @@ async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
     let check = async |way: ClientKind| {
         for (server, list_ttl) in silent() {
             let harness = server.harness(list_ttl).await;
-            let mut client =
-                NotificationClient::listening(&harness, way, everything(&[]), None).await;
+            let mut client = crate::support::listening(&harness, way, &[]).await;
             assert_eq!(lists(&mut client).await, ["old"]);
             server.grow();
-            soon(async {
-                while lists(&mut client).await != ["old", "new"] {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-            })
-            .await;
+            until(async || lists(&mut client).await == ["old", "new"]).await;
             is_notified_of_a_tool(&mut client, way).await;
         }
     };
@@ -524,9 +485,7 @@ async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
 async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
     for (server, list_ttl) in silent() {
         let harness = server.harness(list_ttl).await;
-        let mut client =
-            NotificationClient::listening(&harness, ClientKind::HttpLegacy, everything(&[]), None)
-                .await;
+        let mut client = crate::support::listening(&harness, ClientKind::HttpLegacy, &[]).await;
         assert_eq!(lists(&mut client).await, ["old"]);
         server.is_stuck.store(true, Ordering::SeqCst);
         let before = harness.peer.of("tools/list").len();
@@ -552,11 +511,8 @@ async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
 /// The list of a server that announces its changes is read when it does.
 #[tokio::test]
 async fn a_list_whose_changes_are_announced_does_not_expire() {
-    let announces = Silent::new(
-        Era::Legacy,
-        json!({"tools": {"listChanged": true}}),
-        json!({}),
-    );
+    let capabilities = json!({"tools": {"listChanged": true}});
+    let announces = Silent::new(Era::Legacy, capabilities, json!({}));
     let silent = Silent::new(Era::Legacy, json!({"tools": {}}), json!({}));
     let expiring = Duration::from_millis(1);
     let houses = [
@@ -646,17 +602,10 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
             Said::Pipe => shared.config(),
             _ => config(Target::http(harness.peer.url.clone())),
         };
-        harness
-            .gateway
-            .reload(next.with_read_result(true))
-            .await
-            .unwrap();
+        harness.reload(next.with_read_result(true)).await;
         for (way, client) in &mut clients {
-            assert_eq!(
-                lists(client).await,
-                ["enable", "new", "read_result"],
-                "{said:?} {way:?}"
-            );
+            let expected = ["enable", "new", "read_result"];
+            assert_eq!(lists(client).await, expected, "{said:?} {way:?}");
             is_answered(&calls(client, tool("new")).await, "new");
             enables(client, "newer").await;
             until_it_lists(client, "newer").await;
@@ -666,12 +615,7 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
 }
 
 async fn until_it_lists(client: &mut NotificationClient, name: &str) {
-    soon(async {
-        while !lists(client).await.iter().any(|listed| listed == name) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || lists(client).await.iter().any(|listed| listed == name)).await;
 }
 
 /// No other message on the connection makes a request wait: official servers ask for roots at the same time.
@@ -680,12 +624,10 @@ async fn a_question_beside_an_announcement_holds_no_request_up() {
     let growing = Growing::new(Said::Get);
     let server = growing.clone();
     let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        // Longer than any test.
-        config.servers[0].limits.ready_timeout = Duration::from_secs(3600);
-        config
-    })
-    .await;
+    // Longer than any test.
+    let edit =
+        |config: &mut Config| config.servers[0].limits.ready_timeout = Duration::from_secs(3600);
+    let harness = Harness::edited(peer, edit).await;
     let mut client = listening(&harness, ClientKind::HttpLegacy).await;
     for number in 0..3 {
         let arguments = json!({"tool": format!("more-{number}"), "everywhere": true, "asks": true});

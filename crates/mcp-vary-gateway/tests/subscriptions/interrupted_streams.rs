@@ -1,14 +1,8 @@
 //! Updates of resources on a stream that the gateway has to open again.
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Gateway, Target};
-use mcp_vary_testkit::message::{introduced, notification, request};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::json;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::support::{config, legacy_pipe};
+use crate::support::*;
 
 /// A legacy server with one resource, and the streams that the gateway opens.
 async fn server() -> (ScriptedServer, UnboundedReceiver<UnboundedSender<Bytes>>) {

@@ -1,26 +1,14 @@
 //! More kinds of clients than there are connections and lists for.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{modern, names, request, texts, tool};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{config, legacy_pipe, open_pipe, serve};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
 /// The configuration before the process that asks.
 fn asking() -> Config {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/asks.py");
-    let script = script.to_str().unwrap().to_owned();
-    config(Target::command("python3", [script]))
+    config(of_script("asks.py"))
 }
 
 /// Capabilities that no two clients have alike, with which each can be asked for a form.
@@ -48,7 +36,7 @@ async fn is_asked(address: std::net::SocketAddr, client: &mut LegacyClient) -> V
     http.send(&post.bytes()).await;
     http.head().await;
     let question = soon(http.event()).await.expect("it is asked");
-    assert_eq!(question["method"], "elicitation/create", "{question}");
+    question.has("/method", "elicitation/create");
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
     let post = client.post(&answer);
     assert_eq!(client.http.ask(&post).await.status, 202);
@@ -64,15 +52,13 @@ async fn nine_clients_that_can_do_different_things_are_all_asked() {
     let mut clients = Vec::new();
     for capabilities in capabilities(9) {
         let mut client = LegacyClient::at(address, "2025-11-25", &capabilities).await;
-        let list = client.ask("tools/list", json!({})).await.json();
+        let list = client.answer("tools/list", json!({})).await;
         assert!(names(&list).contains(&"ask"), "{list}");
         clients.push(client);
     }
     for client in clients.iter_mut().rev() {
-        assert_eq!(
-            is_asked(address, client).await,
-            json!({"action": "decline"})
-        );
+        let expected = json!({"action": "decline"});
+        assert_eq!(is_asked(address, client).await, expected);
     }
 }
 
@@ -88,10 +74,8 @@ async fn so_are_clients_without_a_session() {
             .ask(&HttpRequest::modern(&call))
             .await;
         let answer = answer.json();
-        assert_eq!(
-            answer["result"]["resultType"], "input_required",
-            "{capabilities}: {answer}"
-        );
+        let found = &answer["result"]["resultType"];
+        assert_eq!(*found, "input_required", "{capabilities}: {answer}");
     }
 }
 
@@ -107,13 +91,11 @@ async fn how_many_classes_there_are_is_a_setting() {
     let mut lists = 0;
     for capabilities in capabilities(3) {
         let mut client = LegacyClient::at(address, "2025-11-25", &capabilities).await;
-        assert_eq!(
-            is_asked(address, &mut client).await,
-            json!({"action": "decline"})
-        );
-        let state = client.ask("tools/call", tool("state")).await.json();
+        let expected = json!({"action": "decline"});
+        assert_eq!(is_asked(address, &mut client).await, expected);
+        let state = client.answer("tools/call", tool("state")).await;
         // It receives the client's capabilities, on the connection that the client has alone.
-        assert_eq!(state["result"]["client"], capabilities, "{state}");
+        state.has("/result/client", capabilities);
         lists += state["result"]["lists"].as_u64().unwrap();
     }
     assert_eq!(lists, 0, "all see the lists of the only class");

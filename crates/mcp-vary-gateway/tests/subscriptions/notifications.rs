@@ -5,22 +5,9 @@ mod hidden;
 mod replaced;
 
 use futures_util::future::join_all;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{
-    SUBSCRIPTION, VARIANT, initialize, modern, notification, request, under,
-};
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything, updated};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_view::{ResourceOverride, Selection};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config, open_pipe};
+use crate::support::*;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];
@@ -50,15 +37,12 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
                 false => vec!["standard", "compact", "directory"],
             };
             for variant in expected {
-                assert_eq!(
-                    subscriber.change().await,
-                    changed("tools", variant),
-                    "{era:?} {way:?}"
-                );
+                let found = subscriber.change().await;
+                assert_eq!(found, changed("tools", variant), "{era:?} {way:?}");
             }
             // The list is the new one by then.
-            let listed = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
-            assert_eq!(listed["result"]["tools"][1]["name"], name);
+            let listed = harness.ask(way, "tools/list", json!({})).await;
+            listed.has("/result/tools/1/name", name);
             subscriber.close();
         }
     };
@@ -72,7 +56,7 @@ async fn a_server_that_returns_as_it_was_is_not_told() {
     let mut harness = Harness::changing(&stage).await;
     let mut ears = Vec::new();
     for way in ClientKind::ALL {
-        ears.push(NotificationClient::listening(&harness, way, everything(&[]), None).await);
+        ears.push(listening(&harness, way, &[]).await);
     }
     let gone = std::mem::replace(
         &mut harness.peer,
@@ -94,16 +78,12 @@ async fn without_variants_a_change_names_none() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = Harness::changing_with(&stage, |config| config.with_variants(false)).await;
     for (way, name) in ClientKind::ALL.into_iter().zip(["a", "b", "c", "d"]) {
-        let mut subscriber =
-            NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        let mut subscriber = listening(&harness, way, &[]).await;
         stage.set_tools(&["first", name]);
         stage.notify_list_changed("tools");
         let told = subscriber.change().await;
-        assert_eq!(
-            told,
-            ("tools/list_changed".to_owned(), None, None),
-            "{way:?}"
-        );
+        let expected = ("tools/list_changed".to_owned(), None, None);
+        assert_eq!(told, expected, "{way:?}");
     }
 }
 
@@ -115,21 +95,16 @@ async fn a_stream_begins_with_what_it_will_tell_of() {
         stage.refuse(&["note:b"]);
         let harness = Harness::changing(&stage).await;
         for way in MODERN {
-            for (asked, expected) in [
-                (json!({}), json!({})),
-                (
-                    json!({"toolsListChanged": true, "x": 1}),
-                    json!({"toolsListChanged": true}),
-                ),
-                (
-                    json!({"promptsListChanged": false, "resourcesListChanged": true}),
-                    json!({"resourcesListChanged": true}),
-                ),
-                (
-                    json!({"resourceSubscriptions": ["note:a", "note:b", "note:all/7"]}),
-                    json!({"resourceSubscriptions": ["note:a", "note:all/7"]}),
-                ),
-            ] {
+            for [asked, expected] in rows(
+                r#"
+                {} | {}
+                {"toolsListChanged": true, "x": 1} | {"toolsListChanged": true}
+                {"promptsListChanged": false, "resourcesListChanged": true} | {"resourcesListChanged": true}
+                {"resourceSubscriptions": ["note:a", "note:b", "note:all/7"]} | {"resourceSubscriptions": ["note:a", "note:all/7"]}
+            "#,
+            ) {
+                let asked: Value = serde_json::from_str(asked).unwrap();
+                let expected: Value = serde_json::from_str(expected).unwrap();
                 let mut subscriber =
                     NotificationClient::open(&harness, way, asked, Some("compact")).await;
                 let told = subscriber.receive().await;
@@ -154,11 +129,7 @@ async fn a_stream_begins_with_what_it_will_tell_of() {
 #[tokio::test]
 async fn a_subscription_that_is_wrong_opens_no_stream() {
     let stage = ChangingServer::new(Era::Legacy);
-    let harness = Harness::changing_with(&stage, |mut config| {
-        config.limits.subscriptions = 1;
-        config
-    })
-    .await;
+    let harness = Harness::changing_edited(&stage, |config| config.limits.subscriptions = 1).await;
     for way in MODERN {
         for params in [
             json!({}),
@@ -167,25 +138,19 @@ async fn a_subscription_that_is_wrong_opens_no_stream() {
             json!({"notifications": {"resourceSubscriptions": ["note:a", "note:b"]}}),
             under("none", json!({"notifications": {}})),
         ] {
-            let answer = way
-                .ask(&harness, &json!({}), "subscriptions/listen", params)
-                .await;
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            let answer = harness.ask(way, "subscriptions/listen", params).await;
+            answer.has("/error/code", -32602);
         }
     }
     for way in LEGACY {
         let params = json!({"notifications": {}});
-        let answer = way
-            .ask(&harness, &json!({}), "subscriptions/listen", params)
-            .await;
-        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+        let answer = harness.ask(way, "subscriptions/listen", params).await;
+        answer.has("/error/code", -32601);
     }
     for way in MODERN {
         let params = json!({"uri": "note:a"});
-        let answer = way
-            .ask(&harness, &json!({}), "resources/subscribe", params)
-            .await;
-        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+        let answer = harness.ask(way, "resources/subscribe", params).await;
+        answer.has("/error/code", -32601);
     }
 }
 
@@ -198,19 +163,15 @@ async fn a_stream_tells_of_what_was_asked_for_and_nothing_else() {
         for (way, name) in MODERN.into_iter().zip(["a", "b"]) {
             let filter = json!({"promptsListChanged": true, "resourceSubscriptions": ["note:b"]});
             let mut subscriber = NotificationClient::listening(&harness, way, filter, None).await;
-            let mut all =
-                NotificationClient::listening(&harness, way, everything(&["note:a"]), None).await;
+            let mut all = listening(&harness, way, &["note:a"]).await;
             stage.set_tools(&["first", name]);
             stage.notify_list_changed("tools");
             assert_eq!(all.change().await, changed("tools", "standard"));
             stage.notify_updated("note:a");
             assert_eq!(all.change().await, updated("note:a", "standard"));
             stage.notify_updated("note:b");
-            assert_eq!(
-                subscriber.change().await,
-                updated("note:b", "standard"),
-                "{era:?} {way:?}"
-            );
+            let expected = updated("note:b", "standard");
+            assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         }
     }
 }
@@ -222,21 +183,15 @@ async fn what_a_server_says_of_a_resource_arrives() {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
         for way in ClientKind::ALL {
-            let mut subscriber =
-                NotificationClient::listening(&harness, way, everything(&["note:a"]), None).await;
+            let mut subscriber = listening(&harness, way, &["note:a"]).await;
             if !way.is_modern() {
-                let answer = subscriber
-                    .ask("resources/subscribe", json!({"uri": "note:a"}))
-                    .await;
-                assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+                let params = json!({"uri": "note:a"});
+                subscriber.succeeds("resources/subscribe", params).await;
             }
             stage.notify_updated("note:a");
             let told = subscriber.receive().await;
-            assert_eq!(
-                told["params"]["x-vendor"],
-                json!({"n": 1.0}),
-                "{era:?} {way:?}"
-            );
+            let expected = json!({"n": 1.0});
+            assert_eq!(told["params"]["x-vendor"], expected, "{era:?} {way:?}");
             assert_eq!(told["params"]["_meta"][VARIANT], "standard");
         }
     }
@@ -252,30 +207,31 @@ async fn a_subscription_is_bound_to_its_variant() {
             let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
             let a = |variant: &str| under(variant, json!({"uri": "note:a"}));
             for _ in 0..2 {
-                let answer = subscriber.ask("resources/subscribe", a("compact")).await;
-                assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+                subscriber
+                    .succeeds("resources/subscribe", a("compact"))
+                    .await;
             }
             let answer = subscriber.ask("resources/subscribe", a("standard")).await;
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            answer.has("/error/code", -32602);
             let data = &answer["error"]["data"];
-            assert_eq!(data["activeVariant"], "standard");
-            assert_eq!(data["subscribedVariant"], "compact");
+            data.has("/activeVariant", "standard");
+            data.has("/subscribedVariant", "compact");
             stage.notify_updated("note:a");
             assert_eq!(subscriber.change().await, updated("note:a", "compact"));
 
             // Whatever is selected, and as often as one likes.
             for variant in ["standard", "read-only"] {
-                let answer = subscriber.ask("resources/unsubscribe", a(variant)).await;
-                assert_eq!(answer["result"], json!({}));
+                subscriber
+                    .succeeds("resources/unsubscribe", a(variant))
+                    .await;
             }
-            let answer = subscriber.ask("resources/subscribe", a("standard")).await;
-            assert_eq!(answer["result"], json!({}));
+            subscriber
+                .succeeds("resources/subscribe", a("standard"))
+                .await;
             stage.notify_updated("note:a");
             assert_eq!(subscriber.change().await, updated("note:a", "standard"));
-            let answer = subscriber
-                .ask("resources/unsubscribe", json!({"uri": "note:none"}))
-                .await;
-            assert_eq!(answer["result"], json!({}));
+            let params = json!({"uri": "note:none"});
+            subscriber.succeeds("resources/unsubscribe", params).await;
         }
     }
 }
@@ -293,7 +249,7 @@ async fn a_resource_that_is_not_there_cannot_be_subscribed_to() {
                 let params = under(variant, json!({"uri": "note:none"}));
                 let answer = subscriber.ask("resources/subscribe", params).await;
                 assert_eq!(answer["error"]["code"], -32602, "{era:?} {way:?} {answer}");
-                assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+                answer.has("/error/data/activeVariant", variant);
             }
         }
     }
@@ -305,9 +261,7 @@ async fn a_resource_that_is_gone_is_told_once() {
     let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        let mut subscriber =
-            NotificationClient::listening(&harness, way, everything(&["note:a", "note:b"]), None)
-                .await;
+        let mut subscriber = listening(&harness, way, &["note:a", "note:b"]).await;
         let subscribe = |uri: &str| under("compact", json!({"uri": uri}));
         if !way.is_modern() {
             for uri in ["note:a", "note:b"] {
@@ -347,10 +301,9 @@ async fn a_resource_that_is_gone_is_told_once() {
         assert_eq!(lists, once, "{era:?} {way:?}");
         if !way.is_modern() {
             // It stands in the way of no other, and can still be ended.
-            let answer = subscriber
-                .ask("resources/unsubscribe", subscribe("note:a"))
+            subscriber
+                .succeeds("resources/unsubscribe", subscribe("note:a"))
                 .await;
-            assert_eq!(answer["result"], json!({}));
         }
     };
     join_all(every_pair().map(check)).await;
@@ -365,13 +318,7 @@ async fn a_server_is_subscribed_to_once() {
     let mut one = NotificationClient::open(&harness, ClientKind::HttpLegacy, json!({}), None).await;
     let mut other =
         NotificationClient::open(&harness, ClientKind::StdioLegacy, json!({}), None).await;
-    let modern = NotificationClient::listening(
-        &harness,
-        ClientKind::HttpModern,
-        everything(&["note:a"]),
-        None,
-    )
-    .await;
+    let modern = listening(&harness, ClientKind::HttpModern, &["note:a"]).await;
     one.ask("resources/subscribe", params()).await;
     other.ask("resources/subscribe", params()).await;
     assert_eq!(harness.peer.of("resources/subscribe").len(), 1);
@@ -397,21 +344,11 @@ async fn a_server_is_subscribed_to_once() {
 async fn a_modern_server_has_one_stream_for_all_resources() {
     let stage = ChangingServer::new(Era::Modern);
     let harness = Harness::changing(&stage).await;
-    let mut a = NotificationClient::listening(
-        &harness,
-        ClientKind::HttpModern,
-        everything(&["note:a"]),
-        None,
-    )
-    .await;
+    let filter = everything(&["note:a"]);
+    let mut a = NotificationClient::listening(&harness, ClientKind::HttpModern, filter, None).await;
     stage.wait_for_subscriptions(&["note:a"]).await;
-    let mut b = NotificationClient::listening(
-        &harness,
-        ClientKind::HttpModern,
-        everything(&["note:b"]),
-        None,
-    )
-    .await;
+    let filter = everything(&["note:b"]);
+    let mut b = NotificationClient::listening(&harness, ClientKind::HttpModern, filter, None).await;
     // Both streams are open for a moment: what both say is one change.
     stage.notify_updated("note:a");
     stage.wait_for_subscriptions(&["note:a", "note:b"]).await;
@@ -439,9 +376,8 @@ async fn a_server_that_returns_is_subscribed_to_again() {
             let mut subscriber =
                 NotificationClient::listening(&harness, way, filter.clone(), None).await;
             if !way.is_modern() {
-                subscriber
-                    .ask("resources/subscribe", json!({"uri": "note:a"}))
-                    .await;
+                let params = json!({"uri": "note:a"});
+                subscriber.ask("resources/subscribe", params).await;
             }
             ears.push(subscriber);
         }
@@ -487,14 +423,12 @@ async fn a_stream_that_the_gateway_ends_says_so() {
     for subscriber in [&mut http, &mut pipe] {
         let meta = json!({VARIANT: "compact", SUBSCRIPTION: "listen"});
         let cancelled = subscriber.receive().await;
-        assert_eq!(cancelled["method"], "notifications/cancelled");
-        assert_eq!(cancelled["params"]["requestId"], "listen");
-        assert_eq!(cancelled["params"]["_meta"], meta);
+        cancelled.has("/method", "notifications/cancelled");
+        cancelled.has("/params/requestId", "listen");
+        cancelled.has("/params/_meta", meta);
         let result = json!({"resultType": "complete", "_meta": {SUBSCRIPTION: "listen"}});
-        assert_eq!(
-            subscriber.receive().await,
-            json!({"jsonrpc": "2.0", "id": "listen", "result": result})
-        );
+        let expected = json!({"jsonrpc": "2.0", "id": "listen", "result": result});
+        assert_eq!(subscriber.receive().await, expected);
     }
     assert_eq!(http.receive_or_end().await, None);
 }
@@ -504,26 +438,16 @@ async fn a_stream_that_the_gateway_ends_says_so() {
 async fn a_client_can_end_its_stream() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = Harness::changing(&stage).await;
-    let mut subscriber = NotificationClient::listening(
-        &harness,
-        ClientKind::StdioModern,
-        everything(&["note:a"]),
-        None,
-    )
-    .await;
+    let mut subscriber = listening(&harness, ClientKind::StdioModern, &["note:a"]).await;
     let cancel = notification("notifications/cancelled", json!({"requestId": "listen"}));
     subscriber.pipe().send(cancel.to_string()).await;
     harness.peer.wait_for("resources/unsubscribe", 1).await;
     stage.set_tools(&["other"]);
     stage.notify_list_changed("tools");
-    let listen = modern(
-        json!("listen"),
-        "subscriptions/listen",
-        json!({"notifications": {}}),
-        &json!({}),
-    );
+    let params = json!({"notifications": {}});
+    let listen = modern(json!("listen"), "subscriptions/listen", params, &json!({}));
     let told = subscriber.pipe().ask(&listen).await;
-    assert_eq!(told["method"], "notifications/subscriptions/acknowledged");
+    told.has("/method", "notifications/subscriptions/acknowledged");
 }
 
 /// A modern client that hangs up has unsubscribed.
@@ -531,13 +455,7 @@ async fn a_client_can_end_its_stream() {
 async fn who_hangs_up_has_left() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = Harness::changing(&stage).await;
-    let subscriber = NotificationClient::listening(
-        &harness,
-        ClientKind::HttpModern,
-        everything(&["note:a"]),
-        None,
-    )
-    .await;
+    let subscriber = listening(&harness, ClientKind::HttpModern, &["note:a"]).await;
     subscriber.close();
     soon(harness.peer.wait_for("resources/unsubscribe", 1)).await;
 }
@@ -550,14 +468,8 @@ async fn a_client_may_listen_more_than_once() {
     let mut pipe = open_pipe(&harness.gateway);
     for (id, filter) in [(1, json!({"toolsListChanged": true})), (2, everything(&[]))] {
         let params = json!({"notifications": filter});
-        let told = pipe
-            .ask(&modern(
-                json!(id),
-                "subscriptions/listen",
-                params,
-                &json!({}),
-            ))
-            .await;
+        let message = modern(json!(id), "subscriptions/listen", params, &json!({}));
+        let told = pipe.ask(&message).await;
         assert_eq!(told["params"]["_meta"][SUBSCRIPTION], id);
     }
     stage.set_tools(&["other"]);
@@ -565,7 +477,7 @@ async fn a_client_may_listen_more_than_once() {
     let mut ids = Vec::new();
     for _ in 0..2 {
         let told = pipe.receive().await;
-        assert_eq!(told["method"], "notifications/tools/list_changed");
+        told.has("/method", "notifications/tools/list_changed");
         ids.push(told["params"]["_meta"][SUBSCRIPTION].clone());
     }
     ids.sort_by_key(Value::as_i64);
@@ -576,28 +488,18 @@ async fn a_client_may_listen_more_than_once() {
 #[tokio::test]
 async fn a_session_has_only_so_many_subscriptions() {
     let stage = ChangingServer::new(Era::Legacy);
-    let harness = Harness::changing_with(&stage, |mut config| {
-        config.limits.subscriptions = 1;
-        config
-    })
-    .await;
+    let harness = Harness::changing_edited(&stage, |config| config.limits.subscriptions = 1).await;
     for way in LEGACY {
         let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
-        let answer = subscriber
-            .ask("resources/subscribe", json!({"uri": "note:a"}))
-            .await;
-        assert_eq!(answer["result"], json!({}));
-        let answer = subscriber
-            .ask("resources/subscribe", json!({"uri": "note:b"}))
-            .await;
-        assert_eq!(answer["error"]["code"], -32602);
-        subscriber
-            .ask("resources/unsubscribe", json!({"uri": "note:a"}))
-            .await;
-        let answer = subscriber
-            .ask("resources/subscribe", json!({"uri": "note:b"}))
-            .await;
-        assert_eq!(answer["result"], json!({}));
+        let params = json!({"uri": "note:a"});
+        subscriber.succeeds("resources/subscribe", params).await;
+        let params = json!({"uri": "note:b"});
+        let answer = subscriber.ask("resources/subscribe", params).await;
+        answer.has("/error/code", -32602);
+        let params = json!({"uri": "note:a"});
+        subscriber.ask("resources/unsubscribe", params).await;
+        let params = json!({"uri": "note:b"});
+        subscriber.succeeds("resources/subscribe", params).await;
     }
 }
 
@@ -634,9 +536,7 @@ async fn the_capabilities_say_what_is_told() {
         // The server has what it does not declare.
         for method in ["resources/subscribe", "resources/unsubscribe"] {
             let params = json!({"uri": "note:a"});
-            let answer = ClientKind::HttpLegacy
-                .ask(&harness, &json!({}), method, params)
-                .await;
+            let answer = harness.ask(ClientKind::HttpLegacy, method, params).await;
             assert_eq!(answer["result"], json!({}), "{method}: {answer}");
         }
     }
@@ -651,10 +551,7 @@ async fn introduction(harness: &Harness, way: ClientKind) -> Value {
             harness.connect().await.ask(&post).await.json()
         }
         ClientKind::StdioLegacy => open_pipe(&harness.gateway).ask(&asked).await,
-        _ => {
-            way.ask(harness, &json!({}), "server/discover", json!({}))
-                .await
-        }
+        _ => harness.ask(way, "server/discover", json!({})).await,
     };
     told["result"].clone()
 }
@@ -664,20 +561,8 @@ async fn introduction(harness: &Harness, way: ClientKind) -> Value {
 async fn who_does_not_read_is_closed() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = Harness::changing(&stage).await;
-    let mut slow = NotificationClient::listening(
-        &harness,
-        ClientKind::StdioModern,
-        everything(&["note:a"]),
-        None,
-    )
-    .await;
-    let mut quick = NotificationClient::listening(
-        &harness,
-        ClientKind::HttpModern,
-        everything(&["note:a"]),
-        None,
-    )
-    .await;
+    let mut slow = listening(&harness, ClientKind::StdioModern, &["note:a"]).await;
+    let mut quick = listening(&harness, ClientKind::HttpModern, &["note:a"]).await;
     let many = 2_000;
     for _ in 0..many {
         stage.notify_updated("note:a");
@@ -691,11 +576,11 @@ async fn who_does_not_read_is_closed() {
         }
         received += 1;
     };
-    assert_eq!(end["method"], "notifications/cancelled", "{end}");
+    end.has("/method", "notifications/cancelled");
     assert!(received < many, "{received}");
     let ping = request(json!(1), "ping", json!({}));
     let answer = soon(slow.pipe().ask(&ping)).await;
-    assert_eq!(answer["id"], "listen");
+    answer.has("/id", "listen");
 }
 
 /// Of two servers with a resource of one name, the one is told of that is read.
@@ -717,29 +602,20 @@ async fn of_several_servers_the_one_is_told_of_that_has_the_resource() {
     other.wait_for_listener().await;
     for way in ClientKind::ALL {
         let uris = ["note:a", "other:a"];
-        let mut subscriber =
-            NotificationClient::listening(&harness, way, everything(&uris), None).await;
+        let mut subscriber = listening(&harness, way, &uris).await;
         if !way.is_modern() {
             for uri in uris {
-                let answer = subscriber
-                    .ask("resources/subscribe", json!({"uri": uri}))
-                    .await;
-                assert_eq!(answer["result"], json!({}), "{uri}");
+                let params = json!({"uri": uri});
+                subscriber.succeeds("resources/subscribe", params).await;
             }
         }
         other.notify_updated("note:a");
         one.notify_updated("note:a");
-        assert_eq!(
-            subscriber.change().await,
-            updated("note:a", "standard"),
-            "{way:?}"
-        );
+        let expected = updated("note:a", "standard");
+        assert_eq!(subscriber.change().await, expected, "{way:?}");
         other.notify_updated("other:a");
-        assert_eq!(
-            subscriber.change().await,
-            updated("other:a", "standard"),
-            "{way:?}"
-        );
+        let expected = updated("other:a", "standard");
+        assert_eq!(subscriber.change().await, expected, "{way:?}");
     }
 }
 

@@ -1,27 +1,21 @@
 //! A gateway in front of a scripted server.
 
-#![allow(dead_code, reason = "no test binary needs all of it")]
+#![allow(dead_code, unused_imports, reason = "no test binary needs all of it")]
+
+pub(crate) mod people;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_vary::json::Json;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{
-    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
-};
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::{Endpoint, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::modern;
-use mcp_vary_testkit::places_server;
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use serde_json::{Value, json};
+use mcp_vary_config::Source;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use mcp_vary::variant::ServerVariant;
+pub(crate) use mcp_vary_gateway::{
+    Config, Environment, Gateway, Limits, Reloaded, Target, UpstreamConfig, VariantConfig,
+};
+pub(crate) use mcp_vary_testkit::prelude::*;
 
 /// A gateway that serves HTTP, and the server behind it.
 pub(crate) struct Harness {
@@ -40,6 +34,16 @@ impl Harness {
     /// With another configuration, in front of a legacy server.
     pub(crate) async fn with(adapt: impl FnOnce(Config) -> Config) -> Self {
         Self::before(Era::Legacy, adapt).await
+    }
+
+    /// With these changes of the configuration, in front of a legacy server.
+    pub(crate) async fn of(edit: impl FnOnce(&mut Config)) -> Self {
+        Self::with(edited(edit)).await
+    }
+
+    /// With these changes of the configuration, in front of `peer`.
+    pub(crate) async fn edited(peer: ScriptedServer, edit: impl FnOnce(&mut Config)) -> Self {
+        Self::behind_one(peer, edited(edit)).await
     }
 
     /// In front of a server of `era`.
@@ -83,6 +87,14 @@ impl Harness {
         harness
     }
 
+    /// With these changes of the configuration, in front of `server` as above.
+    pub(crate) async fn changing_edited(
+        server: &ChangingServer,
+        edit: impl FnOnce(&mut Config),
+    ) -> Self {
+        Self::changing_with(server, edited(edit)).await
+    }
+
     /// Stops serving gracefully.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
@@ -91,6 +103,26 @@ impl Harness {
     /// A connection of a client.
     pub(crate) async fn connect(&self) -> RawHttp {
         RawHttp::connect(self.address).await
+    }
+
+    /// What answers a new client that declares nothing.
+    pub(crate) async fn ask(&self, kind: ClientKind, method: &str, params: Value) -> Value {
+        kind.ask(self, &json!({}), method, params).await
+    }
+
+    /// What answers a new modern client over HTTP.
+    pub(crate) async fn ask_modern(&self, method: &str, params: Value) -> Value {
+        self.ask(ClientKind::HttpModern, method, params).await
+    }
+
+    /// Goes on with another configuration, which is valid.
+    pub(crate) async fn reload(&self, config: Config) -> Reloaded {
+        self.gateway.reload(config).await.unwrap()
+    }
+
+    /// Checks that new clients are served.
+    pub(crate) async fn still_serves(&self, after: &str) {
+        self.is_unharmed(&mut self.connect().await, after).await;
     }
 
     /// Checks that the connection still works, and that another client is served.
@@ -125,6 +157,43 @@ impl Drop for Harness {
     }
 }
 
+/// What answers a new client with these capabilities.
+pub(crate) async fn ask_as(
+    harness: &Harness,
+    kind: ClientKind,
+    capabilities: &Value,
+    method: &str,
+    params: Value,
+) -> Value {
+    kind.ask(harness, capabilities, method, params).await
+}
+
+/// What answers a new modern client over HTTP with these capabilities.
+pub(crate) async fn ask_modern_as(
+    harness: &Harness,
+    capabilities: &Value,
+    method: &str,
+    params: Value,
+) -> Value {
+    ask_as(
+        harness,
+        ClientKind::HttpModern,
+        capabilities,
+        method,
+        params,
+    )
+    .await
+}
+
+/// A client that listens to every list and to these resources, in the variant it gets.
+pub(crate) async fn listening(
+    harness: &Harness,
+    kind: ClientKind,
+    uris: &[&str],
+) -> NotificationClient {
+    NotificationClient::listening(harness, kind, everything(uris), None).await
+}
+
 /// A client on pipes that has sent nothing yet.
 pub(crate) fn open_pipe(gateway: &Arc<Gateway>) -> StdioPipe {
     let gateway = Arc::clone(gateway);
@@ -147,6 +216,28 @@ pub(crate) async fn legacy_pipe(
 pub(crate) fn config(target: Target) -> Config {
     let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
     Config::new(UpstreamConfig::new("peer", target), environment).with_limits(limits())
+}
+
+/// A server that is a script in `tests/servers`.
+pub(crate) fn of_script(name: &str) -> Target {
+    let script = format!("{}/tests/servers/{name}", env!("CARGO_MANIFEST_DIR"));
+    Target::command("python3", [script])
+}
+
+/// The configuration that this file makes.
+pub(crate) fn of_file(text: &str) -> Config {
+    let file = Source::new("vary.yaml", text).read(&|_| None);
+    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let environment = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
+    file.into_config(environment).with_limits(limits())
+}
+
+/// A configuration after `edit`.
+pub(crate) fn edited(edit: impl FnOnce(&mut Config)) -> impl FnOnce(Config) -> Config {
+    move |mut config| {
+        edit(&mut config);
+        config
+    }
 }
 
 /// The configuration for several servers.

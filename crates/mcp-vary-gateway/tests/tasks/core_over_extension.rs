@@ -1,21 +1,8 @@
 //! Clients that know tasks as in 2025-11-25, in front of servers that have the extension.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::RawHttp;
-use mcp_vary_testkit::message::{SUBSCRIPTION, features, notification, request, tool, under};
-use mcp_vary_testkit::notification_client::stream_of;
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::support::{Harness, legacy_pipe};
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -84,12 +71,7 @@ impl Works {
             let open: BTreeSet<_> = open.flatten().filter_map(Value::as_str).collect();
             open == ids.iter().copied().collect()
         };
-        soon(async {
-            while !self.with(|state| holds(state)) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(async || self.with(|state| holds(state))).await;
     }
 
     fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
@@ -214,7 +196,7 @@ impl Client {
     /// The answer to a request that asks nothing back.
     async fn ask(&mut self, method: &str, params: Value) -> Value {
         match self {
-            Self::Http(legacy, _) => legacy.ask(method, params).await.json(),
+            Self::Http(legacy, _) => legacy.answer(method, params).await,
             Self::Stdio(pipe) => {
                 pipe.send(request(json!(1), method, params).to_string())
                     .await;
@@ -325,11 +307,9 @@ fn fails(answer: &Value, code: i64, words: &str) {
 async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
     let harness = Works::default().harness().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(
-        client.initialized["capabilities"]["tasks"],
-        json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
-    );
-    let listed = client.ask("tools/list", json!({})).await.json();
+    let expected = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+    client.initialized.has("/capabilities/tasks", expected);
+    let listed = client.answer("tools/list", json!({})).await;
     let support: Vec<_> = listed["result"]["tools"]
         .as_array()
         .unwrap()
@@ -347,14 +327,12 @@ async fn a_legacy_client_is_told_that_it_may_wish_for_tasks() {
             json!({"x": 1.0, "taskSupport": "optional"}),
         ]
     );
-    let modern = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/list", json!({}))
-        .await;
+    let modern = harness.ask_modern("tools/list", json!({})).await;
     assert_eq!(modern["result"]["tools"], tools()["tools"]);
     // A client that declares the extension has tasks by that.
     let knows = json!({"extensions": {TASKS: {}}});
     let client = LegacyClient::open(&harness, "2025-11-25", &knows).await;
-    assert_eq!(client.initialized["capabilities"]["tasks"], Value::Null);
+    client.initialized.has("/capabilities/tasks", Value::Null);
 }
 
 /// SV-28, CN-19: from the wish to the result, which is told as the call's would have been.
@@ -364,7 +342,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
     let harness = works.harness().await;
     for mut client in Client::each(&harness, &features(&["agent", "format=json"])).await {
         let plain = client.ask("tools/call", tool("job")).await;
-        assert_eq!(plain["result"]["content"], json!([]), "{plain}");
+        plain.has("/result/content", json!([]));
         let call = under("compact", as_task("job"));
         let made = client.ask("tools/call", call).await;
         let task = made["result"]["task"].clone();
@@ -375,7 +353,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
             "taskId": id, "status": "working", "createdAt": "2026-11-20T20:00:00Z",
             "lastUpdatedAt": "2026-11-20T20:00:00Z", "ttl": 1.50, "pollInterval": 20, "x": 1.0,
         });
-        assert_eq!(made["result"], json!({"task": expected}));
+        made.has("/result", json!({"task": expected}));
         let calls = harness.peer.of("tools/call");
         let declared = |seen: &ReceivedRequest| {
             seen.body["params"]["_meta"][CAPABILITIES]["extensions"].clone()
@@ -385,7 +363,7 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
         };
         assert_eq!(declared(plain), Value::Null);
         assert_eq!(declared(wished), json!({TASKS: {}}));
-        assert_eq!(wished.body["params"]["task"], Value::Null);
+        wished.body.has("/params/task", Value::Null);
 
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
         assert_eq!(got["result"], task);
@@ -394,15 +372,15 @@ async fn a_task_of_the_extension_is_one_of_the_core_form() {
         harness.peer.wait_for("tasks/get", asked + 2).await;
         works.set(&own, "completed", json!({"result": done()}));
         let answer = client.receive(0).await;
-        assert_eq!(answer["id"], 7, "{answer}");
+        answer.has("/id", 7);
         let result = &answer["result"];
-        assert_eq!(result["structuredContent"], json!({"a": 1}));
+        result.has("/structuredContent", json!({"a": 1}));
         assert_eq!(result["content"], json!([]), "as agents are told");
         assert_eq!(result["_meta"][RELATED], json!({"taskId": id}), "{result}");
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
         let mut finished = task.clone();
         finished["status"] = json!("completed");
-        assert_eq!(got["result"], finished);
+        got.has("/result", finished);
     }
 }
 
@@ -417,16 +395,16 @@ async fn what_a_task_asks_is_asked_while_its_result_is_waited_for() {
         let own = works.with(|state| format!("work-{}", state.tasks.len()));
         works.ask(&own, &["who", "where"]);
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
-        assert_eq!(got["result"]["status"], "input_required", "{got}");
-        assert_eq!(got["result"]["inputRequests"], Value::Null);
+        got.has("/result/status", "input_required");
+        got.has("/result/inputRequests", Value::Null);
         client.begin(&harness, 7, &id).await;
         let first = client.receive(0).await;
         let second = client.receive_more(0).await;
         let params =
             |message| json!({"message": message, "x": 1.0, "_meta": {RELATED: {"taskId": id}}});
         for (question, message) in [(&first, "who"), (&second, "where")] {
-            assert_eq!(question["method"], "elicitation/create", "{question}");
-            assert_eq!(question["params"], params(message));
+            question.has("/method", "elicitation/create");
+            question.has("/params", params(message));
         }
         let mut told = accepts("Turing");
         told["_meta"] = json!({RELATED: {"taskId": id}});
@@ -435,12 +413,10 @@ async fn what_a_task_asks_is_asked_while_its_result_is_waited_for() {
         let answer = client.receive_more(0).await;
         told["_meta"] = json!({RELATED: {"taskId": own}});
         let said = json!({"who": accepts("Ada"), "where": told});
-        assert_eq!(answer["result"]["said"], said, "{answer}");
+        answer.has("/result/said", said);
         for update in harness.peer.of("tasks/update") {
-            assert_eq!(
-                update.header("mcp-name"),
-                update.body["params"]["taskId"].as_str()
-            );
+            let expected = update.body["params"]["taskId"].as_str();
+            assert_eq!(update.header("mcp-name"), expected);
         }
     }
 }
@@ -466,12 +442,12 @@ async fn two_that_wait_for_one_task_ask_once() {
         assert_ne!(again["id"], question["id"]);
         client.reply(&again, &accepts("Ada")).await;
         let answer = client.receive_more(1).await;
-        assert_eq!(answer["id"], 8, "{answer}");
-        assert_eq!(answer["result"]["said"], json!({"who": accepts("Ada")}));
+        answer.has("/id", 8);
+        answer.has("/result/said", json!({"who": accepts("Ada")}));
         client.begin(&harness, 9, &id).await;
         let at = if let Client::Http(..) = client { 2 } else { 0 };
         let answer = client.receive(at).await;
-        assert_eq!(answer["result"]["said"], json!({"who": accepts("Ada")}));
+        answer.has("/result/said", json!({"who": accepts("Ada")}));
     }
 }
 
@@ -512,7 +488,7 @@ async fn a_question_that_nobody_answers_ends_the_waiting() {
         let question = client.receive(at).await;
         works.set(&own, "cancelled", json!({}));
         let withdrawn = client.receive_more(at).await;
-        assert_eq!(withdrawn["method"], "notifications/cancelled");
+        withdrawn.has("/method", "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         fails(
             &client.receive_more(at).await,
@@ -532,22 +508,20 @@ async fn a_result_that_comes_at_once_is_a_task_that_is_done() {
             let made = client.ask("tools/call", as_task(name)).await;
             let task = &made["result"]["task"];
             assert_eq!(task["status"], "working", "{made}");
-            assert_eq!(task["ttl"], 60_000);
+            task.has("/ttl", 60_000);
             let id = task["taskId"].as_str().unwrap().to_owned();
             let about = |id: &str| json!({"taskId": id});
             let got = client.ask("tasks/get", about(&id)).await;
-            assert_eq!(got["result"]["status"], status);
+            got.has("/result/status", status);
             let result = client.ask("tasks/result", about(&id)).await;
             let result = &result["result"];
             assert_eq!(result["content"], json!([]), "as agents are told");
             assert_eq!(result["_meta"][RELATED], json!({"taskId": id}));
-            assert_eq!(
-                result["isError"],
-                json!(name == "broken")
-                    .as_bool()
-                    .filter(|it| *it)
-                    .map_or(Value::Null, Value::Bool)
-            );
+            let expected = json!(name == "broken")
+                .as_bool()
+                .filter(|it| *it)
+                .map_or(Value::Null, Value::Bool);
+            result.has("/isError", expected);
             let cancelled = client.ask("tasks/cancel", about(&id)).await;
             fails(&cancelled, -32602, "Cannot cancel task");
             let listed = client.ask("tasks/list", json!({})).await;
@@ -562,7 +536,7 @@ async fn a_result_that_comes_at_once_is_a_task_that_is_done() {
         fails(&refused, -32602, "not like this");
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let listed = other.ask("tasks/list", json!({})).await.json();
+    let listed = other.answer("tasks/list", json!({})).await;
     assert_eq!(listed["result"], json!({"tasks": []}), "the client's own");
     assert_eq!(harness.gateway.status().completed_tasks, 4);
 }
@@ -574,15 +548,13 @@ async fn a_call_may_ask_before_it_is_a_task() {
     let mut client = legacy_pipe(&harness.gateway, "2025-11-25", &asks()).await;
     let call = request(json!(1), "tools/call", as_task("first"));
     let question = client.ask(&call).await;
-    assert_eq!(question["params"]["message"], "Who?", "{question}");
+    question.has("/params/message", "Who?");
     let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": accepts("Ada")});
     let made = client.ask(&reply).await;
-    assert_eq!(made["result"]["task"]["status"], "working", "{made}");
+    made.has("/result/task/status", "working");
     let second = &harness.peer.of("tools/call")[1];
-    assert_eq!(
-        second.body["params"]["_meta"][CAPABILITIES]["extensions"],
-        json!({TASKS: {}})
-    );
+    let found = &second.body["params"]["_meta"][CAPABILITIES]["extensions"];
+    assert_eq!(*found, json!({TASKS: {}}));
 }
 
 #[tokio::test]
@@ -616,7 +588,7 @@ async fn how_a_task_ends_is_told_to_whoever_waits() {
         let failed = json!({"content": [], "isError": true});
         works.set(&own, "completed", json!({"result": failed}));
         let got = client.ask("tasks/get", json!({"taskId": id})).await;
-        assert_eq!(got["result"]["status"], "failed");
+        got.has("/result/status", "failed");
     }
 }
 
@@ -629,24 +601,19 @@ async fn a_task_is_cancelled_before_that_is_said() {
     for mut client in Client::each(&harness, &json!({})).await {
         let id = client.make("job").await;
         let cancelled = client.ask("tasks/cancel", json!({"taskId": id})).await;
-        assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
-        assert_eq!(cancelled["result"]["taskId"], id.as_str());
+        cancelled.has("/result/status", "cancelled");
+        cancelled.has("/result/taskId", id.as_str());
         let again = client.ask("tasks/cancel", json!({"taskId": id})).await;
         fails(&again, -32602, "it is `cancelled` already");
     }
     assert_eq!(harness.peer.of("tasks/cancel").len(), 2);
     works.with(|state| state.is_stubborn = true);
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let made = client.ask("tools/call", as_task("job")).await.json();
+    let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
-    let answer = client
-        .ask("tasks/cancel", json!({"taskId": id}))
-        .await
-        .json();
-    assert_eq!(
-        answer["result"]["status"], "working",
-        "what the server says"
-    );
+    let answer = client.answer("tasks/cancel", json!({"taskId": id})).await;
+    let expected = "working";
+    assert_eq!(answer["result"]["status"], expected, "what the server says");
 }
 
 #[tokio::test]
@@ -656,22 +623,19 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut ids = Vec::new();
     for _ in 0..52 {
-        let made = client.ask("tools/call", as_task("job")).await.json();
+        let made = client.answer("tools/call", as_task("job")).await;
         ids.push(made["result"]["task"]["taskId"].clone());
     }
     // One that the server has forgotten is left out.
     works.with(|state| state.tasks.remove("work-2"));
     let gone = ids.remove(1);
-    let first = client.ask("tasks/list", json!({})).await.json();
+    let first = client.answer("tasks/list", json!({})).await;
     let first = &first["result"];
     let next = &first["nextCursor"];
     assert!(next.is_string(), "{first}");
-    let second = client
-        .ask("tasks/list", json!({"cursor": next}))
-        .await
-        .json();
+    let second = client.answer("tasks/list", json!({"cursor": next})).await;
     let second = &second["result"];
-    assert_eq!(second["nextCursor"], Value::Null);
+    second.has("/nextCursor", Value::Null);
     let pages = [first, second].map(|page| page["tasks"].as_array().unwrap());
     let listed: Vec<_> = pages.into_iter().flatten().collect();
     assert!(
@@ -686,17 +650,17 @@ async fn a_list_has_the_tasks_of_the_client_page_by_page() {
         fails(&answer.json(), -32602, "Invalid cursor");
     }
     let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let listed = other.ask("tasks/list", json!({})).await.json();
-    assert_eq!(listed["result"]["tasks"], json!([]));
+    let listed = other.answer("tasks/list", json!({})).await;
+    listed.has("/result/tasks", json!([]));
     for id in [gone, json!("work-1"), json!("vary:0")] {
         for method in ["tasks/get", "tasks/cancel", "tasks/result"] {
-            let answer = client.ask(method, json!({"taskId": id})).await.json();
-            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            let answer = client.answer(method, json!({"taskId": id})).await;
+            answer.has("/error/code", -32602);
             assert!(!answer.to_string().contains("work-2"), "{answer}");
         }
     }
     let update = client.ask("tasks/update", json!({"taskId": ids[0]})).await;
-    assert_eq!(update.json()["error"]["code"], -32601);
+    update.json().has("/error/code", -32601);
 }
 
 /// A server without sessions is asked to tell; nothing more is asked of a task that stays as it is.
@@ -706,20 +670,17 @@ async fn a_session_hears_how_its_tasks_stand_in_the_core_form() {
     let harness = works.harness().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let mut stream = stream_of(&harness, &client).await;
-    let made = client.ask("tools/call", as_task("job")).await.json();
+    let made = client.answer("tools/call", as_task("job")).await;
     let task = &made["result"]["task"];
     works.tells_of(&["work-1"]).await;
     for status in ["input_required", "completed"] {
-        works.set(
-            "work-1",
-            status,
-            json!({"inputRequests": {}, "result": done()}),
-        );
+        let params = json!({"inputRequests": {}, "result": done()});
+        works.set("work-1", status, params);
         let told = soon(stream.event()).await.unwrap();
         let mut expected = task.clone();
         expected["status"] = json!(status);
-        assert_eq!(told["method"], "notifications/tasks/status");
-        assert_eq!(told["params"], expected, "{told}");
+        told.has("/method", "notifications/tasks/status");
+        told.has("/params", expected);
     }
     works.tells_of(&[]).await;
 }
@@ -729,7 +690,7 @@ async fn a_server_that_is_gone_is_named() {
     let works = Works::default();
     let mut harness = works.harness().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let made = client.ask("tools/call", as_task("job")).await.json();
+    let made = client.answer("tools/call", as_task("job")).await;
     let id = &made["result"]["task"]["taskId"];
     let other = ScriptedServer::start(|_| None).await;
     std::mem::replace(&mut harness.peer, other).stop().await;
@@ -739,7 +700,7 @@ async fn a_server_that_is_gone_is_named() {
         ("tasks/get", json!({"taskId": id})),
         ("tasks/list", json!({})),
     ] {
-        let answer = client.ask(method, params).await.json();
+        let answer = client.answer(method, params).await;
         fails(&answer, -32603, "server `peer`");
     }
 }
@@ -750,11 +711,9 @@ async fn the_extension_goes_before_the_wish() {
     let harness = Works::default().harness().await;
     let knows = json!({"extensions": {TASKS: {}}});
     for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
-        let made = way
-            .ask(&harness, &knows, "tools/call", as_task("job"))
-            .await;
-        assert_eq!(made["result"]["resultType"], "task", "{made}");
-        assert_eq!(made["result"]["ttlMs"], 1.5);
+        let made = ask_as(&harness, way, &knows, "tools/call", as_task("job")).await;
+        made.has("/result/resultType", "task");
+        made.has("/result/ttlMs", 1.5);
     }
 }
 
@@ -764,17 +723,15 @@ async fn nobody_is_offered_tasks_where_there_are_none() {
     let peer = ScriptedServer::start(|seen| match seen.method() {
         "tools/list" => Some(seen.answer(&tools())),
         "tools/call" => Some(seen.answer(&done())),
-        "server/discover" => Some(seen.answer(&json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
-        }))),
+        "server/discover" => Some(seen.answer(&discovered(json!({"tools": {}})))),
         _ => None,
     })
     .await;
     let harness = Harness::behind_one(peer, |config: Config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(client.initialized["capabilities"]["tasks"], Value::Null);
-    let answer = client.ask("tools/call", as_task("quick")).await.json();
-    assert_eq!(answer["result"], done());
-    let answer = client.ask("tasks/list", json!({})).await.json();
-    assert_eq!(answer["error"]["code"], -32601);
+    client.initialized.has("/capabilities/tasks", Value::Null);
+    let answer = client.answer("tools/call", as_task("quick")).await;
+    answer.has("/result", done());
+    let answer = client.answer("tasks/list", json!({})).await;
+    answer.has("/error/code", -32601);
 }

@@ -5,20 +5,10 @@ mod lifetime;
 mod server;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{
-    SUBSCRIPTION, features, modern, notification, request, tool, under,
-};
-use mcp_vary_testkit::notification_client::{listening_to_tasks, stream_of};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use self::server::Works;
-use crate::support::{Harness, config, legacy_pipe, open_pipe};
+
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -90,11 +80,7 @@ impl<'a> Asks<'a> {
     async fn updated(&self, id: &str, responses: Value) {
         let params = json!({"taskId": id, "inputResponses": responses});
         let answer = self.ask("tasks/update", params).await;
-        assert_eq!(
-            answer["result"],
-            json!({"resultType": "complete"}),
-            "{answer}"
-        );
+        answer.has("/result", json!({"resultType": "complete"}));
     }
 }
 
@@ -117,10 +103,8 @@ async fn a_tool_that_needs_a_task_gets_one() {
         let harness = harness(&works).await;
         let client = Asks::new(&harness, way, knows_tasks());
         let found = client.ask("server/discover", json!({})).await;
-        assert_eq!(
-            found["result"]["capabilities"]["extensions"][TASKS],
-            json!({})
-        );
+        let found = &found["result"]["capabilities"]["extensions"][TASKS];
+        assert_eq!(*found, json!({}));
 
         let made = client.ask("tools/call", tool("job")).await;
         let id = made["result"]["taskId"].as_str().unwrap().to_owned();
@@ -147,7 +131,7 @@ async fn a_tool_that_needs_a_task_gets_one() {
             task["result"], result,
             "what the tool says of itself is no failure of the call"
         );
-        assert_eq!(task["resultType"], "complete");
+        task.has("/resultType", "complete");
 
         for (name, is_made) in [("may", false), ("plain", false)] {
             let answer = client.ask("tools/call", tool(name)).await;
@@ -171,12 +155,12 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
     let other = Asks::new(&harness, ClientKind::HttpModern, json!({}));
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let answer = other.ask(method, json!({"taskId": id})).await;
-        assert_eq!(answer["error"]["code"], -32021, "{answer}");
+        answer.has("/error/code", -32021);
     }
     // In its own era it is told so by the server.
     let mut legacy = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = legacy.ask("tools/call", tool("job")).await.json();
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    let answer = legacy.answer("tools/call", tool("job")).await;
+    answer.has("/error/code", -32601);
 }
 
 /// What a task asks stands in what is said of it, and what the client says to that goes to the server.
@@ -200,21 +184,15 @@ async fn a_task_asks_and_is_answered() {
             let mut params = form();
             params["_meta"] = json!({RELATED: {"taskId": id}});
             let question = json!({"method": "elicitation/create", "params": params});
-            assert_eq!(
-                task["inputRequests"],
-                json!({"1": question}),
-                "{way:?} {aside}"
-            );
-            assert_eq!(task["pollIntervalMs"], 50);
+            let expected = json!({"1": question});
+            assert_eq!(task["inputRequests"], expected, "{way:?} {aside}");
+            task.has("/pollIntervalMs", 50);
 
             // What nobody asked is ignored, and what is asked stays.
-            client
-                .updated(&id, json!({"7": {"action": "cancel"}}))
-                .await;
-            assert_eq!(
-                client.get(&id).await["inputRequests"],
-                task["inputRequests"]
-            );
+            let arguments = json!({"7": {"action": "cancel"}});
+            client.updated(&id, arguments).await;
+            let expected = &task["inputRequests"];
+            assert_eq!(client.get(&id).await["inputRequests"], *expected);
             let said = json!({"action": "accept", "content": {"a": 1.5}});
             client.updated(&id, json!({"1": said})).await;
             assert_eq!(works.reply(number).await, said);
@@ -224,9 +202,8 @@ async fn a_task_asks_and_is_answered() {
             let number = works.asks("work-1", "elicitation/create", form()).await;
             let task = client.until(&id, "input_required").await;
             assert!(task["inputRequests"]["2"].is_object(), "{task}");
-            client
-                .updated(&id, json!({"1": said, "2": {"action": "decline"}}))
-                .await;
+            let arguments = json!({"1": said, "2": {"action": "decline"}});
+            client.updated(&id, arguments).await;
             assert_eq!(works.reply(number).await, json!({"action": "decline"}));
             works.ends("work-1", Ok(json!({"content": []}))).await;
             client.until(&id, "completed").await;
@@ -259,7 +236,7 @@ async fn a_task_fails_with_the_error_of_its_call() {
     let error = json!({"code": -32050, "message": "no paper", "data": {"tray": 2.50}});
     works.ends("work-1", Err(error.clone())).await;
     let task = client.until(&id, "failed").await;
-    assert_eq!(task["error"], error);
+    task.has("/error", error);
     assert!(task["result"].is_null() && task["inputRequests"].is_null());
 }
 
@@ -275,13 +252,9 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
         client.until(&id, "input_required").await;
         for _ in 0..2 {
             let answer = client.ask("tasks/cancel", json!({"taskId": id})).await;
-            assert_eq!(
-                answer["result"],
-                json!({"resultType": "complete"}),
-                "{answer}"
-            );
+            answer.has("/result", json!({"resultType": "complete"}));
             let task = client.get(&id).await;
-            assert_eq!(task["status"], "cancelled", "{task}");
+            task.has("/status", "cancelled");
             assert!(task["error"].is_null() && task["inputRequests"].is_null());
         }
         assert_eq!(harness.peer.of("tasks/cancel").len(), 1);
@@ -290,15 +263,14 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
             "nobody is asked any more"
         );
         // Answers that are late are taken, and dropped.
-        client
-            .updated(&id, json!({"1": {"action": "accept"}}))
-            .await;
+        let params = json!({"1": {"action": "accept"}});
+        client.updated(&id, params).await;
 
         // A server that cannot end it goes on.
         let other = client.made().await;
         works.never_cancels();
         let answer = client.ask("tasks/cancel", json!({"taskId": other})).await;
-        assert_eq!(answer["result"], json!({"resultType": "complete"}));
+        answer.has("/result", json!({"resultType": "complete"}));
         works.ends("work-2", Ok(json!({"content": []}))).await;
         client.until(&other, "completed").await;
     }
@@ -322,7 +294,7 @@ async fn an_id_of_nobody_is_not_found() {
     for responses in [json!([]), json!({"1": 7})] {
         let params = json!({"taskId": id, "inputResponses": responses});
         let answer = client.ask("tasks/update", params).await;
-        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        answer.has("/error/code", -32602);
     }
 }
 
@@ -399,19 +371,14 @@ async fn a_task_has_its_time() {
     let harness = Harness::behind_one(works.peer().await, adapt).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let made = client.ask("tools/call", tool("job")).await;
-    assert_eq!(made["result"]["ttlMs"], 300, "{made}");
+    made.has("/result/ttlMs", 300);
     let cancelled = soon(harness.peer.wait_for("tasks/cancel", 1)).await;
     assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
     let status = || harness.gateway.status();
-    soon(async {
-        while status().proxied_tasks + status().dedicated_connections > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || status().proxied_tasks + status().dedicated_connections == 0).await;
     let id = made["result"]["taskId"].as_str().unwrap();
     let answer = client.ask("tasks/get", json!({"taskId": id})).await;
-    assert_eq!(answer["error"]["code"], -32602);
+    answer.has("/error/code", -32602);
     let why = answer["error"]["message"].as_str().unwrap();
     assert!(
         why.contains("its time is over") && !why.contains("work-1"),
@@ -459,32 +426,27 @@ async fn a_task_that_is_let_go_of_with_its_result_has_come_to_it() {
         delivers(Ok(done()));
     };
     let (task, ()) = tokio::join!(client.get(&id), result);
-    assert_eq!(task["status"], "completed", "{task}");
+    task.has("/status", "completed");
 }
 
 /// A gateway that was started again asks the server, which may still know the task.
 #[tokio::test]
 async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
     let works = Works::default();
-    let mut first = config(Target::command("none", []));
     let peer = works.peer().await;
-    first.servers = vec![UpstreamConfig::new("peer", Target::http(peer.url.clone()))];
+    let first = config(Target::http(peer.url.clone()));
     let key = first.key;
     let harness = Harness::behind(peer, first).await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let (id, other) = (client.made().await, client.made().await);
     works.ends("work-1", Ok(done())).await;
 
-    let again = Harness::behind_one(works.everywhere().await, |mut config| {
-        config.key = key;
-        config
-    })
-    .await;
+    let again = Harness::edited(works.everywhere().await, |config| config.key = key).await;
     let client = Asks::new(&again, ClientKind::HttpModern, knows_tasks());
     let mut stream = listening(&again, &knows_tasks(), &[&id]).await;
     assert_eq!(told(&mut stream).await["status"], "completed");
     let task = client.until(&id, "completed").await;
-    assert_eq!(task["result"]["structuredContent"], json!({"a": 1}));
+    task.has("/result/structuredContent", json!({"a": 1}));
     let number = works.asks("work-2", "elicitation/create", form()).await;
     assert_eq!(works.reply(number).await["code"], -32601);
     works.ends("work-2", Ok(json!({"content": []}))).await;
@@ -499,19 +461,16 @@ async fn what_a_task_came_to_is_shaped_as_the_result_of_its_call() {
     let mut capabilities = features(&["agent", "format=json"]);
     capabilities["extensions"][TASKS] = json!({});
     let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
-    let made = client
-        .ask("tools/call", under("compact", tool("job")))
-        .await;
+    let params = under("compact", tool("job"));
+    let made = client.ask("tools/call", params).await;
     let id = made["result"]["taskId"].as_str().unwrap();
     let mut result = done();
     result["isError"] = json!(false);
     works.ends("work-1", Ok(result)).await;
     let task = client.until(id, "completed").await;
-    assert_eq!(task["result"]["content"], json!([]), "{task}");
-    assert_eq!(
-        task["result"]["_meta"]["vary/applied"]["variant"],
-        "compact"
-    );
+    task.has("/result/content", json!([]));
+    let expected = "compact";
+    assert_eq!(task["result"]["_meta"]["vary/applied"]["variant"], expected);
 }
 
 /// A client on a stream of its own that listens to these tasks, all of which are known.
@@ -566,24 +525,19 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
     );
     let number = works.asks("work-1", "elicitation/create", form()).await;
     let task = told(&mut plain).await;
-    assert_eq!(task["status"], "input_required");
-    assert_eq!(
-        task["inputRequests"]["1"]["params"]["_meta"][RELATED]["taskId"],
-        json!(id)
-    );
-    client
-        .updated(&id, json!({"1": {"action": "decline"}}))
-        .await;
+    task.has("/status", "input_required");
+    let found = &task["inputRequests"]["1"]["params"]["_meta"][RELATED]["taskId"];
+    assert_eq!(*found, json!(id));
+    let params = json!({"1": {"action": "decline"}});
+    client.updated(&id, params).await;
     works.reply(number).await;
     assert_eq!(told(&mut plain).await["status"], "working");
     let mut result = done();
     result["isError"] = json!(false);
     works.ends("work-1", Ok(result)).await;
     let task = told(&mut plain).await;
-    assert_eq!(
-        (&task["status"], &task["result"]["structuredContent"]),
-        (&json!("completed"), &json!({"a": 1}))
-    );
+    task.has("/status", "completed");
+    task.has("/result/structuredContent", json!({"a": 1}));
     assert_eq!(task["result"]["_meta"][RELATED]["taskId"], json!(id));
     // Each as it declared.
     let task = loop {
@@ -592,7 +546,7 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
             break task;
         }
     };
-    assert_eq!(task["result"]["content"], json!([]), "{task}");
+    task.has("/result/content", json!([]));
 }
 
 /// SEP-2663: a client that listens to a task is notified when it is cancelled.
@@ -603,9 +557,8 @@ async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let cancelled = client.made().await;
     let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;
-    client
-        .ask("tasks/cancel", json!({"taskId": cancelled}))
-        .await;
+    let params = json!({"taskId": cancelled});
+    client.ask("tasks/cancel", params).await;
     assert_eq!(told(&mut stream).await["status"], "cancelled");
 }
 
@@ -619,9 +572,9 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     let mut stream = stream_of(&harness, &client).await;
     let mut call = tool("job");
     call["_meta"]["progressToken"] = json!("mine");
-    let made = client.ask("tools/call", call).await.json();
+    let made = client.answer("tools/call", call).await;
     let id = made["result"]["taskId"].as_str().unwrap().to_owned();
-    assert_eq!(made["result"]["ttlMs"], 60_000, "{made}");
+    made.has("/result/ttlMs", 60_000);
     let call = &harness.peer.of("tools/call")[0].body;
     let token = call["params"]["_meta"]["progressToken"].clone();
     let meta = json!({RELATED: {"taskId": "work-1"}});
@@ -631,35 +584,34 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     let received = soon(stream.event()).await.unwrap();
     let meta = json!({RELATED: {"taskId": id}});
     let expected = json!({"progressToken": "mine", "progress": 1.5, "_meta": meta});
-    assert_eq!(received["params"], expected, "{received}");
+    received.has("/params", expected);
 
     let number = works.asks("work-1", "elicitation/create", form()).await;
     let task = told(&mut stream).await;
     assert!(task["inputRequests"]["1"].is_object(), "{task}");
     let params = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
-    let answer = client.ask("tasks/update", params).await.json();
-    assert_eq!(answer["result"], json!({}), "{answer}");
+    let answer = client.answer("tasks/update", params).await;
+    answer.has("/result", json!({}));
     works.reply(number).await;
     assert_eq!(told(&mut stream).await["status"], "working");
     works.ends("work-1", Ok(json!({"content": []}))).await;
     assert_eq!(told(&mut stream).await["status"], "completed");
-    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
-    assert_eq!(got["result"]["result"]["content"], json!([]), "{got}");
+    let got = client.answer("tasks/get", json!({"taskId": id})).await;
+    got.has("/result/result/content", json!([]));
 
     let mut wished = tool("job");
     wished["task"] = json!({"ttl": 1000});
-    let made = client.ask("tools/call", wished).await.json();
+    let made = client.answer("tools/call", wished).await;
     let task = &made["result"]["task"];
     assert_eq!(task["ttl"], 60_000, "{made}");
     let params = json!({"taskId": task["taskId"]});
-    let got = client.ask("tasks/get", params).await.json();
-    assert_eq!(got["result"]["pollInterval"], 50, "{got}");
+    let got = client.answer("tasks/get", params).await;
+    got.has("/result/pollInterval", 50);
 }
 
 /// The configuration before a process whose tasks are called alike in each.
 fn process() -> Config {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/works.py");
-    config(Target::command("python3", [script.to_owned()]))
+    config(of_script("works.py"))
 }
 
 /// A process says of nothing which task it is about, and several may call theirs alike.
@@ -670,9 +622,8 @@ async fn tasks_of_processes_are_told_apart() {
     let mut number = 0;
     let mut ask = async |method: &str, params: Value, capabilities: &Value| {
         number += 1;
-        let answer = pipe
-            .ask(&modern(json!(number), method, params, capabilities))
-            .await;
+        let message = modern(json!(number), method, params, capabilities);
+        let answer = pipe.ask(&message).await;
         assert!(answer["result"].is_object(), "{answer}");
         answer["result"].clone()
     };
@@ -685,11 +636,8 @@ async fn tasks_of_processes_are_told_apart() {
     let mut processes = BTreeSet::new();
     for (at, id) in ids.iter().enumerate() {
         let get = json!({"taskId": id});
-        soon(async {
-            while ask("tasks/get", get.clone(), &can_be_asked()).await["status"] != "input_required"
-            {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+        until(async || {
+            ask("tasks/get", get.clone(), &can_be_asked()).await["status"] == "input_required"
         })
         .await;
         let said = json!({"1": {"action": "accept", "content": {"at": at}}});
@@ -706,7 +654,7 @@ async fn tasks_of_processes_are_told_apart() {
         .await;
         let text = task["result"]["content"][0]["text"].as_str().unwrap();
         let text: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(text["said"]["content"]["at"], at, "{text}");
+        text.has("/said/content/at", at);
         processes.insert(text["pid"].to_string());
     }
     assert_eq!(processes.len(), 3);

@@ -1,21 +1,8 @@
 //! The status of a task is sent to the client that created it and to those that listen to it, and to no other.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::RawHttp;
-use mcp_vary_testkit::message::{SUBSCRIPTION, features, modern, notification, tool, under};
-use mcp_vary_testkit::notification_client::{listening_to_tasks, stream_of};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
-
-use crate::support::{Harness, config, open_pipe};
+use crate::support::*;
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const CORE_STATUS: &str = "notifications/tasks/status";
@@ -69,12 +56,8 @@ impl Jobs {
     async fn harness(&self) -> (Harness, ScriptedServer) {
         let (one, other) = (self.peer().await, Self::new(self.era, self.form));
         let two = other.peer().await;
-        let named = |name: &str, peer: &ScriptedServer| {
-            UpstreamConfig::new(name, Target::http(peer.url.clone()))
-        };
-        let mut all: Config = config(Target::command("none", []));
-        all.servers = vec![named("one", &one), named("two", &two)];
-        (Harness::behind(one, all).await, two)
+        let config = before(&[("one", &one), ("two", &two)]);
+        (Harness::behind(one, config).await, two)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -82,12 +65,7 @@ impl Jobs {
     }
 
     async fn until(&self, holds: impl Fn(&State) -> bool) {
-        soon(async {
-            while !self.with(|state| holds(state)) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(async || self.with(|state| holds(state))).await;
     }
 
     /// Waits until it was asked to tell of exactly these tasks, by whatever streams are open.
@@ -152,10 +130,7 @@ impl Jobs {
         let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
         let result = match (seen.method(), self.era) {
             ("initialize", Era::Legacy) => return Some(self.initialize(seen)),
-            ("server/discover", Era::Modern) => json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": self.capabilities(),
-            }),
+            ("server/discover", Era::Modern) => discovered(self.capabilities()),
             ("GET", Era::Legacy) => return Some(self.listen(session, &Value::Null, &json!({}))),
             ("subscriptions/listen", Era::Modern) => {
                 return Some(self.listen(session, seen.id(), &params["notifications"]));
@@ -187,10 +162,7 @@ impl Jobs {
             state.sessions += 1;
             format!("s-{}", state.sessions)
         });
-        let result = json!({
-            "protocolVersion": "2025-11-25", "capabilities": self.capabilities(),
-            "serverInfo": {"name": "jobs", "version": "1"},
-        });
+        let result = introduced("jobs", self.capabilities());
         seen.answer(&result).with_header("mcp-session-id", session)
     }
 
@@ -238,7 +210,7 @@ async fn with_a_task(harness: &Harness, capabilities: &Value) -> (LegacyClient, 
     let stream = stream_of(harness, &client).await;
     let mut call = tool("one_job");
     call["task"] = json!({});
-    let made = client.ask("tools/call", call).await.json();
+    let made = client.answer("tools/call", call).await;
     let result = &made["result"];
     let id = result["task"]["taskId"]
         .as_str()
@@ -295,18 +267,12 @@ async fn a_session_hears_of_its_own_tasks() {
         }
         jobs.say("job-2", "failed");
         for stands in ["working", "completed"] {
-            assert_eq!(
-                told(&mut first).await,
-                status(method, &a, stands),
-                "{form:?}"
-            );
+            let expected = status(method, &a, stands);
+            assert_eq!(told(&mut first).await, expected, "{form:?}");
         }
         for stands in ["working", "failed"] {
-            assert_eq!(
-                told(&mut second).await,
-                status(method, &b, stands),
-                "{form:?}"
-            );
+            let expected = status(method, &b, stands);
+            assert_eq!(told(&mut second).await, expected, "{form:?}");
         }
     }
 }
@@ -330,9 +296,7 @@ fn knows_tasks() -> Value {
 /// The id of a task that a modern client had made.
 async fn made(harness: &Harness, capabilities: &Value) -> String {
     let call = under("compact", tool("one_job"));
-    let made = ClientKind::HttpModern
-        .ask(harness, capabilities, "tools/call", call)
-        .await;
+    let made = ask_modern_as(harness, capabilities, "tools/call", call).await;
     made["result"]["taskId"].as_str().unwrap().to_owned()
 }
 
@@ -356,19 +320,12 @@ async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
         }
         jobs.say("job-2", "working");
         jobs.say("job-1", "failed");
-        assert_eq!(
-            told(&mut both).await,
-            status(STATUS, &b, "working"),
-            "{era:?}"
-        );
+        let expected = status(STATUS, &b, "working");
+        assert_eq!(told(&mut both).await, expected, "{era:?}");
         let last = soon(both.event()).await.unwrap();
-        assert_eq!(last["params"]["taskId"], a.as_str());
-        assert_eq!(
-            last["params"]["_meta"],
-            json!({SUBSCRIPTION: "listen"}),
-            "{last}"
-        );
-        assert_eq!(last["params"]["ttlMs"], 1.5);
+        last.has("/params/taskId", a.as_str());
+        last.has("/params/_meta", json!({SUBSCRIPTION: "listen"}));
+        last.has("/params/ttlMs", 1.5);
         assert_eq!(told(&mut first).await, status(STATUS, &a, "failed"));
         drop((first, both));
         if era == Era::Modern {
@@ -396,10 +353,8 @@ async fn the_result_in_a_status_is_that_of_the_task() {
         let told = soon(stream.event()).await.unwrap();
         let result = &told["params"]["result"];
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{told}");
-        assert_eq!(
-            result["_meta"]["vary/applied"]["variant"], "compact",
-            "{era:?} {told}"
-        );
+        let found = &result["_meta"]["vary/applied"]["variant"];
+        assert_eq!(*found, "compact", "{era:?} {told}");
         assert_eq!(result["content"].as_array().unwrap().len(), 1, "{told}");
         assert_eq!(read().await["result"]["contents"][0]["text"], "7");
     }
@@ -416,7 +371,7 @@ async fn what_the_result_of_a_task_points_to_can_be_read() {
     let read = || ask("resources/read", json!({"uri": "made:7"}));
     assert_eq!(read().await["error"]["code"], -32602);
     let got = ask("tasks/get", json!({"taskId": id})).await;
-    assert_eq!(got["result"]["status"], "completed");
+    got.has("/result/status", "completed");
     assert_eq!(read().await["result"]["contents"][0]["text"], "7");
 }
 
@@ -427,18 +382,16 @@ async fn only_who_knows_tasks_can_listen_to_them() {
     let params = |ids: Value| json!({"notifications": {"taskIds": ids}});
     async fn ask(harness: &Harness, params: Value) -> Value {
         let none = json!({});
-        ClientKind::HttpModern
-            .ask(harness, &none, "subscriptions/listen", params)
-            .await
+        ask_modern_as(harness, &none, "subscriptions/listen", params).await
     }
     for (era, form) in [(Era::Modern, Form::Extension), (Era::Legacy, Form::Core)] {
         let (harness, _two) = Jobs::new(era, form).harness().await;
         let refused = ask(&harness, params(json!(["x"]))).await;
-        assert_eq!(refused["error"]["code"], -32021);
+        refused.has("/error/code", -32021);
         let missing = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
         assert_eq!(missing, &json!({TASKS: {}}));
         let wrong = ask(&harness, params(json!("x"))).await;
-        assert_eq!(wrong["error"]["code"], -32602);
+        wrong.has("/error/code", -32602);
     }
     // Where there are no tasks nothing is promised.
     let harness = Harness::start().await;
@@ -473,11 +426,11 @@ async fn a_process_hears_of_tasks_too() {
     let params = json!({"notifications": {"taskIds": [id]}});
     let listen = modern(json!("listen"), "subscriptions/listen", params, &knows);
     let told = pipe.ask(&listen).await;
-    assert_eq!(told["params"]["notifications"], json!({"taskIds": [id]}));
+    told.has("/params/notifications", json!({"taskIds": [id]}));
     jobs.say("job-1", "cancelled");
     let told = pipe.receive().await;
-    assert_eq!(told["method"], STATUS);
-    assert_eq!(told["params"]["taskId"], id.as_str());
+    told.has("/method", STATUS);
+    told.has("/params/taskId", id.as_str());
 }
 
 /// SV-15: a stream goes on when the gateway is configured anew: its server is asked once more where it is connected to anew,
@@ -489,16 +442,14 @@ async fn a_stream_of_tasks_outlives_a_configuration() {
     let knows = knows_tasks();
     let id = made(&harness, &knows).await;
     let call = tool("two_job");
-    let other = ClientKind::HttpModern
-        .ask(&harness, &knows, "tools/call", call)
-        .await;
+    let other = ask_as(&harness, ClientKind::HttpModern, &knows, "tools/call", call).await;
     let other = other["result"]["taskId"].as_str().unwrap().to_owned();
     let (mut stream, told_of) = listening_to_tasks(&harness, &knows, &[&id, &other]).await;
     assert_eq!(told_of, json!({"taskIds": [id, other]}));
     let mut changed: Config = config(Target::command("none", []));
     let entry = UpstreamConfig::new("one", Target::http(harness.peer.url.clone()));
     changed.servers = vec![entry.with_capabilities(r#"{"experimental":{}}"#)];
-    harness.gateway.reload(changed).await.unwrap();
+    harness.reload(changed).await;
     two.stop().await;
     // What was said while one connection took the place of the other is asked for.
     assert_eq!(told(&mut stream).await, status(STATUS, &id, "completed"));

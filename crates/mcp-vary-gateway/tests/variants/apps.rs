@@ -1,12 +1,6 @@
 //! MCP Apps (SEP-1865) behind several servers: user interfaces call tools by the names of their server.
 
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{tool, under};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
@@ -48,12 +42,8 @@ async fn clock(name: &'static str, only: &'static [&'static str]) -> ScriptedSer
 async fn harness() -> (Harness, ScriptedServer) {
     let one = clock("one", &["get-time", "refresh", "secret"]).await;
     let two = clock("two", &["get-time"]).await;
-    let named = |name: &str, peer: &ScriptedServer| {
-        UpstreamConfig::new(name, Target::http(peer.url.clone()))
-    };
-    let mut all: Config = config(Target::command("none", []));
-    all.servers = vec![named("one", &one), named("two", &two)];
-    (Harness::behind(one, all).await, two)
+    let config = before(&[("one", &one), ("two", &two)]);
+    (Harness::behind(one, config).await, two)
 }
 
 fn has_apps() -> Value {
@@ -69,22 +59,15 @@ async fn an_app_calls_a_tool_by_its_servers_name() {
     for way in ClientKind::ALL {
         let call = |name: &'static str, capabilities: Value| {
             let harness = &harness;
-            async move {
-                way.ask(harness, &capabilities, "tools/call", tool(name))
-                    .await
-            }
+            async move { ask_as(harness, way, &capabilities, "tools/call", tool(name)).await }
         };
         let called = call("refresh", has_apps()).await;
         let expected = json!({"of": "one", "called": "refresh"});
-        assert_eq!(
-            called["result"]["structuredContent"], expected,
-            "{way:?} {called}"
-        );
+        let found = &called["result"]["structuredContent"];
+        assert_eq!(*found, expected, "{way:?} {called}");
         let called = call("one_refresh", json!({})).await;
-        assert_eq!(
-            called["result"]["structuredContent"], expected,
-            "{way:?} {called}"
-        );
+        let found = &called["result"]["structuredContent"];
+        assert_eq!(*found, expected, "{way:?} {called}");
         // It is not for apps; and who has none knows the name that was listed.
         for (name, capabilities) in [("secret", has_apps()), ("refresh", json!({}))] {
             let refused = call(name, capabilities).await;
@@ -110,13 +93,9 @@ async fn the_interface_of_a_tool_is_read_from_its_server() {
     for way in ClientKind::ALL {
         for name in ["one", "two"] {
             let uri = json!({"uri": format!("ui://{name}")});
-            let read = way
-                .ask(&harness, &has_apps(), "resources/read", uri.clone())
-                .await;
-            assert_eq!(
-                read["result"]["contents"][0]["text"], name,
-                "{way:?} {read}"
-            );
+            let read = ask_as(&harness, way, &has_apps(), "resources/read", uri.clone()).await;
+            let found = &read["result"]["contents"][0]["text"];
+            assert_eq!(*found, name, "{way:?} {read}");
             // The tool that has it is not in this variant, and neither is it.
             let hidden = way
                 .ask(
@@ -128,10 +107,8 @@ async fn the_interface_of_a_tool_is_read_from_its_server() {
                 .await;
             let code = if way.is_modern() { -32602 } else { -32002 };
             assert_eq!(hidden["error"]["code"], code, "{way:?} {hidden}");
-            assert_eq!(
-                hidden["error"]["data"]["activeVariant"], "read-only",
-                "{way:?} {hidden}"
-            );
+            let found = &hidden["error"]["data"]["activeVariant"];
+            assert_eq!(*found, "read-only", "{way:?} {hidden}");
         }
     }
 }

@@ -1,14 +1,10 @@
 //! How rules for clients change a variant: the operator's rules, and those for known clients.
 
 use mcp_vary::feature::Features;
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{ClientPattern, ClientRule, Config, VariantConfig};
-use mcp_vary_testkit::message::{features, hints, introduced};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::{ClientPattern, ClientRule};
 use mcp_vary_view::{Dialect, ResultFields};
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 use crate::variants::selection::Asks;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";

@@ -1,13 +1,8 @@
 //! Variants of an operator's file, from the file to what clients are offered.
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{hints, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, limits};
+use crate::support::*;
 use crate::variants::selection::Asks;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
@@ -73,9 +68,7 @@ async fn harness(variants: &str) -> Harness {
 /// What a client of these capabilities is told of variants; it declares the extension.
 async fn offered(harness: &Harness, way: ClientKind, capabilities: &Value) -> Value {
     let capabilities = if way.is_modern() {
-        let answer = way
-            .ask(harness, capabilities, "server/discover", json!({}))
-            .await;
+        let answer = ask_as(harness, way, capabilities, "server/discover", json!({})).await;
         answer["result"]["capabilities"].clone()
     } else {
         let client = LegacyClient::open(harness, "2025-11-25", capabilities).await;
@@ -118,9 +111,8 @@ async fn a_variant_is_offered_as_it_was_declared() {
         ]);
         let offered = offered(&harness, way, &json!({})).await;
         assert_eq!(offered["availableVariants"], expected, "{way:?}");
-        let list = way
-            .ask(&harness, &json!({}), "tools/list", under("old", json!({})))
-            .await;
+        let params = under("old", json!({}));
+        let list = harness.ask(way, "tools/list", params).await;
         assert_eq!(names(&list), ["one", "two"], "{way:?}");
     }
 }
@@ -182,10 +174,8 @@ async fn a_named_variant_is_first_whatever_its_status() {
     ] {
         let discovered = asks.modern(harness, "server/discover").await;
         let offers = &discovered["result"]["capabilities"]["extensions"][EXTENSION];
-        assert_eq!(
-            offers["availableVariants"][0]["id"], expected,
-            "{discovered}"
-        );
+        let found = &offers["availableVariants"][0]["id"];
+        assert_eq!(*found, expected, "{discovered}");
     }
 }
 
@@ -257,24 +247,17 @@ async fn every_variant_that_there_is_can_be_chosen() {
     let harness = harness(&seven()).await;
     for way in ClientKind::ALL {
         for id in ["a", "e", "f", "g"] {
-            let list = way
-                .ask(&harness, &json!({}), "tools/list", under(id, json!({})))
-                .await;
+            let list = harness.ask(way, "tools/list", under(id, json!({}))).await;
             assert_eq!(names(&list), ["one", "two"], "{way:?} {id}");
         }
-        let refused = way
-            .ask(&harness, &json!({}), "tools/list", under("h", json!({})))
-            .await;
+        let refused = harness.ask(way, "tools/list", under("h", json!({}))).await;
         // Those that are advertised come first.
-        assert_eq!(
-            refused["error"]["data"]["availableVariants"],
-            json!(["a", "b", "c", "d", "e", "f", "g"]),
-            "{way:?}"
-        );
+        let found = &refused["error"]["data"]["availableVariants"];
+        let expected = json!(["a", "b", "c", "d", "e", "f", "g"]);
+        assert_eq!(*found, expected, "{way:?}");
         let asked = json!({"useCase": "case-f"});
-        let refused = way
-            .ask(&harness, &hints(asked), "tools/list", under("h", json!({})))
-            .await;
+        let params = under("h", json!({}));
+        let refused = way.ask(&harness, &hints(asked), "tools/list", params).await;
         assert_eq!(
             refused["error"]["data"]["availableVariants"],
             json!(["f", "a", "b", "c", "d", "e", "g"]),
@@ -367,7 +350,7 @@ async fn a_variant_can_change_everything_that_is_listed() {
     for way in ClientKind::ALL {
         let ask = async |variant: &str, method: &str, params: Value| {
             let params = under(variant, params);
-            way.ask(&harness, &json!({}), method, params).await["result"].clone()
+            harness.ask(way, method, params).await["result"].clone()
         };
         for ((method, key), expected) in LISTS.iter().zip(&expected) {
             assert_eq!(
@@ -401,9 +384,9 @@ async fn capabilities_are_the_same_in_every_variant() {
     let mut seen = Vec::new();
     for path in ["all", "other", "nothing"] {
         let mut http = harness.connect().await;
-        let initialize = mcp_vary_testkit::message::initialize("2025-11-25", &json!({}));
-        let post = mcp_vary_testkit::http_client::HttpRequest::new(initialize.to_string())
-            .line(&format!("POST /mcp/v/{path} HTTP/1.1"));
+        let initialize = initialize("2025-11-25", &json!({}));
+        let post =
+            HttpRequest::new(initialize.to_string()).line(&format!("POST /mcp/v/{path} HTTP/1.1"));
         let answer = http.ask(&post).await.json();
         let capabilities = &answer["result"]["capabilities"];
         let first = &capabilities["extensions"][EXTENSION]["availableVariants"][0]["id"];

@@ -1,19 +1,8 @@
 //! What `docs/explanation/threat-model.md` says about variants: what confines a client, and what does not.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use mcp_vary_gateway::Base;
 
-use mcp_vary_gateway::{Base, VariantConfig};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{hints, introduced, modern, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, variant};
+use crate::support::*;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
@@ -27,9 +16,7 @@ fn answer(era: Era, lies: &AtomicBool, seen: &ReceivedRequest) -> Option<Reply> 
     let capabilities = json!({"tools": {}, "resources": {}});
     let result = match (seen.method(), era) {
         ("initialize", Era::Legacy) => introduced("wiper", capabilities),
-        ("server/discover", Era::Modern) => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        }),
+        ("server/discover", Era::Modern) => discovered(capabilities),
         ("tools/list", _) => {
             let tool = |name: &str, is_read_only: bool| {
                 let annotations = json!({"readOnlyHint": is_read_only});
@@ -102,11 +89,8 @@ async fn a_configuration_of_one_variant_has_no_other() {
 fn is_no_variant(answer: &Value, other: &str) {
     let error = &answer["error"];
     assert_eq!(error["code"], -32602, "{other:?} {answer}");
-    assert_eq!(
-        error["data"]["availableVariants"],
-        json!(["only"]),
-        "{other:?}"
-    );
+    let expected = json!(["only"]);
+    assert_eq!(error["data"]["availableVariants"], expected, "{other:?}");
 }
 
 /// SV-11: a selection of tools says nothing of resources: each kind is selected by itself.
@@ -116,8 +100,8 @@ async fn a_selection_of_one_kind_leaves_the_others_as_they_are() {
         let harness = harness(era).await;
         for uri in ["doc:a", "doc:not-listed"] {
             let read = json!({"uri": uri});
-            let answer = ClientKind::HttpLegacy
-                .ask(&harness, &json!({}), "resources/read", read)
+            let answer = harness
+                .ask(ClientKind::HttpLegacy, "resources/read", read)
                 .await;
             assert!(answer["result"].is_object(), "{answer}");
         }
@@ -131,25 +115,17 @@ async fn a_tool_is_shown_by_what_its_server_says_of_it_now() {
     for era in ERAS {
         let lies = Arc::new(AtomicBool::new(false));
         let reader = variant("reader").with_base(Base::ReadOnly);
-        let harness = Harness::behind_one(server(era, &lies).await, |config| {
-            config.with_variants_of(vec![reader]).unwrap()
-        })
-        .await;
-        let list = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "tools/list", json!({}))
-            .await;
+        let adapt = |config: Config| config.with_variants_of(vec![reader]).unwrap();
+        let harness = Harness::behind_one(server(era, &lies).await, adapt).await;
+        let list = harness.ask_modern("tools/list", json!({})).await;
         assert_eq!(names(&list), ["look"]);
-        let answer = ClientKind::HttpModern
-            .ask(&harness, &json!({}), "tools/call", tool("wipe"))
-            .await;
-        assert_eq!(answer["error"]["message"], "Unknown tool: wipe");
+        let answer = harness.ask_modern("tools/call", tool("wipe")).await;
+        answer.has("/error/message", "Unknown tool: wipe");
         lies.store(true, Ordering::SeqCst);
         soon(async {
             // A list of a server that does not announce changes is read again after a while.
             loop {
-                let answer = ClientKind::HttpModern
-                    .ask(&harness, &json!({}), "tools/call", tool("wipe"))
-                    .await;
+                let answer = harness.ask_modern("tools/call", tool("wipe")).await;
                 if answer["result"].is_object() {
                     return;
                 }

@@ -1,21 +1,15 @@
 //! SV-9: which variants a client can select, and which ones errors name, as far as the operator restricts that.
 
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, initialize, modern, request, under};
-use serde_json::{Value, json};
-
 use super::passthrough::from_file;
-use crate::support::Harness;
+use crate::support::*;
 
 /// A gateway whose file has these lines.
 async fn harness(lines: &str) -> Harness {
     let file = from_file(&format!("servers: {{a: {{command: x}}}}\n{lines}"));
-    Harness::with(|mut config| {
+    Harness::of(|config| {
         config.advertised = file.advertised;
         config.advertised_only = file.advertised_only;
         config.enumerate_variants = file.enumerate_variants;
-        config
     })
     .await
 }
@@ -40,10 +34,10 @@ async fn errors_name_no_variant_if_the_operator_wants_none_named() {
     let expected = json!({"code": -32602, "message": "Invalid server variant", "data": {"requestedVariant": "nix"}});
     for kind in ClientKind::ALL {
         let params = under("nix", json!({}));
-        let refused = kind.ask(&harness, &json!({}), "tools/list", params).await;
+        let refused = harness.ask(kind, "tools/list", params).await;
         assert_eq!(refused["error"], expected, "{kind:?}");
         let params = under("compact", json!({}));
-        let listed = kind.ask(&harness, &json!({}), "tools/list", params).await;
+        let listed = harness.ask(kind, "tools/list", params).await;
         assert!(listed["result"].is_object(), "{kind:?}: {listed}");
     }
     let refused = ask_at(&harness, "POST /mcp/v/nix HTTP/1.1", None, list()).await;
@@ -90,11 +84,8 @@ async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
     let post = || session.post(&request(json!(2), "tools/list", json!({})));
     for (line, header) in [(address, None), ("POST /mcp HTTP/1.1", Some("directory"))] {
         let refused = ask_at(&harness, line, header, post()).await;
-        assert_eq!(
-            refused["error"],
-            expected(&["standard", "compact"]),
-            "{line}"
-        );
+        let found = &refused["error"];
+        assert_eq!(*found, expected(&["standard", "compact"]), "{line}");
     }
 }
 
@@ -103,9 +94,7 @@ async fn only_offered_variants_can_be_selected_if_the_operator_wants_that() {
 async fn clients_learn_that_there_are_more_variants_than_they_can_select() {
     let harness = harness("advertised-only: on\nranking: {advertised: 2}").await;
     let way = ClientKind::HttpModern;
-    let answer = way
-        .ask(&harness, &json!({}), "server/discover", json!({}))
-        .await;
+    let answer = harness.ask(way, "server/discover", json!({})).await;
     let extensions = &answer["result"]["capabilities"]["extensions"];
     let settings = &extensions["io.modelcontextprotocol/server-variants"];
     assert_eq!(settings["moreVariantsAvailable"], true, "{answer}");

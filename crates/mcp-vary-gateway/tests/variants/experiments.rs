@@ -1,20 +1,14 @@
 //! SV-24: experiments assign clients to arms, count what comes of it, and override nothing.
 
-use mcp_vary::variant::{ServerVariant, Status};
+use mcp_vary::variant::Status;
 use mcp_vary_access::Claims;
 use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
 use mcp_vary_experiment::{Arm, Experiment, Metric};
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::experiments::ExperimentConfig;
-use mcp_vary_gateway::{Config, VariantConfig};
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern, request, under};
-use serde_json::{Value, json};
 
 use super::passthrough::from_file;
-use crate::support::Harness;
+use crate::support::*;
 
 const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 const PEOPLE: usize = 24;

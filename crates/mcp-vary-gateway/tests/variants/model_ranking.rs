@@ -1,25 +1,15 @@
 //! SV-6: a model orders variants in the background, and nothing that it does can do harm.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use mcp_vary::variant::{ServerVariant, Status};
+use mcp_vary::variant::Status;
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, When};
 use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_gateway::ModelRankingStatus;
 use mcp_vary_gateway::settings::access::AccessSettings;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::model_ranking::ModelRankingConfig;
-use mcp_vary_gateway::{Config, ModelRankingStatus, VariantConfig};
-use mcp_vary_testkit::client::Endpoint as _;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
-use mcp_vary_testkit::message::{initialize, modern};
-use mcp_vary_testkit::model_server::{ModelBehavior, ModelServer, completion};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_view::Rule;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 
@@ -288,22 +278,17 @@ async fn the_model_sees_no_principal_session_token_or_header() {
             .map(|it| it.split(':').next().unwrap())
             .collect();
         names.sort_unstable();
-        assert_eq!(
-            names,
-            [
-                "accept",
-                "authorization",
-                "content-length",
-                "content-type",
-                "host"
-            ]
-        );
+        let expected = [
+            "accept",
+            "authorization",
+            "content-length",
+            "content-type",
+            "host",
+        ];
+        assert_eq!(names, expected);
         assert!(headers.contains(&"authorization: bearer key-of-the-endpoint"));
-        assert!(
-            request
-                .head
-                .starts_with("post /v1/chat/completions http/1.1")
-        );
+        let expected = "post /v1/chat/completions http/1.1";
+        assert!(request.head.starts_with(expected));
         let whole = format!("{}\n{}", request.head, request.body);
         for secret in [
             &*key(1),
@@ -347,17 +332,13 @@ async fn a_variant_that_does_not_exist_for_a_client_is_not_sent() {
         of_group("dev").with_variants([id("b"), id("c")]),
         of_group("ops").with_variant(id("a")).pinned(),
     ];
-    let harness = gateway(
-        &model,
-        |_| {},
-        |config| {
-            config.access = Some(AccessSettings {
-                policy: Arc::new(AccessPolicy::new(rules).unwrap()),
-                trusted_annotations: Arc::default(),
-            });
-        },
-    )
-    .await;
+    let edit = |config: &mut Config| {
+        config.access = Some(AccessSettings {
+            policy: Arc::new(AccessPolicy::new(rules).unwrap()),
+            trusted_annotations: Arc::default(),
+        });
+    };
+    let harness = gateway(&model, |_| {}, edit).await;
     let dev = client(&harness, 2, "I plan");
     assert_eq!(dev.modern().await, ["b", "c"]);
     settled(&harness).await;
@@ -462,19 +443,17 @@ async fn answers_stay_as_long_as_the_variants() {
     let reloaded = |words: &str| {
         let mut ranking = ModelRankingConfig::new(&model.url(), "small").unwrap();
         ranking = ranking.with_key("key-of-the-endpoint").unwrap();
-        let target = mcp_vary_gateway::Target::http(harness.peer.url.clone());
+        let target = Target::http(harness.peer.url.clone());
         let mut variants = variants();
         variants[1].variant.description += words;
-        let mut config = crate::support::config(target)
-            .with_variants_of(variants)
-            .unwrap();
+        let mut config = config(target).with_variants_of(variants).unwrap();
         config.authentication = Some(everybody());
         config.model_ranking = Some(ranking);
         config
     };
-    harness.gateway.reload(reloaded("")).await.unwrap();
+    harness.reload(reloaded("")).await;
     assert_eq!(client.modern().await, ["a", "c", "b", "old"]);
-    harness.gateway.reload(reloaded(" and more")).await.unwrap();
+    harness.reload(reloaded(" and more")).await;
     assert_eq!(client.modern().await, BY_RULES);
     settled(&harness).await;
     assert_eq!(client.modern().await, ["a", "c", "b", "old"]);

@@ -3,16 +3,10 @@
 use std::num::NonZeroUsize;
 
 use mcp_vary::json::Json;
-use mcp_vary_gateway::{Base, VariantConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Base;
 use mcp_vary_view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, before, json_text, variant};
+use crate::support::*;
 
 /// A modern server whose tool `search` has arguments that travel as headers, and that fails on request.
 async fn server() -> ScriptedServer {
@@ -26,7 +20,9 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
         "completion": {"values": ["one"]},
     }));
     let result = match seen.method() {
-        "server/discover" => return Some(discovered(seen)),
+        "server/discover" => {
+            discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
+        }
         "tools/list" => json!({"tools": tools()}),
         "prompts/list" => json!({"prompts": [
             {"name": "triage", "arguments": [
@@ -48,16 +44,6 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
         _ => return None,
     };
     Some(seen.answer(&result))
-}
-
-fn discovered(seen: &ReceivedRequest) -> Reply {
-    let mut capabilities = json!({});
-    for name in ["tools", "resources", "prompts", "completions"] {
-        capabilities[name] = json!({});
-    }
-    seen.answer(&json!({
-        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-    }))
 }
 
 fn tools() -> Value {
@@ -163,9 +149,7 @@ async fn harness() -> Harness {
 }
 
 async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
-    ClientKind::HttpModern
-        .ask(harness, &json!({}), method, under(variant, params))
-        .await
+    harness.ask_modern(method, under(variant, params)).await
 }
 
 const HEADERS: [&str; 4] = [
@@ -191,11 +175,8 @@ async fn call(
     let answer = harness.connect().await.ask(&post).await;
     let message = answer.json();
     if message.get("error").is_some() {
-        assert_eq!(
-            harness.peer.of("tools/call").len(),
-            before,
-            "nothing is sent on"
-        );
+        let found = harness.peer.of("tools/call").len();
+        assert_eq!(found, before, "nothing is sent on");
         return Err((answer.status, message["error"].clone()));
     }
     let seen = soon(harness.peer.wait_for("tools/call", before + 1)).await;
@@ -290,11 +271,8 @@ async fn headers_that_contradict_the_views_arguments_are_refused() {
         let (status, error) = call(&harness, "ours", find.clone(), headers)
             .await
             .unwrap_err();
-        assert_eq!(
-            (status, &error["code"]),
-            (400, &json!(-32020)),
-            "{headers:?}"
-        );
+        let expected = (400, &json!(-32020));
+        assert_eq!((status, &error["code"]), expected, "{headers:?}");
         let why = error["message"].as_str().unwrap();
         assert!(why.contains(named), "{headers:?}: {why}");
         assert!(!why.contains("argument `query`"), "{why}");
@@ -315,26 +293,26 @@ async fn errors_speak_of_what_the_view_lists() {
     let ask_for = async |variant: &str, name: &str, key: &str, what: &str| {
         let params = json!({"name": name, "arguments": {key: what}});
         let post = under(variant, params);
-        ClientKind::StdioModern
-            .ask(&harness, &json!({}), "tools/call", post)
+        harness
+            .ask(ClientKind::StdioModern, "tools/call", post)
             .await
     };
     let failed = ask_for("ours", "find", "q", "fail").await;
     let said = &failed["result"]["content"][0]["text"];
     let expected = "Tool find failed: 'q' is 'short'; see \"limit\".\nq\n  too short";
     assert_eq!(said, expected);
-    assert_eq!(failed["result"]["content"][1]["type"], "image");
+    failed.has("/result/content/1/type", "image");
     let refused = ask_for("ours", "find", "q", "refuse").await;
-    assert_eq!(refused["error"]["message"], "Tool find takes no `region`");
+    refused.has("/error/message", "Tool find takes no `region`");
     // What is no error is the server's word, and so is everything where nothing is renamed.
     let told = ask_for("ours", "find", "q", "tell").await;
     let own = "Tool search failed: 'query' is 'short'; see \"limit\".\nquery\n  too short";
-    assert_eq!(told["result"]["content"][0]["text"], own);
+    told.has("/result/content/0/text", own);
     let failed = ask_for("all", "search", "query", "fail").await;
-    assert_eq!(failed["result"]["content"][0]["text"], own);
+    failed.has("/result/content/0/text", own);
     let get = json!({"name": "sort", "arguments": {"repo": "r", "tone": "rude"}});
     let refused = ask(&harness, "ours", "prompts/get", get).await;
-    assert_eq!(refused["error"]["message"], "prompt sort takes no 'repo'");
+    refused.has("/error/message", "prompt sort takes no 'repo'");
 }
 
 fn complete(reference: Value, name: &str, context: Option<Value>) -> Value {
@@ -355,50 +333,26 @@ async fn completions_are_those_of_the_view() {
     let harness = harness().await;
     for way in ClientKind::ALL {
         let ask = async |params: Value| {
-            let answer = way
-                .ask(
-                    &harness,
-                    &json!({}),
-                    "completion/complete",
-                    under("ours", params),
-                )
-                .await;
-            assert_eq!(
-                answer["result"]["completion"]["values"],
-                json!(["one"]),
-                "{answer}"
-            );
+            let arguments = under("ours", params);
+            let answer = harness.ask(way, "completion/complete", arguments).await;
+            answer.has("/result/completion/values", json!(["one"]));
             answer["result"]["said"].clone()
         };
-        let said = ask(complete(
-            prompt("sort"),
-            "repo",
-            Some(json!({"tone": "mild"})),
-        ))
-        .await;
+        let arguments = complete(prompt("sort"), "repo", Some(json!({"tone": "mild"})));
+        let said = ask(arguments).await;
         assert_eq!(said["ref"]["name"], "triage", "{way:?}");
-        assert_eq!(
-            said["argument"],
-            json!({"name": "repository", "value": "v"})
-        );
+        said.has("/argument", json!({"name": "repository", "value": "v"}));
         let context = json!({"arguments": {"tone": "mild", "owner": "acme"}, "x": 1.0});
-        assert_eq!(
-            said["context"], context,
-            "what is fixed is known to the server"
-        );
+        let found = &said["context"];
+        assert_eq!(*found, context, "what is fixed is known to the server");
         let said = ask(complete(prompt("sort"), "tone", Some(json!({"repo": "r"})))).await;
         let context = json!({"repository": "r", "owner": "acme"});
-        assert_eq!(said["context"]["arguments"], context);
+        said.has("/context/arguments", context);
         let said = ask(complete(prompt("sort"), "tone", None)).await;
-        assert_eq!(said["context"]["arguments"], json!({"owner": "acme"}));
+        said.has("/context/arguments", json!({"owner": "acme"}));
     }
-    let own = ask(
-        &harness,
-        "all",
-        "completion/complete",
-        complete(prompt("triage"), "tone", None),
-    )
-    .await;
+    let arguments = complete(prompt("triage"), "tone", None);
+    let own = ask(&harness, "all", "completion/complete", arguments).await;
     assert_eq!(
         own["result"]["said"].get("context"),
         None,
@@ -427,11 +381,8 @@ async fn what_a_view_does_not_show_has_no_completions() {
         let error = &answer["error"];
         assert_eq!(error["code"], -32602, "{params} {answer}");
         assert_eq!(error["data"]["activeVariant"], "ours", "{params} {answer}");
-        assert_eq!(
-            harness.peer.of("completion/complete").len(),
-            before,
-            "{params}"
-        );
+        let found = harness.peer.of("completion/complete").len();
+        assert_eq!(found, before, "{params}");
     }
     let shown = complete(template("doc:{name}"), "name", None);
     let answer = ask(&harness, "ours", "completion/complete", shown).await;
@@ -458,8 +409,8 @@ async fn can_read(harness: &Harness, variant: &str, uri: &str) -> bool {
     if answer["result"].is_object() {
         return true;
     }
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+    answer.has("/error/code", -32602);
+    answer.has("/error/data/activeVariant", variant);
     false
 }
 
@@ -470,13 +421,10 @@ async fn a_link_exists_where_the_tool_that_gave_it_is_visible() {
     assert!(!can_read(&harness, "all", "see:1").await);
     let point = json!({"name": "two_point", "arguments": {"to": "see:1"}});
     let answer = ask(&harness, "all", "tools/call", point).await;
-    assert_eq!(answer["result"]["content"][0]["uri"], "see:1");
+    answer.has("/result/content/0/uri", "see:1");
     for (variant, exists) in [("all", true), ("no-prompts", true), ("ours", false)] {
-        assert_eq!(
-            can_read(&harness, variant, "see:1").await,
-            exists,
-            "{variant}"
-        );
+        let found = can_read(&harness, variant, "see:1").await;
+        assert_eq!(found, exists, "{variant}");
     }
     assert!(two.of("resources/read").len() == 2 && harness.peer.of("resources/read").is_empty());
     // What was read there points on.
@@ -498,11 +446,8 @@ async fn a_resource_exists_where_it_is_listed_or_has_a_template() {
         ("ours", "see:2", false),
         ("all", "see:2", false),
     ] {
-        assert_eq!(
-            can_read(&harness, variant, uri).await,
-            exists,
-            "{variant} {uri}"
-        );
+        let found = can_read(&harness, variant, uri).await;
+        assert_eq!(found, exists, "{variant} {uri}");
     }
 }
 

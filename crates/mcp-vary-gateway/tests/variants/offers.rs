@@ -2,22 +2,16 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{hints, modern, names, request, tool, under};
 use mcp_vary_testkit::places_server::TOOLS;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
 /// What a client of these capabilities is offered.
 async fn offered(way: ClientKind, harness: &Harness, capabilities: &Value) -> Value {
     let message = if way.is_modern() {
-        way.ask(harness, capabilities, "server/discover", json!({}))
-            .await
+        ask_as(harness, way, capabilities, "server/discover", json!({})).await
     } else {
         // The way's own `initialize` opens the session; its result is read here.
         let client = LegacyClient::open(harness, "2025-11-25", capabilities).await;
@@ -62,7 +56,7 @@ async fn variants_are_offered_in_the_order_of_the_hints() {
             let offered = offered(way, &harness, &asked).await;
             assert_eq!(ids(&offered), expected, "{way:?} {asked}");
             let settings = &offered["extensions"][EXTENSION];
-            assert_eq!(settings["availableVariants"][0]["status"], "stable");
+            settings.has("/availableVariants/0/status", "stable");
             assert_eq!(settings.get("moreVariantsAvailable"), None);
         }
     }
@@ -84,14 +78,12 @@ async fn the_weights_are_the_operators() {
         ClientKind::StdioModern,
     ] {
         let by_default = offered(way, &harness, &asked).await;
-        assert_eq!(
-            ids(&by_default),
-            ["read-only", "compact", "standard", "directory"]
-        );
+        let expected = ["read-only", "compact", "standard", "directory"];
+        assert_eq!(ids(&by_default), expected);
         let offered = offered(way, &weighed, &asked).await;
         assert_eq!(ids(&offered), ["compact", "read-only"], "{way:?}");
         let settings = &offered["extensions"][EXTENSION];
-        assert_eq!(settings["moreVariantsAvailable"], true);
+        settings.has("/moreVariantsAvailable", true);
         let listed = way.ask(&weighed, &asked, "tools/list", json!({})).await;
         assert_eq!(names(&listed).len(), 10, "the default is compact");
     }
@@ -106,20 +98,12 @@ async fn an_answer_is_mirrored_to_where_it_was_asked() {
         let plain = offered(way, &harness, &json!({"extensions": settings})).await;
         assert_eq!(plain.get("experimental"), None);
         let mirrored = offered(way, &harness, &json!({"experimental": settings})).await;
-        assert_eq!(
-            mirrored["experimental"][EXTENSION],
-            mirrored["extensions"][EXTENSION]
-        );
-        let nested = offered(
-            way,
-            &harness,
-            &json!({"experimental": {"extensions": settings}}),
-        )
-        .await;
-        assert_eq!(
-            nested["experimental"]["extensions"][EXTENSION],
-            nested["extensions"][EXTENSION]
-        );
+        let expected = &mirrored["extensions"][EXTENSION];
+        assert_eq!(mirrored["experimental"][EXTENSION], *expected);
+        let capabilities = json!({"experimental": {"extensions": settings}});
+        let nested = offered(way, &harness, &capabilities).await;
+        let expected = &nested["extensions"][EXTENSION];
+        assert_eq!(nested["experimental"]["extensions"][EXTENSION], *expected);
     }
 }
 
@@ -155,13 +139,9 @@ async fn every_visible_variant_can_be_selected_on_every_method() {
     for way in ClientKind::ALL {
         for method in METHODS {
             for id in ["standard", "compact", "directory", "read-only"] {
-                let answer = way
-                    .ask(&harness, &json!({}), method, under(id, params(method)))
-                    .await;
-                assert!(
-                    answer["result"].is_object(),
-                    "{way:?} {method} {id}: {answer}"
-                );
+                let answer = harness.ask(way, method, under(id, params(method))).await;
+                let found = &answer["result"];
+                assert!(found.is_object(), "{way:?} {method} {id}: {answer}");
             }
         }
     }
@@ -170,11 +150,8 @@ async fn every_visible_variant_can_be_selected_on_every_method() {
         .received()
         .into_iter()
         .filter(|seen| seen.body.to_string().contains("server-variant"));
-    assert_eq!(
-        selectors.count(),
-        0,
-        "the selector is not the server's business"
-    );
+    let found = selectors.count();
+    assert_eq!(found, 0, "the selector is not the server's business");
 }
 
 /// SV-8, SV-9: a selector that names no visible variant is never the default; unknown ones are refused in
@@ -199,7 +176,7 @@ async fn a_selector_that_names_no_variant_is_refused_on_every_method() {
         for method in METHODS {
             for (selector, echo) in &wrong {
                 let params = under(selector.clone(), params(method));
-                let answer = way.ask(&harness, &json!({}), method, params).await;
+                let answer = harness.ask(way, method, params).await;
                 let expected = json!({
                     "code": -32602,
                     "message": "Invalid server variant",
@@ -209,15 +186,13 @@ async fn a_selector_that_names_no_variant_is_refused_on_every_method() {
                     },
                 });
                 assert_eq!(answer["error"], expected, "{way:?} {method} {selector}");
-                assert_eq!(answer["id"], 1);
+                answer.has("/id", 1);
             }
         }
     }
     for method in ["tools/call", "resources/read", "prompts/get"] {
-        assert!(
-            harness.peer.of(method).is_empty(),
-            "{method} reached the server"
-        );
+        let found = harness.peer.of(method);
+        assert!(found.is_empty(), "{method} reached the server");
     }
 }
 
@@ -229,10 +204,8 @@ fn the_reference_names_the_methods_that_take_a_selector() {
     let (paragraph, _) = paragraph.split_once("\n\n").unwrap();
     let subscriptions = ["resources/subscribe", "subscriptions/listen"];
     for method in METHODS.iter().chain(&subscriptions) {
-        assert!(
-            paragraph.contains(&format!("`{method}`")),
-            "{method}: {paragraph}"
-        );
+        let expected = format!("`{method}`");
+        assert!(paragraph.contains(&expected), "{method}: {paragraph}");
     }
 }
 
@@ -241,20 +214,16 @@ fn the_reference_names_the_methods_that_take_a_selector() {
 async fn a_selector_on_other_methods_is_ignored() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    assert_eq!(
-        client.ask("ping", under("nobody", json!({}))).await.status,
-        200
-    );
+    let found = client.ask("ping", under("nobody", json!({}))).await.status;
+    assert_eq!(found, 200);
     let discover = modern(json!(1), "server/discover", under(7, json!({})), &json!({}));
-    assert_eq!(
-        harness
-            .connect()
-            .await
-            .ask(&HttpRequest::modern(&discover))
-            .await
-            .status,
-        200
-    );
+    let found = harness
+        .connect()
+        .await
+        .ask(&HttpRequest::modern(&discover))
+        .await
+        .status;
+    assert_eq!(found, 200);
 }
 
 /// EXT-3, SV-10: what is off is not offered, and a selector is told so.
@@ -275,10 +244,7 @@ async fn variants_can_be_off() {
         }
         let list = way.ask(&harness, &asked, "tools/list", json!({})).await;
         assert_eq!(names(&list).len(), 10, "{way:?}");
-        assert_eq!(
-            list["result"]["tools"][0]["description"],
-            "Says odd things. And more."
-        );
+        list.has("/result/tools/0/description", "Says odd things. And more.");
         for (method, params) in [
             ("tools/call", tool("nobody")),
             ("prompts/get", json!({"name": "nobody"})),
@@ -318,10 +284,7 @@ async fn a_variant_decides_what_is_listed() {
         let inner = &TOOLS[1..TOOLS.len() - 1];
         assert!(standard.contains(inner), "{way:?}: {standard}");
         let compact: Value = serde_json::from_str(&ask("compact").await).unwrap();
-        assert_eq!(
-            compact["result"]["tools"][0]["description"],
-            "Says odd things."
-        );
+        compact.has("/result/tools/0/description", "Says odd things.");
         assert_eq!(names(&compact).len(), 10);
         let read_only: Value = serde_json::from_str(&ask("read-only").await).unwrap();
         assert_eq!(names(&read_only), ["odd", "bound"]);
@@ -334,29 +297,19 @@ async fn identifiers_are_those_of_the_active_variant() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         let ask = async |id: &str, method: &str, params: Value| {
-            way.ask(&harness, &json!({}), method, under(id, params))
-                .await["error"]
-                .clone()
+            harness.ask(way, method, under(id, params)).await["error"].clone()
         };
         let hidden = ask("read-only", "tools/call", tool("say")).await;
         let unknown = ask("read-only", "tools/call", tool("nobody")).await;
-        assert_eq!(hidden["code"], -32602);
-        assert_eq!(
-            hidden["data"],
-            json!({"activeVariant": "read-only"}),
-            "{way:?}"
-        );
+        hidden.has("/code", -32602);
+        let expected = json!({"activeVariant": "read-only"});
+        assert_eq!(hidden["data"], expected, "{way:?}");
         let renamed = hidden.to_string().replace("say", "nobody");
-        assert_eq!(
-            renamed,
-            unknown.to_string(),
-            "hidden and unknown are the same"
-        );
+        let expected = unknown.to_string();
+        assert_eq!(renamed, expected, "hidden and unknown are the same");
         let prompt = ask("compact", "prompts/get", json!({"name": "nobody"})).await;
-        assert_eq!(
-            (&prompt["code"], &prompt["data"]),
-            (&json!(-32602), &json!({"activeVariant": "compact"}))
-        );
+        prompt.has("/code", -32602);
+        prompt.has("/data", json!({"activeVariant": "compact"}));
         let resource = ask("compact", "resources/read", json!({"uri": "place:basel"})).await;
         let code = if way.is_modern() { -32602 } else { -32002 };
         assert_eq!(resource["code"], code, "{way:?}");
@@ -364,17 +317,12 @@ async fn identifiers_are_those_of_the_active_variant() {
         assert_eq!(resource["data"], data, "what the server said stays");
         // A tool's own refusal of its arguments is about no identifier.
         let refused = ask("standard", "tools/call", tool("refuse")).await;
-        assert_eq!(
-            (&refused["code"], refused.get("data")),
-            (&json!(-32602), None)
-        );
+        let expected = (&json!(-32602), None);
+        assert_eq!((&refused["code"], refused.get("data")), expected);
     }
     let calls = harness.peer.of("tools/call");
-    assert!(
-        calls
-            .iter()
-            .all(|call| call.body["params"]["name"] == "refuse")
-    );
+    let mut calls = calls.iter();
+    assert!(calls.all(|call| call.body["params"]["name"] == "refuse"));
 }
 
 /// SV-17: SDK caches ignore `_meta`, so that nothing that depends on it may be cached.
@@ -390,34 +338,26 @@ async fn nothing_is_cached_while_there_are_variants() {
             "resources/read",
             "prompts/list",
         ] {
-            let answer = ClientKind::HttpModern
-                .ask(&harness, &json!({}), method, params(method))
-                .await;
+            let answer = harness.ask_modern(method, params(method)).await;
             let result = &answer["result"];
             assert_eq!(result["resultType"], "complete", "{method}");
             assert_eq!(result["ttlMs"], 0, "{method}");
             assert_eq!(result["cacheScope"], "private", "{method}");
         }
         for method in ["tools/call", "prompts/get", "completion/complete"] {
-            let answer = ClientKind::HttpModern
-                .ask(&harness, &json!({}), method, params(method))
-                .await;
+            let answer = harness.ask_modern(method, params(method)).await;
             assert_eq!(answer["result"]["resultType"], "complete", "{method}");
             assert_eq!(answer["result"].get("ttlMs"), None, "{method}");
         }
-        let legacy = ClientKind::HttpLegacy
-            .ask(&harness, &json!({}), "tools/list", json!({}))
+        let legacy = harness
+            .ask(ClientKind::HttpLegacy, "tools/list", json!({}))
             .await;
         assert_eq!(legacy["result"].get("ttlMs"), None);
     }
     let off = Harness::with(|config| config.with_variants(false)).await;
-    let read = ClientKind::HttpModern
-        .ask(&off, &json!({}), "resources/read", params("resources/read"))
-        .await;
-    assert_eq!(
-        read["result"]["ttlMs"], 60_000,
-        "as the server says, where nothing varies"
-    );
+    let read = ask_modern_as(&off, &json!({}), "resources/read", params("resources/read")).await;
+    let found = &read["result"]["ttlMs"];
+    assert_eq!(*found, 60_000, "as the server says, where nothing varies");
 }
 
 /// SV-13: a page leads to the next one of the same variant and method, and nowhere else.
@@ -427,8 +367,7 @@ async fn cursors_stay_in_their_variant() {
         Harness::with(|config| config.with_page_size(NonZeroUsize::new(3).unwrap())).await;
     for way in ClientKind::ALL {
         let ask = async |id: &str, method: &str, params: Value| {
-            way.ask(&harness, &json!({}), method, under(id, params))
-                .await
+            harness.ask(way, method, under(id, params)).await
         };
         let mut all = Vec::new();
         let mut page = ask("standard", "tools/list", json!({})).await;
@@ -448,7 +387,7 @@ async fn cursors_stay_in_their_variant() {
             "message": "Cursor invalid for requested variant",
             "data": {"cursorVariant": "standard", "requestedVariant": "compact"},
         });
-        assert_eq!(other["error"], expected);
+        other.has("/error", expected);
         let mut forged = first.clone();
         let last = if forged.pop() == Some('A') { 'B' } else { 'A' };
         forged.push(last);
@@ -478,13 +417,9 @@ async fn the_default_follows_the_hints() {
     for way in ClientKind::ALL {
         let list = way.ask(&harness, &read_only, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["odd", "bound"], "{way:?}");
-        let call = way
-            .ask(&harness, &read_only, "tools/call", tool("say"))
-            .await;
-        assert_eq!(
-            call["error"]["data"]["activeVariant"], "read-only",
-            "{way:?}"
-        );
+        let call = ask_as(&harness, way, &read_only, "tools/call", tool("say")).await;
+        let expected = "read-only";
+        assert_eq!(call["error"]["data"]["activeVariant"], expected, "{way:?}");
     }
 }
 
@@ -492,22 +427,13 @@ async fn the_default_follows_the_hints() {
 #[tokio::test]
 async fn a_sessions_default_is_frozen() {
     let harness = Harness::start().await;
-    let mut client = LegacyClient::open(
-        &harness,
-        "2025-11-25",
-        &hints(json!({"accessLevel": "readonly"})),
-    )
-    .await;
-    let list = request(
-        json!(1),
-        "tools/list",
-        json!({"_meta": {
-            "io.modelcontextprotocol/clientCapabilities": hints(json!({"contextSize": "compact"})),
-        }}),
-    );
+    let capabilities = hints(json!({"accessLevel": "readonly"}));
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &capabilities).await;
+    let params = json!({"_meta": {
+        "io.modelcontextprotocol/clientCapabilities": hints(json!({"contextSize": "compact"})),
+    }});
+    let list = request(json!(1), "tools/list", params);
     let post = client.post(&list);
-    assert_eq!(
-        names(&client.http.ask(&post).await.json()),
-        ["odd", "bound"]
-    );
+    let expected = ["odd", "bound"];
+    assert_eq!(names(&client.http.ask(&post).await.json()), expected);
 }

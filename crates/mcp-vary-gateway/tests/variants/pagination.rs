@@ -1,18 +1,12 @@
 //! Lists in pages: what a client reads that follows the cursors while things change.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
 
 use mcp_vary_config::Source;
 use mcp_vary_gateway::settings::sealing_keys::SealingKey;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// What a server lists, by the tests' hand; a call of any tool announces that it changed.
 type Names = Arc<Mutex<Vec<u8>>>;
@@ -107,9 +101,8 @@ async fn pages_of_every_list_of_several_servers_make_up_the_list() {
             for variant in ["standard", "compact"] {
                 let (mut pages, mut params) = (Vec::new(), json!({}));
                 loop {
-                    let page = way
-                        .ask(&harness, &json!({}), method, under(variant, params.clone()))
-                        .await;
+                    let arguments = under(variant, params.clone());
+                    let page = harness.ask(way, method, arguments).await;
                     pages.push(ids(&page, key, id));
                     let Some(cursor) = page["result"]["nextCursor"].as_str() else {
                         break;
@@ -135,9 +128,7 @@ async fn a_cursor_of_one_list_opens_no_other() {
     let (one, two) = (names(0..3), names(3..7));
     let (harness, _peers) = harness(&[&one, &two], 2).await;
     let ask = async |variant: &str, method: &str, params: Value| {
-        ClientKind::HttpModern
-            .ask(&harness, &json!({}), method, under(variant, params))
-            .await
+        harness.ask_modern(method, under(variant, params)).await
     };
     for (made_for, ..) in LISTS {
         let page = ask("standard", made_for, json!({})).await;
@@ -170,7 +161,7 @@ async fn a_cursor_that_is_not_text_is_refused_with_the_active_variant() {
     for kind in ClientKind::ALL {
         for method in ["tools/list", "resources/list", "prompts/list"] {
             let params = under("compact", json!({"cursor": 5}));
-            let refused = kind.ask(&harness, &json!({}), method, params).await;
+            let refused = harness.ask(kind, method, params).await;
             let expected = json!({
                 "code": -32602, "message": "`cursor` must be a string", "data": {"activeVariant": "compact"},
             });
@@ -185,7 +176,7 @@ async fn a_cursor_that_is_null_begins_the_list() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         for method in ["tools/list", "resources/list", "prompts/list"] {
-            let ask = async |params: Value| way.ask(&harness, &json!({}), method, params).await;
+            let ask = async |params: Value| harness.ask(way, method, params).await;
             let first = ask(json!({})).await;
             assert!(first["result"].is_object(), "{first}");
             assert_eq!(ask(json!({"cursor": null})).await, first, "{way:?}");
@@ -202,11 +193,8 @@ async fn cursors_outlive_a_rotation_of_the_key() {
         Harness::behind_one(peer, |config| adapt(paged(config, 2))).await
     };
     let old = start(|config| config.with_key([1; 32])).await;
-    let ask = async |harness: &Harness, params: Value| {
-        ClientKind::HttpModern
-            .ask(harness, &json!({}), "tools/list", params)
-            .await
-    };
+    let ask =
+        async |harness: &Harness, params: Value| harness.ask_modern("tools/list", params).await;
     let page = ask(&old, json!({})).await;
     let cursor = json!({"cursor": page["result"]["nextCursor"]});
     let same = start(|config| config.with_key([1; 32])).await;
@@ -221,7 +209,7 @@ async fn cursors_outlive_a_rotation_of_the_key() {
     }
     let other = start(|config| config.with_key([2; 32])).await;
     let answer = ask(&other, cursor).await;
-    assert_eq!(answer["error"]["message"], "Invalid cursor");
+    answer.has("/error/message", "Invalid cursor");
     let page = ask(&rotated, json!({})).await;
     let cursor = json!({"cursor": page["result"]["nextCursor"]});
     let answer = ask(&same, cursor).await;
@@ -236,11 +224,7 @@ async fn read(size: usize, lists: &[Vec<u8>]) -> Vec<u8> {
     let names = names(lists[0].iter().copied());
     let peer = listing(&names).await;
     let harness = Harness::behind_one(peer, |config| paged(config, size)).await;
-    let ask = async |method: &str, params: Value| {
-        ClientKind::HttpModern
-            .ask(&harness, &json!({}), method, params)
-            .await
-    };
+    let ask = async |method: &str, params: Value| harness.ask_modern(method, params).await;
     let (mut read, mut params) = (Vec::new(), json!({}));
     for turn in 1.. {
         let page = ask("tools/list", params).await;
@@ -321,9 +305,7 @@ async fn a_change_of_one_server_reaches_every_variant() {
     let (one, two) = (names([1, 200]), names([2]));
     let (harness, _peers) = harness(&[&one, &two], 100).await;
     one.lock().unwrap().push(3);
-    let told = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/call", tool("a_t200"))
-        .await;
+    let told = harness.ask_modern("tools/call", tool("a_t200")).await;
     assert!(told["result"].is_object(), "{told}");
     for (variant, tools) in [
         ("standard", &["a_t1", "a_t200", "a_t3", "b_t2"][..]),
@@ -331,14 +313,8 @@ async fn a_change_of_one_server_reaches_every_variant() {
         ("read-only", &[]),
     ] {
         for way in ClientKind::ALL {
-            let list = way
-                .ask(
-                    &harness,
-                    &json!({}),
-                    "tools/list",
-                    under(variant, json!({})),
-                )
-                .await;
+            let params = under(variant, json!({}));
+            let list = harness.ask(way, "tools/list", params).await;
             assert_eq!(ids(&list, "tools", "name"), tools, "{way:?} {variant}");
         }
     }
@@ -362,11 +338,8 @@ async fn the_keys_of_a_file_are_shared_and_rotate() {
         Harness::behind_one(peer, |config| file.into_config(config.environment)).await
     };
     let [one, two] = ["one secret", "two secret"].map(|key| key.repeat(4));
-    let ask = async |harness: &Harness, params: Value| {
-        ClientKind::HttpModern
-            .ask(harness, &json!({}), "tools/list", params)
-            .await
-    };
+    let ask =
+        async |harness: &Harness, params: Value| harness.ask_modern("tools/list", params).await;
     let old = start(&format!("keys: ['{one}']")).await;
     let page = ask(&old, json!({})).await;
     let cursor = json!({"cursor": page["result"]["nextCursor"]});

@@ -1,23 +1,12 @@
 //! `passthrough`: clients select the variants that a server offers itself, as `<server>/<id>`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
-use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment, Naming, Target};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, introduced, modern, names, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::Naming;
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
 
 use super::rules_by_variant;
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, config, limits, variant};
+use crate::support::*;
 
 /// A server of either era with the variants `agent`, `human` and `old`: each lists `list`, a tool that has its name, and
 /// `delete`; without a selector only `list`. It says under which variant it was called.
@@ -33,9 +22,7 @@ pub(super) fn answer(seen: &ReceivedRequest, is_modern: bool, offered: &Value) -
         .collect();
     let variant = selected.unwrap_or("none");
     let result = match seen.method() {
-        "server/discover" if is_modern => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        }),
+        "server/discover" if is_modern => discovered(capabilities),
         "initialize" if !is_modern => introduced("crm", capabilities),
         "tools/list" => json!({"tools": tools}),
         "tools/call" => json!({"content": [{"type": "text", "text": variant}]}),
@@ -94,9 +81,7 @@ async fn harness(is_modern: bool) -> Harness {
 /// The variants that a modern client with these capabilities is offered.
 async fn available(harness: &Harness, capabilities: &Value) -> Vec<Value> {
     let way = ClientKind::HttpModern;
-    let answer = way
-        .ask(harness, capabilities, "server/discover", json!({}))
-        .await;
+    let answer = ask_as(harness, way, capabilities, "server/discover", json!({})).await;
     let settings = &answer["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
     settings["availableVariants"].as_array().unwrap().clone()
 }
@@ -174,7 +159,7 @@ async fn variants_of_a_server_are_offered_last_with_what_it_declares() {
         }
         let status = serde_json::to_value(harness.gateway.status()).unwrap();
         assert_eq!(status["servers"][0].get("upstreamVariants"), None);
-        assert_eq!(status["servers"][1]["name"], "crm/agent");
+        status.has("/servers/1/name", "crm/agent");
         assert_eq!(harness.gateway.servers().len(), 1);
     }
 }
@@ -233,7 +218,7 @@ async fn an_address_names_a_variant_of_a_server() {
     }
     for way in ClientKind::ALL {
         let list = under("crm/nix", json!({}));
-        let refused = way.ask(&harness, &json!({}), "tools/list", list).await;
+        let refused = harness.ask(way, "tools/list", list).await;
         assert_eq!(refused["error"]["code"], -32602, "{way:?}: {refused}");
         let all = &refused["error"]["data"]["availableVariants"];
         let expected = json!(["standard", "crm/agent", "crm/human", "crm/old"]);
@@ -258,7 +243,7 @@ async fn variants_of_two_servers_are_kept_apart() {
         for way in ClientKind::ALL {
             let ask = async |id: &str, method: &str, params: Value| {
                 let params = under(id, params);
-                way.ask(&harness, &json!({}), method, params).await
+                harness.ask(way, method, params).await
             };
             let list = ask("standard", "tools/list", json!({})).await;
             assert_eq!(names(&list), ["crm_list", "web_list"], "{way:?} {naming:?}");
@@ -296,10 +281,7 @@ async fn variants_of_two_servers_are_kept_apart() {
 }
 
 pub(super) fn from_file(text: &str) -> Config {
-    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
-    let file = Source::new("vary.yaml", text).read(&|_| None);
-    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    file.into_config(outside).with_limits(limits())
+    of_file(text)
 }
 
 /// EXT-9, SV-20: a rule that denies a tool of a server denies it in each of the server's variants.
@@ -315,16 +297,13 @@ async fn access_rules_for_a_server_apply_to_its_variants() {
         let harness = Harness::behind(peer, from_file(&text)).await;
         for way in ClientKind::ALL {
             let list = under("crm/agent", json!({}));
-            let list = way.ask(&harness, &json!({}), "tools/list", list).await;
+            let list = harness.ask(way, "tools/list", list).await;
             assert_eq!(names(&list), ["list", "agent"], "{way:?} {rule}");
             for (name, is_allowed) in [("agent", true), ("delete", false)] {
                 let call = under("crm/agent", tool(name));
-                let called = way.ask(&harness, &json!({}), "tools/call", call).await;
-                assert_eq!(
-                    called["result"].is_object(),
-                    is_allowed,
-                    "{way:?}: {called}"
-                );
+                let called = harness.ask(way, "tools/call", call).await;
+                let found = called["result"].is_object();
+                assert_eq!(found, is_allowed, "{way:?}: {called}");
             }
         }
         assert_eq!(harness.peer.of("tools/call").len(), ClientKind::ALL.len());
@@ -341,7 +320,7 @@ async fn cursors_belong_to_the_variant_of_a_server() {
     for way in ClientKind::ALL {
         let list = async |id: &str, params: Value| {
             let params = under(id, params);
-            way.ask(&harness, &json!({}), "tools/list", params).await
+            harness.ask(way, "tools/list", params).await
         };
         let first = list("crm/agent", json!({})).await;
         let cursor = json!({"cursor": first["result"]["nextCursor"]});
@@ -431,10 +410,10 @@ async fn a_session_continues_when_a_server_gets_another_variant() {
     assert_eq!(available_ids(&harness, &none).await, expected);
     for (selected, expected) in [("crm/agent", "agent"), ("crm/new", "new")] {
         let call = under(selected, tool(expected));
-        let called = session.ask("tools/call", call).await.json();
+        let called = session.answer("tools/call", call).await;
         assert_eq!(texts(&called["result"]), [expected], "{called}");
     }
-    let called = session.ask("tools/call", tool("list")).await.json();
+    let called = session.answer("tools/call", tool("list")).await;
     assert_eq!(texts(&called["result"]), ["none"], "{called}");
 }
 
@@ -486,7 +465,7 @@ async fn without_variants_nothing_is_passed_through() {
     let harness = Harness::behind(peer, config.with_variants(false)).await;
     let status = serde_json::to_value(harness.gateway.status()).unwrap();
     let expected = json!(["agent", "human", "old"]);
-    assert_eq!(status["servers"][0]["upstreamVariants"], expected);
+    status.has("/servers/0/upstreamVariants", expected);
     assert_eq!(status["servers"].as_array().unwrap().len(), 1);
     assert_eq!(harness.peer.of("initialize").len(), 1);
 }

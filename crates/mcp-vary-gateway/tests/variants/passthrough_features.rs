@@ -3,20 +3,13 @@
 use mcp_vary::extension::{
     CLIENT_CAPABILITIES_META, CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS,
 };
-use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{features, introduced, modern, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_upstream::{Isolation, Passthrough};
-use serde_json::{Value, json};
 
 use super::model_ranking::{everybody, key};
 use super::passthrough::from_file;
 use super::rules_by_variant;
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, limits};
+use crate::support::*;
 
 const TAGS: [&[&str]; 8] = [
     &["human"],
@@ -87,9 +80,7 @@ fn answer(seen: &ReceivedRequest, is_modern: bool, negotiates: bool) -> Option<R
     }
     let capabilities = json!({"tools": {}, "extensions": extensions});
     let result = match seen.method() {
-        "server/discover" if is_modern => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        }),
+        "server/discover" if is_modern => discovered(capabilities),
         "initialize" if !is_modern => introduced("crm", capabilities),
         "tools/list" => json!({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}),
         "tools/call" => json!({
@@ -123,10 +114,7 @@ async fn in_front_of_servers(
     };
     let entries: String = servers.iter().map(entry).collect();
     let text = format!("servers:\n{entries}{more}");
-    let file = Source::new("vary.yaml", &text).read(&|_| None);
-    let file = file.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
-    let config: Config = file.into_config(outside).with_limits(limits());
+    let config = of_file(&text);
     Harness::behind(ScriptedServer::start(|_| None).await, config).await
 }
 
@@ -265,11 +253,8 @@ async fn tags_of_modern_clients_do_not_depend_on_clients_before_them() {
         for n in 0..12 {
             assert!(!is_shaped_here(way, n).await, "{way:?} {n}");
             let received = tags_of_last_call(&crm, true);
-            assert_eq!(
-                received,
-                Some(vec!["human".to_owned(), format!("x-n={n}")]),
-                "{way:?}"
-            );
+            let expected = Some(vec!["human".to_owned(), format!("x-n={n}")]);
+            assert_eq!(received, expected, "{way:?}");
         }
     }
 }
@@ -292,9 +277,7 @@ async fn tags_reach_a_server_without_variants_that_negotiates_content() {
         let crm = ScriptedServer::start(move |seen| {
             let capabilities = json!({"tools": {}, "extensions": {CONTENT_NEGOTIATION: {}}});
             let result = match seen.method() {
-                "server/discover" if is_modern => json!({
-                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-                }),
+                "server/discover" if is_modern => discovered(capabilities),
                 "initialize" if !is_modern => introduced("crm", capabilities),
                 _ => return answer(seen, is_modern, true),
             };
@@ -309,15 +292,10 @@ async fn tags_reach_a_server_without_variants_that_negotiates_content() {
         for way in ClientKind::ALL {
             for (variant, tag) in [("standard", "human"), ("compact", "format=text")] {
                 let call = under(variant, tool("list"));
-                let called = way
-                    .ask(&harness, &features(&[tag]), "tools/call", call)
-                    .await;
+                let called = ask_as(&harness, way, &features(&[tag]), "tools/call", call).await;
                 let shaped = &called["result"]["_meta"]["vary/applied"];
-                assert_eq!(
-                    shaped.is_null(),
-                    arrives,
-                    "{way:?} {keys} {rules}: {called}"
-                );
+                let found = shaped.is_null();
+                assert_eq!(found, arrives, "{way:?} {keys} {rules}: {called}");
                 let requests = crm.received().into_iter();
                 let declared = requests.map(|seen| match is_modern {
                     true => seen.body["params"]["_meta"][CLIENT_CAPABILITIES_META].clone(),
@@ -342,12 +320,8 @@ async fn a_user_cannot_take_all_connections_with_tags() {
     config.authentication = Some(everybody());
     let harness = Harness::behind(crm, config).await;
     let call = async |person: u8, tag: &str| {
-        let call = modern(
-            json!(1),
-            "tools/call",
-            under("crm/agent", tool("list")),
-            &features(&[tag]),
-        );
+        let params = under("crm/agent", tool("list"));
+        let call = modern(json!(1), "tools/call", params, &features(&[tag]));
         let post = HttpRequest::modern(&call);
         let post = post.with("Authorization", format!("Bearer {}", key(person)));
         let mut http = RawHttp::connect(harness.address()).await;

@@ -1,20 +1,13 @@
 //! `passthrough: {rank: on}`: a server ranks its own variants for the hints of each client.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcp_vary::extension::{CLIENT_CAPABILITIES_META, SERVER_VARIANT_META, SERVER_VARIANTS};
-use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{hints, introduced, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
 
 use super::passthrough::{in_front_of_process, passed_through};
 use super::upstream_variants::in_front_of;
-use crate::support::{Harness, before, limits};
+use crate::support::*;
 
 /// What a server does with clients that have hints. Questions about its order are those that declare nothing else.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,9 +44,7 @@ fn answer(seen: &ReceivedRequest, is_modern: bool, behavior: Behavior) -> Option
     });
     let selected = params["_meta"][SERVER_VARIANT_META].as_str();
     let result = match seen.method() {
-        "server/discover" if is_modern => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        }),
+        "server/discover" if is_modern => discovered(capabilities),
         "initialize" if !is_modern => introduced("crm", capabilities),
         "tools/list" => json!({"tools": [{"name": "hints", "inputSchema": {"type": "object"}}]}),
         "tools/call" => json!({"content": [{"type": "text", "text": selected.unwrap_or("none")}]}),
@@ -111,12 +102,7 @@ async fn offered(harness: &Harness, is_modern: bool, capabilities: &Value) -> Ve
 /// Waits until a client with sessions is offered `expected` first: the first one waits for the server only a second, which a
 /// busy machine may need to start a process.
 async fn becomes_first(harness: &Harness, capabilities: &Value, expected: &str) {
-    soon(async {
-        while offered(harness, false, capabilities).await[0] != expected {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    })
-    .await;
+    until(async || offered(harness, false, capabilities).await[0] == expected).await;
 }
 
 /// EXT-9: a server of either era, over HTTP or as a process, orders its variants for the hints of a client: at their places in
@@ -201,10 +187,8 @@ async fn a_server_is_asked_once_for_the_same_hints() {
             false => &params["capabilities"],
         };
         let settings = json!({"variantHints": {"hints": {"useCase": ["chat"]}}});
-        assert_eq!(
-            *declared,
-            json!({"extensions": {SERVER_VARIANTS: settings}})
-        );
+        let expected = json!({"extensions": {SERVER_VARIANTS: settings}});
+        assert_eq!(*declared, expected);
         assert_eq!(params["_meta"].get(SERVER_VARIANT_META), None);
     }
 }
@@ -261,10 +245,7 @@ async fn a_vary_behind_a_vary_ranks_as_it_does_alone() {
     });
     let server = server.await;
     let text = format!("servers: {{files: {{url: \"{}\"}}}}\n{INNER}", server.url);
-    let file = Source::new("vary.yaml", &text).read(&|_| None);
-    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
-    let inner: Config = file.into_config(outside).with_limits(limits());
+    let inner = of_file(&text);
     let inner = Harness::behind(server, inner).await;
     let outer = passed_through(in_front_of(&inner, None), Passthrough::ranked(true));
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, outer).await;

@@ -1,20 +1,12 @@
 //! `passthrough`: what a file says of the variants of its servers, and the bounds of what servers offer.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::Passthrough;
-use serde_json::{Value, json};
-use tracing::Level;
 
 use super::passthrough::{answer, available_ids, from_file, passed_through, peer};
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// A gateway in front of a server `crm` of the era, with these rules.
 async fn ruled(is_modern: bool, rules: &str) -> Harness {
@@ -39,9 +31,7 @@ async fn rules_for_clients_name_variants_of_servers() {
         ] {
             let harness = ruled(is_modern, rules).await;
             for way in ClientKind::ALL {
-                let called = way
-                    .ask(&harness, &json!({}), "tools/call", tool("list"))
-                    .await;
+                let called = harness.ask(way, "tools/call", tool("list")).await;
                 assert_eq!(texts(&called["result"]), [expected], "{way:?} {rules}");
             }
         }
@@ -62,7 +52,7 @@ async fn rules_for_results_apply_in_the_variants_of_servers_that_they_name() {
         ] {
             let ask = async |method: &str, params: Value| {
                 let params = under(variant, params);
-                way.ask(&harness, &json!({}), method, params).await
+                harness.ask(way, method, params).await
             };
             let result = ask("tools/call", tool("list")).await;
             assert_eq!(texts(&result["result"]), [called], "{way:?} {variant}");
@@ -89,9 +79,7 @@ async fn access_rules_offer_variants_of_servers() {
         let rules = format!("access: [{{when: {{anyone: on}}, allow: [\"*\"], {access}}}]");
         let harness = ruled(true, &rules).await;
         for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
-            let called = way
-                .ask(&harness, &json!({}), "tools/call", tool("list"))
-                .await;
+            let called = harness.ask(way, "tools/call", tool("list")).await;
             match expected {
                 Some(expected) => {
                     assert_eq!(texts(&called["result"]), [expected], "{way:?} {access}");
@@ -99,7 +87,7 @@ async fn access_rules_offer_variants_of_servers() {
                 None => assert!(called["error"].is_object(), "{way:?} {access}: {called}"),
             }
             let other = under("crm/old", tool("list"));
-            let refused = way.ask(&harness, &json!({}), "tools/call", other).await;
+            let refused = harness.ask(way, "tools/call", other).await;
             assert!(refused["error"].is_object(), "{way:?} {access}: {refused}");
         }
     }
@@ -115,7 +103,7 @@ async fn a_server_offers_at_most_32_variants() {
     let way = ClientKind::HttpModern;
     for (id, is_there) in [("crm/v31", true), ("crm/v32", false)] {
         let list = under(id, json!({}));
-        let list = way.ask(&harness, &json!({}), "tools/list", list).await;
+        let list = harness.ask(way, "tools/list", list).await;
         assert_eq!(list["result"].is_object(), is_there, "{id}: {list}");
     }
     let status = serde_json::to_value(harness.gateway.status()).unwrap();
@@ -201,6 +189,6 @@ async fn a_variant_that_rules_name_and_the_server_lacks_is_a_warning() {
     assert!(said.iter().eq(&expected), "{said:?}");
     let access = "access: [{when: {anyone: on}, allow: ['*'], variant: crm/agnt, pin: on}]";
     let next = from_file(&file(access));
-    harness.gateway.reload(next).await.unwrap();
+    harness.reload(next).await;
     assert_eq!(warnings(&log), [warning("crm/agnt", "crm", all)]);
 }

@@ -1,13 +1,6 @@
 //! Rules of `results`, `resources` and `prompts` that name variants.
 
-use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, texts, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
-
-use crate::support::{Harness, limits};
+use crate::support::*;
 
 /// A server with a tool that has an `outputSchema`, one that has none, a resource and a prompt.
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
@@ -64,10 +57,7 @@ prompts:
 pub(super) async fn harness() -> Harness {
     let peer = ScriptedServer::start(answer).await;
     let text = format!("servers: {{a: {{url: \"{}\"}}}}\n{RULES}", peer.url);
-    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
-    let file = Source::new("vary.yaml", &text).read(&|_| None);
-    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let config: Config = file.into_config(outside).with_limits(limits());
+    let config = of_file(&text);
     Harness::behind(peer, config).await
 }
 
@@ -82,9 +72,7 @@ async fn ask(
         [] => json!({}),
         tags => features(tags),
     };
-    let answer = way
-        .ask(harness, &capabilities, method, under(variant, params))
-        .await;
+    let answer = ask_as(harness, way, &capabilities, method, under(variant, params)).await;
     let result = answer["result"].clone();
     assert!(result.is_object(), "{answer}");
     result
@@ -156,25 +144,16 @@ async fn a_rule_applies_in_the_variants_that_it_names() {
         let human = &["human", "format=markdown"][..];
         let names = ask(&harness, (way, "names"), human, "tools/call", tool("list")).await;
         assert_eq!(texts(&names), ["Bern and Thun"], "{way:?}");
-        assert_eq!(
-            names["structuredContent"],
-            json!({"names": ["Bern", "Thun"]}),
-            "the list promises it"
-        );
-        let standard = ask(
-            &harness,
-            (way, "standard"),
-            human,
-            "tools/call",
-            tool("list"),
-        )
-        .await;
+        let expected = json!({"names": ["Bern", "Thun"]});
+        assert_eq!(names["structuredContent"], expected, "the list promises it");
+        let params = tool("list");
+        let standard = ask(&harness, (way, "standard"), human, "tools/call", params).await;
         assert!(texts(&standard)[0].contains("Bern"), "{standard}");
         assert_ne!(texts(&standard), ["Bern and Thun"]);
         let count = ask(&harness, (way, "short"), &[], "tools/call", tool("plain")).await;
         assert_eq!(count["structuredContent"], json!({"count": 2}), "{way:?}");
         let whole = ask(&harness, (way, "names"), &[], "tools/call", tool("plain")).await;
-        assert_eq!(whole["structuredContent"]["stations"][1]["name"], "Thun");
+        whole.has("/structuredContent/stations/1/name", "Thun");
     }
 }
 
@@ -188,13 +167,13 @@ async fn a_resource_has_the_form_of_its_variant() {
             let read = ask(&harness, (way, "names"), tags, "resources/read", map()).await;
             let content = &read["contents"][0];
             assert_eq!(content["text"], "2 stations", "{way:?} {tags:?}");
-            assert_eq!(content["mimeType"], "text/plain");
+            content.has("/mimeType", "text/plain");
             let served = ask(&harness, (way, "standard"), tags, "resources/read", map()).await;
-            assert_eq!(served["contents"][0]["mimeType"], "application/json");
+            served.has("/contents/0/mimeType", "application/json");
             if way.is_modern() {
                 for result in [read, served] {
-                    assert_eq!(result["ttlMs"], 0);
-                    assert_eq!(result["cacheScope"], "private");
+                    result.has("/ttlMs", 0);
+                    result.has("/cacheScope", "private");
                 }
             }
         }

@@ -1,11 +1,8 @@
 //! Which variant a client gets that selects none in `_meta`: the order of the rules.
 
-use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{hints, initialize, modern, request, under};
-use serde_json::{Value, json};
+use mcp_vary_gateway::{ClientPattern, ClientRule};
 
-use crate::support::Harness;
+use crate::support::*;
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
@@ -201,11 +198,8 @@ async fn what_names_no_variant_is_an_error() {
             asks.modern(&harness, "tools/list").await,
             asks.legacy(&harness, "tools/list").await,
         ] {
-            assert_eq!(
-                answer["error"]["message"], "Invalid server variant",
-                "{answer}"
-            );
-            assert_eq!(answer["error"]["data"]["requestedVariant"], named);
+            answer.has("/error/message", "Invalid server variant");
+            answer.has("/error/data/requestedVariant", named);
         }
     }
     let elsewhere = Asks {
@@ -213,7 +207,7 @@ async fn what_names_no_variant_is_an_error() {
         ..Asks::default()
     };
     let answer = elsewhere.modern(&harness, "tools/list").await;
-    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    answer.has("/error/code", -32600);
 }
 
 /// SV-18
@@ -231,11 +225,7 @@ async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
     };
     let lenient = Harness::start().await;
     gets(&lenient, asks.clone(), "read-only").await;
-    let strict = Harness::with(|mut config| {
-        config.selection.strict_header = true;
-        config
-    })
-    .await;
+    let strict = Harness::of(|config| config.selection.strict_header = true).await;
     gets(&strict, agrees, "compact").await;
     refuses(&strict, &asks, "read-only").await;
 }
@@ -246,9 +236,9 @@ async fn refuses(strict: &Harness, asks: &Asks, other: &str) {
         (asks.modern(strict, "tools/list").await, -32020),
         (asks.legacy(strict, "tools/list").await, -32602),
     ] {
-        assert_eq!(answer["error"]["code"], code, "{answer}");
+        answer.has("/error/code", code);
         let data = json!({"headerVariant": asks.header, "requestedVariant": other});
-        assert_eq!(answer["error"]["data"], data, "{answer}");
+        answer.has("/error/data", data);
     }
 }
 
@@ -263,11 +253,7 @@ async fn a_header_may_contradict_the_address_unless_the_operator_is_strict() {
     };
     let lenient = Harness::start().await;
     gets(&lenient, asks("read-only", None), "compact").await;
-    let strict = Harness::with(|mut config| {
-        config.selection.strict_header = true;
-        config
-    })
-    .await;
+    let strict = Harness::of(|config| config.selection.strict_header = true).await;
     gets(&strict, asks("compact", None), "compact").await;
     gets(&strict, asks("compact", Some("compact")), "compact").await;
     refuses(&strict, &asks("read-only", None), "compact").await;
@@ -295,7 +281,7 @@ async fn without_variants_nothing_can_be_chosen() {
             asks.modern(&harness, "tools/list").await,
             asks.legacy(&harness, "tools/list").await,
         ] {
-            assert_eq!(answer["error"]["message"], "Server variants not supported");
+            answer.has("/error/message", "Server variants not supported");
         }
     }
 }

@@ -1,19 +1,9 @@
 //! Several servers behind one gateway: which one gets a request, and what each learns.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Collision, Config, Naming, Target};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
+use mcp_vary_gateway::{Collision, Naming};
 use mcp_vary_upstream::{ConnectionState, Isolation, RetryPolicy};
-use serde_json::{Value, json};
 
-use crate::support::{Harness, before, config};
+use crate::support::*;
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
@@ -33,9 +23,7 @@ fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
     }
     let result = match (seen.method(), era) {
         ("initialize", Era::Legacy) => return Some(initialized(name, seen)),
-        ("server/discover", Era::Modern) => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities(),
-        }),
+        ("server/discover", Era::Modern) => discovered(capabilities()),
         ("tools/list", _) => json!({"tools": tools}),
         ("tools/call", _) if params["arguments"]["stay"] == true => return Some(Reply::silence()),
         ("tools/call", _) => json!({"by": name, "ui": of_ui, "said": params, "content": [
@@ -85,31 +73,25 @@ async fn two(adapt: impl FnOnce(Config) -> Config) -> (Harness, ScriptedServer) 
 }
 
 async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
-    ClientKind::HttpModern
-        .ask(harness, &json!({}), method, params)
-        .await
+    harness.ask_modern(method, params).await
 }
 
 #[tokio::test]
 async fn tools_are_called_by_the_name_of_their_server() {
     let (harness, web) = two(|config| config).await;
     for way in ClientKind::ALL {
-        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["git_who", "web_who"], "{way:?}");
         for name in ["git", "web"] {
             let call = tool(&format!("{name}_who"));
-            let said = way.ask(&harness, &json!({}), "tools/call", call).await;
+            let said = harness.ask(way, "tools/call", call).await;
             let said = &said["result"];
-            assert_eq!(
-                (&said["by"], &said["said"]["name"]),
-                (&json!(name), &json!("who"))
-            );
+            said.has("/by", json!(name));
+            said.has("/said/name", "who");
         }
-        let bare = way
-            .ask(&harness, &json!({}), "tools/call", tool("who"))
-            .await;
+        let bare = harness.ask(way, "tools/call", tool("who")).await;
         assert_eq!(bare["error"]["code"], -32602, "{way:?}");
-        assert_eq!(bare["error"]["data"]["activeVariant"], "standard");
+        bare.has("/error/data/activeVariant", "standard");
     }
     for call in web.of("tools/call") {
         assert_eq!(call.header("mcp-name"), Some("who"));
@@ -124,7 +106,7 @@ async fn every_variant_shows_the_tools_of_all_servers() {
     let list = ask(&harness, "tools/list", under("read-only", json!({}))).await;
     assert!(names(&list).is_empty());
     let call = ask(&harness, "tools/call", under("read-only", tool("web_who"))).await;
-    assert_eq!(call["error"]["data"]["activeVariant"], "read-only");
+    call.has("/error/data/activeVariant", "read-only");
 }
 
 /// SV-14: a URI leads to the server that lists it, has a template for it, or pointed to it.
@@ -133,7 +115,7 @@ async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
     let (harness, _web) = two(|config| config).await;
     #[track_caller]
     fn was_read(answer: &Value, by: &str) {
-        assert_eq!(answer["result"]["by"], by, "{answer}");
+        answer.has("/result/by", by);
     }
     for (uri, by) in [
         ("git:1", "git"),
@@ -149,8 +131,8 @@ async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
     }
     let linked = json!({"uri": "linked:web"});
     let unknown = ask(&harness, "resources/read", linked.clone()).await;
-    assert_eq!(unknown["error"]["code"], -32602);
-    assert_eq!(unknown["error"]["data"]["activeVariant"], "standard");
+    unknown.has("/error/code", -32602);
+    unknown.has("/error/data/activeVariant", "standard");
     ask(&harness, "tools/call", tool("web_who")).await;
     was_read(&ask(&harness, "resources/read", linked).await, "web");
 }
@@ -159,8 +141,8 @@ async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
 async fn prompts_and_completions_reach_their_server_under_its_own_name() {
     let (harness, _web) = two(|config| config).await;
     let got = ask(&harness, "prompts/get", json!({"name": "web_greet"})).await;
-    assert_eq!(got["result"]["by"], "web");
-    assert_eq!(got["result"]["said"]["name"], "greet");
+    got.has("/result/by", "web");
+    got.has("/result/said/name", "greet");
     let argument = json!({"name": "a", "value": "b"});
     for (reference, by, own) in [
         (
@@ -176,12 +158,12 @@ async fn prompts_and_completions_reach_their_server_under_its_own_name() {
     ] {
         let params = json!({"ref": reference, "argument": argument});
         let completed = ask(&harness, "completion/complete", params).await;
-        assert_eq!(completed["result"]["by"], by, "{completed}");
-        assert_eq!(completed["result"]["said"]["ref"], own);
+        completed.has("/result/by", by);
+        completed.has("/result/said/ref", own);
     }
     let params = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": argument});
     let unknown = ask(&harness, "completion/complete", params).await;
-    assert_eq!(unknown["error"]["code"], -32602);
+    unknown.has("/error/code", -32602);
 }
 
 /// SV-14: on a collision the server that was configured first wins, and that is said.
@@ -191,7 +173,7 @@ async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
     let list = ask(&harness, "tools/list", json!({})).await;
     assert_eq!(names(&list), ["who"]);
     let call = ask(&harness, "tools/call", tool("who")).await;
-    assert_eq!(call["result"]["by"], "git");
+    call.has("/result/by", "git");
     let collisions = harness.gateway.collisions();
     let told: Vec<_> = collisions
         .iter()
@@ -228,8 +210,8 @@ async fn a_client_meets_all_servers_as_one() {
     let (harness, _web) = two(|config| config).await;
     let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let told = &client.initialized;
-    assert_eq!(told["serverInfo"]["name"], "vary");
-    assert_eq!(told["instructions"], "# git\n\n> Ask git.");
+    told.has("/serverInfo/name", "vary");
+    told.has("/instructions", "# git\n\n> Ask git.");
     let offered = told["capabilities"].as_object().unwrap();
     for capability in ["tools", "resources", "prompts", "completions"] {
         assert!(offered.contains_key(capability), "{told}");
@@ -253,7 +235,7 @@ async fn a_server_that_is_down_stops_nobody() {
     let list = ask(&harness, "tools/list", json!({})).await;
     assert_eq!(names(&list), ["web_who"]);
     let call = ask(&harness, "tools/call", tool("web_who")).await;
-    assert_eq!(call["result"]["by"], "web");
+    call.has("/result/by", "web");
     let servers = harness.gateway.servers();
     assert!(
         matches!(servers[0].state, ConnectionState::Disconnected { .. }),
@@ -266,10 +248,10 @@ async fn a_server_that_is_down_stops_nobody() {
 #[tokio::test]
 async fn a_gateway_without_any_server_starts_only_if_it_may() {
     let down = config(nobody().await);
-    let error = mcp_vary_gateway::Gateway::start(down.clone()).await;
+    let error = Gateway::start(down.clone()).await;
     assert!(error.unwrap_err().to_string().contains("server `peer`"));
     let waiting = down.allow_empty_start(Duration::ZERO);
-    let gateway = mcp_vary_gateway::Gateway::start(waiting).await.unwrap();
+    let gateway = Gateway::start(waiting).await.unwrap();
     assert_eq!(gateway.servers()[0].counts, []);
     gateway.close().await;
 }
@@ -283,18 +265,14 @@ fn with_ui() -> Value {
 async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
     let harness = Harness::behind_one(named("git", Era::Legacy).await, |config| config).await;
     for way in ClientKind::ALL {
-        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        let list = harness.ask(way, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["who"], "{way:?}");
         let list = way.ask(&harness, &with_ui(), "tools/list", json!({})).await;
         assert_eq!(names(&list), ["who", "show"], "{way:?}");
-        let call = way
-            .ask(&harness, &with_ui(), "tools/call", tool("show"))
-            .await;
-        assert_eq!(call["result"]["ui"], true, "{call}");
-        let call = way
-            .ask(&harness, &json!({}), "tools/call", tool("show"))
-            .await;
-        assert_eq!(call["error"]["code"], -32602);
+        let call = ask_as(&harness, way, &with_ui(), "tools/call", tool("show")).await;
+        call.has("/result/ui", true);
+        let call = harness.ask(way, "tools/call", tool("show")).await;
+        call.has("/error/code", -32602);
     }
     // All clients that can do the same share one connection; for the calls of those that can be asked something
     // there is one for each session, and one for requests without.
@@ -311,26 +289,21 @@ async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
 #[tokio::test]
 async fn classes_are_few_and_closed_when_nobody_uses_them() {
     let peer = named("git", Era::Legacy).await;
-    let harness = Harness::behind_one(peer, |mut config| {
+    let harness = Harness::edited(peer, |config| {
         config.servers[0].limits.idle_timeout = Duration::from_millis(1);
         config.servers[0].limits.connections = 3;
-        config
     })
     .await;
     for n in 0..10 {
         let capabilities = json!({"extensions": {UI: {"n": n}}});
-        let list = ClientKind::HttpModern
-            .ask(&harness, &capabilities, "tools/list", json!({}))
-            .await;
+        let list = ask_modern_as(&harness, &capabilities, "tools/list", json!({})).await;
         assert!(names(&list).contains(&"who"), "{list}");
     }
     soon(harness.peer.wait_for("DELETE", 2)).await;
     // There is room again.
     let shows = async {
         loop {
-            let list = ClientKind::HttpModern
-                .ask(&harness, &with_ui(), "tools/list", json!({}))
-                .await;
+            let list = ask_modern_as(&harness, &with_ui(), "tools/list", json!({})).await;
             if names(&list) == ["who", "show"] {
                 return;
             }
@@ -343,10 +316,9 @@ async fn classes_are_few_and_closed_when_nobody_uses_them() {
 #[tokio::test]
 async fn the_calls_of_all_classes_count_together() {
     let peer = named("git", Era::Legacy).await;
-    let harness = Harness::behind_one(peer, |mut config| {
+    let harness = Harness::edited(peer, |config| {
         config.servers[0].limits.concurrency = 1;
         config.servers[0].limits.ready_timeout = Duration::from_millis(20);
-        config
     })
     .await;
     let mut busy = harness.connect().await;
@@ -354,28 +326,23 @@ async fn the_calls_of_all_classes_count_together() {
     let post = HttpRequest::modern(&modern(json!(1), "tools/call", stay, &json!({})));
     busy.send(&post.bytes()).await;
     soon(harness.peer.wait_for("tools/call", 1)).await;
-    let answer = ClientKind::HttpModern
-        .ask(&harness, &with_ui(), "tools/call", tool("show"))
-        .await;
+    let answer = ask_modern_as(&harness, &with_ui(), "tools/call", tool("show")).await;
     let why = answer["error"]["message"].as_str().unwrap();
     assert!(why.contains("server `peer`"), "{why}");
     // Who leaves makes room.
     drop(busy);
     soon(harness.peer.wait_for_abandoned(1)).await;
-    let answer = ClientKind::HttpModern
-        .ask(&harness, &with_ui(), "tools/call", tool("show"))
-        .await;
-    assert_eq!(answer["result"]["ui"], true, "{answer}");
+    let answer = ask_modern_as(&harness, &with_ui(), "tools/call", tool("show")).await;
+    answer.has("/result/ui", true);
 }
 
 #[tokio::test]
 async fn a_server_may_have_a_connection_for_each_session() {
     let peer = named("git", Era::Legacy).await;
-    let harness = Harness::behind_one(peer, |mut config| {
+    let harness = Harness::edited(peer, |config| {
         config.servers[0].isolation = Isolation::Session;
         // One for clients without sessions, two for sessions.
         config.servers[0].limits.connections = 3;
-        config
     })
     .await;
     let sessions_of = |harness: &Harness| {
@@ -391,8 +358,8 @@ async fn a_server_may_have_a_connection_for_each_session() {
     }
     for client in clients.iter_mut().take(2) {
         for _ in 0..2 {
-            let answer = client.ask("tools/call", tool("who")).await.json();
-            assert_eq!(answer["result"]["by"], "git");
+            let answer = client.answer("tools/call", tool("who")).await;
+            answer.has("/result/by", "git");
         }
     }
     let ids = sessions_of(&harness);
@@ -402,23 +369,19 @@ async fn a_server_may_have_a_connection_for_each_session() {
     );
     for _ in 0..3 {
         let again = clients[2].ask("tools/call", tool("who")).await.json();
-        assert_eq!(
-            again["error"]["code"], -32603,
-            "never on a connection of others"
-        );
+        let found = &again["error"]["code"];
+        assert_eq!(*found, -32603, "never on a connection of others");
     }
     let refused = clients[2].ask("tools/call", tool("who")).await.json();
     let why = refused["error"]["message"].as_str().unwrap();
-    assert!(
-        why.starts_with("server `peer` serves each session or user on a connection of its own"),
-        "{why}"
-    );
+    let expected = "server `peer` serves each session or user on a connection of its own";
+    assert!(why.starts_with(expected), "{why}");
     // A session that ends makes room.
     let delete = clients[0].post(&json!({})).line("DELETE /mcp HTTP/1.1");
     assert_eq!(clients[0].http.ask(&delete).await.status, 200);
     soon(harness.peer.wait_for("DELETE", 1)).await;
     let answer = clients[2].ask("tools/call", tool("who")).await.json();
-    assert_eq!(answer["result"]["by"], "git");
+    answer.has("/result/by", "git");
 }
 
 /// A server that ends the connection instead of answering a call, `times` times.
@@ -439,11 +402,7 @@ async fn faint(times: usize, annotations: Value) -> ScriptedServer {
 /// How often a call reached a server that broke the first of them off, and what the client got.
 async fn called(repeat: RetryPolicy, annotations: Value) -> (usize, Value) {
     let peer = faint(1, annotations).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].retry = repeat;
-        config
-    })
-    .await;
+    let harness = Harness::edited(peer, |config| config.servers[0].retry = repeat).await;
     let answer = ask(&harness, "tools/call", tool("who")).await;
     (harness.peer.of("tools/call").len(), answer)
 }
@@ -451,11 +410,8 @@ async fn called(repeat: RetryPolicy, annotations: Value) -> (usize, Value) {
 #[tokio::test]
 async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
     let (times, answer) = called(RetryPolicy::Idempotent, json!({"idempotentHint": true})).await;
-    assert_eq!(
-        (times, &answer["result"]["by"]),
-        (2, &json!("git")),
-        "{answer}"
-    );
+    let expected = (2, &json!("git"));
+    assert_eq!((times, &answer["result"]["by"]), expected, "{answer}");
     for (repeat, annotations) in [
         (RetryPolicy::Never, json!({"idempotentHint": true})),
         (RetryPolicy::Idempotent, json!({"idempotentHint": false})),
@@ -471,11 +427,8 @@ async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
 #[tokio::test]
 async fn a_call_is_repeated_once() {
     let peer = faint(9, json!({"readOnlyHint": true})).await;
-    let harness = Harness::behind_one(peer, |mut config| {
-        config.servers[0].retry = RetryPolicy::Idempotent;
-        config
-    })
-    .await;
+    let edit = |config: &mut Config| config.servers[0].retry = RetryPolicy::Idempotent;
+    let harness = Harness::edited(peer, edit).await;
     let answer = ask(&harness, "tools/call", tool("who")).await;
     assert!(answer["error"]["message"].is_string(), "{answer}");
     assert_eq!(harness.peer.of("tools/call").len(), 2);
@@ -512,5 +465,5 @@ async fn a_server_that_is_slow_to_list_is_shown_as_it_was() {
         assert_eq!(names(&list), ["slow_who", "web_who"]);
     }
     let call = ask(&harness, "tools/call", tool("slow_who")).await;
-    assert_eq!(call["result"]["by"], "slow");
+    call.has("/result/by", "slow");
 }

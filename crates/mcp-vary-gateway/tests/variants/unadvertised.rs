@@ -1,15 +1,6 @@
 //! Variants that a client may select although there are too many to offer them all.
 
-use mcp_vary_gateway::{Config, Target};
-use mcp_vary_testkit::changing_server::ChangingServer;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::under;
-use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
-use crate::support::{Harness, config, variant};
+use crate::support::*;
 
 const SIX: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];
@@ -64,11 +55,10 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
             "resources": {"listChanged": true, "subscribe": true},
         }));
         let harness = harness(&stage).await;
-        let mut others = NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        let mut others = listening(&harness, way, &[]).await;
         let mut clients = Vec::new();
         for (method, params) in methods() {
-            let mut client =
-                NotificationClient::listening(&harness, way, everything(&[]), None).await;
+            let mut client = listening(&harness, way, &[]).await;
             let answer = soon(client.ask(method, under("f", params))).await;
             assert_ne!(answer["error"]["data"]["requestedVariant"], "f", "{method}");
             clients.push((method, client));
@@ -82,11 +72,8 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
         // Nothing more has come for the others before this.
         stage.set_prompts(&["greet", "part"]);
         stage.notify_list_changed("prompts");
-        assert_eq!(
-            soon(others.change()).await,
-            changed("prompts", "a"),
-            "{way:?}"
-        );
+        let expected = changed("prompts", "a");
+        assert_eq!(soon(others.change()).await, expected, "{way:?}");
     }
 }
 
@@ -95,9 +82,7 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
 async fn what_was_selected_before_the_stream_was_opened_is_notified_of() {
     let stage = ChangingServer::new(Era::Legacy);
     let harness = harness(&stage).await;
-    let mut client =
-        NotificationClient::listening(&harness, ClientKind::HttpLegacy, everything(&[]), None)
-            .await;
+    let mut client = listening(&harness, ClientKind::HttpLegacy, &[]).await;
     client.close_stream();
     soon(client.ask("tools/list", under("f", json!({})))).await;
     client.open_stream(&harness).await;
@@ -128,8 +113,8 @@ async fn after_a_reload_who_selected_a_variant_is_notified_of_it() {
     for way in LEGACY {
         let stage = ChangingServer::new(Era::Legacy);
         let harness = harness(&stage).await;
-        let mut client = NotificationClient::listening(&harness, way, everything(&[]), None).await;
-        let mut other = NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        let mut client = listening(&harness, way, &[]).await;
+        let mut other = listening(&harness, way, &[]).await;
         soon(client.ask("tools/list", under("f", json!({})))).await;
         let next = |is_cut| {
             let mut variants = SIX.map(variant).to_vec();
@@ -140,7 +125,7 @@ async fn after_a_reload_who_selected_a_variant_is_notified_of_it() {
             next.with_variants_of(variants).unwrap()
         };
         for is_cut in [true, false] {
-            harness.gateway.reload(next(is_cut)).await.unwrap();
+            harness.reload(next(is_cut)).await;
             assert_eq!(next_changes(&mut client, 1).await, ["f"], "{way:?}");
         }
         stage.set_tools(&["first", "second"]);

@@ -1,17 +1,9 @@
 //! Servers that offer variants themselves: what is reported of them, and how the operator selects one.
 
-use std::time::Duration;
-
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{names, texts, tool};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
 
 use super::rules_by_variant;
-use crate::support::{Harness, config};
+use crate::support::*;
 
 /// The configuration of a gateway in front of `inner`, which selects `variant` of it.
 pub(super) fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {
@@ -65,9 +57,8 @@ async fn the_variants_of_a_server_are_reported() {
     let servers = outer.gateway.servers();
     assert_eq!(json!(servers[0].upstream_variants), offered);
     for way in ClientKind::ALL {
-        let called = way
-            .ask(&outer, &json!({}), "tools/call", tool("list"))
-            .await;
+        let params = tool("list");
+        let called = way.ask(&outer, &json!({}), "tools/call", params).await;
         assert!(texts(&called["result"])[0].contains("stations"), "{way:?}");
     }
 }
@@ -85,9 +76,8 @@ async fn a_server_without_the_selected_variant_is_not_used() {
     config = config.allow_empty_start(Duration::from_secs(60));
     let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
     for way in ClientKind::ALL {
-        let called = way
-            .ask(&outer, &json!({}), "tools/call", tool("list"))
-            .await;
+        let params = tool("list");
+        let called = way.ask(&outer, &json!({}), "tools/call", params).await;
         assert!(called["error"]["code"].is_i64(), "{way:?}: {called}");
     }
 }
@@ -154,7 +144,7 @@ async fn each_request_has_the_selector_of_the_operator_and_none_of_a_client() {
                 ("completion/complete", completion.clone()),
             ] {
                 params["_meta"] = json!({SERVER_VARIANT_META: "standard"});
-                let answer = way.ask(&harness, &json!({}), method, params).await;
+                let answer = harness.ask(way, method, params).await;
                 assert!(answer["result"].is_object(), "{way:?} {method}: {answer}");
             }
         }

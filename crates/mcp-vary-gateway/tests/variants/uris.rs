@@ -1,15 +1,9 @@
 //! Resources under the URIs of a variant: in lists, requests, links and errors.
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::read_resources;
-use mcp_vary_gateway::VariantConfig;
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_view::ResourceOverride;
-use serde_json::{Value, json};
 
-use crate::support::{Harness, before};
+use crate::support::*;
 
 /// A modern server with files, whose tool `point` points to what its argument `to` says.
 async fn server() -> ScriptedServer {
@@ -19,10 +13,9 @@ async fn server() -> ScriptedServer {
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];
     let result = match seen.method() {
-        "server/discover" => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
-        }),
+        "server/discover" => {
+            discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
+        }
         "tools/list" => json!({"tools": [{"name": "point", "inputSchema": {"type": "object"}}]}),
         "prompts/list" => json!({"prompts": [{"name": "look"}]}),
         "resources/list" => json!({"resources": [
@@ -126,8 +119,7 @@ async fn ask(
     method: &str,
     params: Value,
 ) -> Value {
-    way.ask(harness, &json!({}), method, under(variant, params))
-        .await
+    harness.ask(way, method, under(variant, params)).await
 }
 
 fn column(list: &Value, key: &str, members: [&str; 2]) -> Vec<Value> {
@@ -166,10 +158,8 @@ async fn a_variant_lists_uris_and_mime_types_of_its_own() {
         json!({}),
     )
     .await;
-    assert!(
-        list.to_string().contains("file:///srv/app/README"),
-        "{list}"
-    );
+    let expected = "file:///srv/app/README";
+    assert!(list.to_string().contains(expected), "{list}");
 }
 
 /// What is read as `uri`, and what the server was asked for.
@@ -177,14 +167,12 @@ async fn is_read(harness: &Harness, way: ClientKind, variant: &str, uri: &str, o
     let answer = ask(harness, way, variant, "resources/read", json!({"uri": uri})).await;
     let result = &answer["result"];
     assert_eq!(result["said"], own, "{variant} {uri} {way:?} {answer}");
-    assert_eq!(
-        result["name"], own,
-        "the header that a modern server checks"
-    );
+    let found = &result["name"];
+    assert_eq!(*found, own, "the header that a modern server checks");
     assert_eq!(result["contents"][0]["uri"], uri, "{answer}");
     // What is read says what the server has, whatever is listed.
-    assert_eq!(result["contents"][0]["mimeType"], "text/plain");
-    assert_eq!(result["contents"][0]["text"], own);
+    result.has("/contents/0/mimeType", "text/plain");
+    result.has("/contents/0/text", own);
 }
 
 /// SV-11, SV-12, SV-14: a resource is read by the variant's URI, and by no other.
@@ -273,11 +261,8 @@ async fn links_lead_to_the_variants_own_resources() {
         let content = &answer["result"]["content"];
         assert_eq!(content[1]["uri"], shown, "{answer}");
         assert_eq!(content[2]["resource"]["uri"], shown, "{answer}");
-        assert_eq!(
-            content[0]["text"],
-            format!("see {to}"),
-            "what a tool says stays"
-        );
+        let expected = format!("see {to}");
+        assert_eq!(content[0]["text"], expected, "what a tool says stays");
         is_read(&harness, ClientKind::HttpModern, "ours", shown, to).await;
     }
     let look = json!({"name": "one_look"});
@@ -308,8 +293,8 @@ async fn completions_are_those_of_the_variants_template() {
         let reference = &answer["result"]["said"]["ref"];
         assert_eq!(reference["uri"], "file:///srv/app/{+path}", "{answer}");
         let answer = complete("ours", "file:///srv/app/{+path}").await;
-        assert_eq!(answer["error"]["code"], -32602, "{answer}");
-        assert_eq!(answer["error"]["data"]["activeVariant"], "ours");
+        answer.has("/error/code", -32602);
+        answer.has("/error/data/activeVariant", "ours");
     }
 }
 
@@ -321,15 +306,13 @@ async fn failures_speak_of_the_variants_uris() {
         let read = json!({"uri": "app:/gone"});
         let answer = ask(&harness, way, "ours", "resources/read", read).await;
         let error = &answer["error"];
-        assert_eq!(
-            error["message"], "Resource not found: app:/gone.",
-            "{way:?}"
-        );
+        let expected = "Resource not found: app:/gone.";
+        assert_eq!(error["message"], expected, "{way:?}");
         let data = json!({"uri": "app:/gone", "activeVariant": "ours"});
         assert_eq!(error["data"], data, "{way:?}");
         let call = json!({"name": "point", "arguments": {"to": "file:///srv/app/gone"}});
         let answer = ask(&harness, way, "ours", "tools/call", call).await;
-        assert_eq!(answer["result"]["content"][0]["text"], "see app:/gone");
+        answer.has("/result/content/0/text", "see app:/gone");
     }
 }
 
@@ -345,13 +328,11 @@ async fn what_is_told_otherwise_has_the_variants_uri() {
     .await;
     let read = under("ours", json!({"uri": "doc:start"}));
     let wishes = features(&["format=markdown"]);
-    let answer = ClientKind::HttpModern
-        .ask(&harness, &wishes, "resources/read", read)
-        .await;
+    let answer = ask_modern_as(&harness, &wishes, "resources/read", read).await;
     let content = &answer["result"]["contents"][0];
     assert_eq!(content["uri"], "doc:start", "{answer}");
-    assert_eq!(content["mimeType"], "text/markdown");
-    assert_eq!(content["text"], "at doc:start");
+    content.has("/mimeType", "text/markdown");
+    content.has("/text", "at doc:start");
 }
 
 /// What is wrong with a variant that calls these so.
@@ -365,10 +346,8 @@ async fn slips(moves: &[(&str, &str)]) -> Vec<String> {
         };
         variant.resource_overrides.insert((*own).to_owned(), change);
     }
-    let harness = Harness::behind_one(server().await, |config| {
-        config.with_variants_of(vec![variant]).unwrap()
-    })
-    .await;
+    let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
+    let harness = Harness::behind_one(server().await, adapt).await;
     let slips = harness.gateway.unmatched_overrides();
     slips.iter().map(|(_, slip)| slip.to_string()).collect()
 }

@@ -1,18 +1,13 @@
 //! Variants as an operator configures them: what each shows, and how calls to it are sent.
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Base, Target, UpstreamConfig, VariantConfig};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::message::{features, introduced, names, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_gateway::Base;
 use mcp_vary_view::{
     ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,
     SchemaStyle, ToolOverride,
 };
-use serde_json::{Value, json};
 
-use crate::support::{Harness, config, json_text, limits, variant};
+use crate::support::*;
 
 /// A server with issues, that says what it was asked.
 async fn issues() -> ScriptedServer {
@@ -127,9 +122,7 @@ async fn harness() -> Harness {
 }
 
 async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
-    ClientKind::HttpModern
-        .ask(harness, &json!({}), method, under(variant, params))
-        .await
+    harness.ask_modern(method, under(variant, params)).await
 }
 
 /// SV-11: a variant chooses what it shows, and how.
@@ -142,29 +135,17 @@ async fn a_variant_shows_what_it_selects() {
         ("words", &["search_issues"]),
     ] {
         for way in ClientKind::ALL {
-            let list = way
-                .ask(
-                    &harness,
-                    &json!({}),
-                    "tools/list",
-                    under(variant, json!({})),
-                )
-                .await;
+            let params = under(variant, json!({}));
+            let list = harness.ask(way, "tools/list", params).await;
             assert_eq!(names(&list), tools, "{variant} {way:?}");
         }
     }
     let list = ask(&harness, "finder", "resources/list", json!({})).await;
-    assert_eq!(
-        list["result"]["resources"],
-        json!([{"uri": "doc:a", "name": "a"}])
-    );
+    list.has("/result/resources", json!([{"uri": "doc:a", "name": "a"}]));
     let list = ask(&harness, "finder", "prompts/list", json!({})).await;
     assert_eq!(list["result"]["prompts"].as_array().unwrap().len(), 1);
     let list = ask(&harness, "words", "tools/list", json!({})).await;
-    assert_eq!(
-        list["result"]["tools"][0]["description"],
-        "Does search_issues."
-    );
+    list.has("/result/tools/0/description", "Does search_issues.");
 }
 
 /// SV-14: a URI exists in a view that lists it or has a template for it.
@@ -182,14 +163,11 @@ async fn a_resource_that_a_variant_does_not_show_cannot_be_read_in_it() {
         ("all", "no:where", true),
     ] {
         let answer = ask(&harness, variant, "resources/read", json!({"uri": uri})).await;
-        assert_eq!(
-            answer["result"].is_object(),
-            exists,
-            "{variant} {uri} {answer}"
-        );
+        let found = answer["result"].is_object();
+        assert_eq!(found, exists, "{variant} {uri} {answer}");
         if !exists {
-            assert_eq!(answer["error"]["code"], -32602);
-            assert_eq!(answer["error"]["data"]["activeVariant"], "finder");
+            answer.has("/error/code", -32602);
+            answer.has("/error/data/activeVariant", "finder");
         }
     }
 }
@@ -205,7 +183,7 @@ async fn what_a_variant_calls_otherwise_exists_only_so() {
     ] {
         let answer = ask(&harness, variant, "tools/call", tool(name)).await;
         assert_eq!(answer["error"]["code"], -32602, "{variant} {name}");
-        assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+        answer.has("/error/data/activeVariant", variant);
     }
 }
 
@@ -214,23 +192,19 @@ async fn a_call_reaches_the_server_in_its_own_words() {
     let harness = harness().await;
     let list = ask(&harness, "finder", "tools/list", json!({})).await;
     let listed = &list["result"]["tools"][0];
-    assert_eq!(listed["description"], "Finds issues of ours.");
+    listed.has("/description", "Finds issues of ours.");
     let schema = &listed["inputSchema"];
     let properties: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
     assert_eq!(properties, ["q", "limit"]);
-    assert_eq!(schema["required"], json!(["q"]));
+    schema.has("/required", json!(["q"]));
     for way in ClientKind::ALL {
-        let call = under(
-            "finder",
-            json!({"name": "find", "arguments": {"q": "é", "limit": 1.0}}),
-        );
-        let answer = way.ask(&harness, &json!({}), "tools/call", call).await;
+        let params = json!({"name": "find", "arguments": {"q": "é", "limit": 1.0}});
+        let call = under("finder", params);
+        let answer = harness.ask(way, "tools/call", call).await;
         let said = &answer["result"]["said"];
         assert_eq!(said["name"], "search_issues", "{way:?} {answer}");
-        assert_eq!(
-            said["arguments"],
-            json!({"query": "é", "limit": 1.0, "owner": "acme"})
-        );
+        let expected = json!({"query": "é", "limit": 1.0, "owner": "acme"});
+        said.has("/arguments", expected);
     }
 }
 
@@ -241,10 +215,8 @@ async fn an_argument_that_a_view_does_not_have_is_an_error_that_a_model_can_act_
     let answer = ask(&harness, "finder", "tools/call", call).await;
     let result = &answer["result"];
     assert_eq!(result["isError"], true, "{answer}");
-    assert_eq!(
-        result["content"][0]["text"],
-        "invalid arguments: there is no argument `owner`; leave it out"
-    );
+    let expected = "invalid arguments: there is no argument `owner`; leave it out";
+    result.has("/content/0/text", expected);
     assert!(harness.peer.of("tools/call").is_empty());
 }
 
@@ -253,20 +225,15 @@ async fn prompts_and_their_completions_are_asked_in_the_servers_words() {
     let harness = harness().await;
     let get = json!({"name": "triage", "arguments": {"repo": "x"}});
     let answer = ask(&harness, "finder", "prompts/get", get).await;
-    assert_eq!(
-        answer["result"]["said"]["arguments"],
-        json!({"repository": "x"})
-    );
+    answer.has("/result/said/arguments", json!({"repository": "x"}));
     let get = json!({"name": "triage", "arguments": {"repository": "x"}});
     let answer = ask(&harness, "finder", "prompts/get", get).await;
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    answer.has("/error/code", -32602);
     let reference = json!({"type": "ref/prompt", "name": "triage"});
     let complete = json!({"ref": reference, "argument": {"name": "repo", "value": "v"}});
     let answer = ask(&harness, "finder", "completion/complete", complete).await;
-    assert_eq!(
-        answer["result"]["said"]["argument"],
-        json!({"name": "repository", "value": "v"})
-    );
+    let expected = json!({"name": "repository", "value": "v"});
+    answer.has("/result/said/argument", expected);
 }
 
 /// A dialect's arguments are held against the server's own schema before they go on.
@@ -275,13 +242,11 @@ async fn a_dialect_lists_what_its_models_take_and_checks_what_the_server_takes()
     let harness = harness().await;
     let good = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "long"}});
     let answer = ask(&harness, "gemini", "tools/call", good).await;
-    assert_eq!(
-        answer["result"]["said"]["arguments"],
-        json!({"owner": "o", "query": "long"})
-    );
+    let expected = json!({"owner": "o", "query": "long"});
+    answer.has("/result/said/arguments", expected);
     let bad = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "x"}});
     let answer = ask(&harness, "gemini", "tools/call", bad).await;
-    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    answer.has("/result/isError", true);
     let why = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(why.contains("`/query`") || why.contains("query"), "{why}");
 }
@@ -295,8 +260,8 @@ async fn a_variant_decides_which_field_its_clients_read() {
     assert_eq!(words["result"].get("structuredContent"), None);
     assert_eq!(words["result"]["content"].as_array().unwrap().len(), 2);
     let program = ask(&harness, "program", "tools/call", call).await;
-    assert_eq!(program["result"]["structuredContent"], json!({"found": 2}));
-    assert_eq!(program["result"]["content"], json!([image]));
+    program.has("/result/structuredContent", json!({"found": 2}));
+    program.has("/result/content", json!([image]));
     for (variant, has) in [("words", false), ("program", true)] {
         let list = ask(&harness, variant, "tools/list", json!({})).await;
         let tool = &list["result"]["tools"][0];
@@ -308,21 +273,15 @@ async fn a_variant_decides_which_field_its_clients_read() {
 async fn a_variants_features_are_for_clients_that_declare_none() {
     let harness = harness().await;
     let call = || under("casual", json!({"name": "search_issues", "arguments": {}}));
-    let plain = ClientKind::HttpModern
-        .ask(&harness, &json!({}), "tools/call", call())
-        .await;
+    let plain = harness.ask_modern("tools/call", call()).await;
     let text = plain["result"]["content"][0]["text"].as_str().unwrap();
     assert_ne!(text, "{\"found\":2}");
     // CN-19: only who declared something is told what became of it.
     assert_eq!(plain["result"].get("_meta"), None, "{plain}");
     let declared = features(&["agent", "format=json"]);
-    let json = ClientKind::HttpModern
-        .ask(&harness, &declared, "tools/call", call())
-        .await;
-    assert!(
-        json["result"]["_meta"]["vary/applied"].is_object(),
-        "{json}"
-    );
+    let json = ask_modern_as(&harness, &declared, "tools/call", call()).await;
+    let found = &json["result"]["_meta"]["vary/applied"];
+    assert!(found.is_object(), "{json}");
 }
 
 /// The server of [`issues`] as one that knows no templates, or that cannot list its resources, or has none.
@@ -347,10 +306,8 @@ async fn resource_slips(
         let change = ResourceOverride::default();
         variant.resource_overrides.insert((*uri).to_owned(), change);
     }
-    let harness = Harness::behind_one(peer, |config| {
-        config.with_variants_of(vec![variant]).unwrap()
-    })
-    .await;
+    let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
+    let harness = Harness::behind_one(peer, adapt).await;
     let slips = harness.gateway.unmatched_overrides();
     slips.iter().map(|(_, slip)| slip.to_string()).collect()
 }
@@ -365,10 +322,8 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
     assert_eq!(said, [""; 0]);
     let said = resource_slips(issues().await, &slipped.0, &slipped.1).await;
     assert_eq!(said.len(), 2, "{said:?}");
-    assert!(
-        said[0].starts_with("`resources.log:c` is not in any list"),
-        "{said:?}"
-    );
+    let expected = "`resources.log:c` is not in any list";
+    assert!(said[0].starts_with(expected), "{said:?}");
     assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
     assert!(said[1].contains("matches nothing: `dok:*`"), "{said:?}");
     let without = ScriptedServer::start(|seen| lacking(seen, "templates")).await;
@@ -399,10 +354,8 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     slipped[0]
         .tool_overrides
         .insert("close_issue".into(), renamed("search_issues"));
-    let harness = Harness::behind_one(issues().await, |config| {
-        config.with_variants_of(slipped).unwrap()
-    })
-    .await;
+    let adapt = |config: Config| config.with_variants_of(slipped).unwrap();
+    let harness = Harness::behind_one(issues().await, adapt).await;
     let slips = harness.gateway.unmatched_overrides();
     let said: Vec<_> = slips
         .iter()
@@ -410,10 +363,8 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
         .collect();
     assert_eq!(said.len(), 4, "{said:#?}");
     // What is only ever linked is in no list, so that it looks like a slip.
-    assert!(
-        said[3].contains("matches nothing now: `see:secret`"),
-        "{said:?}"
-    );
+    let expected = "matches nothing now: `see:secret`";
+    assert!(said[3].contains(expected), "{said:?}");
     assert!(
         said[0].starts_with("all: ")
             && said[0].contains("is called `search_issues` in this view, like")
@@ -477,6 +428,6 @@ async fn names_of_the_servers_narrow_and_never_widen() {
         assert_eq!(sent, &json!({"query": "xy", "owner": "acme"}), "{answer}");
         let given = call(json!({"query": "xy", "owner": "evil"}));
         let answer = ask(&harness, "v", "tools/call", given).await;
-        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        answer.has("/result/isError", true);
     }
 }

@@ -1,14 +1,8 @@
 //! Which fields of a result reach the clients of a variant.
 
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::VariantConfig;
-use mcp_vary_testkit::client::{ClientKind, LegacyClient};
-use mcp_vary_testkit::message::{features, introduced};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
 use mcp_vary_view::ResultFields;
-use serde_json::{Value, json};
 
-use crate::support::Harness;
+use crate::support::*;
 
 /// What the server answers, by the tool.
 fn said(tool: &str) -> Value {
@@ -70,10 +64,8 @@ async fn harness(fields: ResultFields) -> Harness {
     let mut variant = VariantConfig::new(ServerVariant::new("only".parse().unwrap(), "x"));
     variant.style.result = fields;
     let peer = ScriptedServer::start(answer).await;
-    Harness::behind_one(peer, |config| {
-        config.with_variants_of(vec![variant]).unwrap()
-    })
-    .await
+    let adapt = |config: Config| config.with_variants_of(vec![variant]).unwrap();
+    Harness::behind_one(peer, adapt).await
 }
 
 fn texts(result: &Value) -> Vec<&str> {
@@ -143,22 +135,15 @@ async fn fields_lose_nothing() {
                 [] => json!({}),
                 tags => features(tags),
             };
-            let list = ClientKind::HttpModern
-                .ask(&harness, &declared, "tools/list", json!({}))
-                .await;
+            let list = ask_modern_as(&harness, &declared, "tools/list", json!({})).await;
             let bound = &list["result"]["tools"][1];
             let is_promised = fields != ResultFields::Content;
-            assert_eq!(
-                bound.get("outputSchema").is_some(),
-                is_promised,
-                "{fields:?}"
-            );
+            let found = bound.get("outputSchema").is_some();
+            assert_eq!(found, is_promised, "{fields:?}");
             for tool in TOOLS {
                 let about = format!("{tool} {fields:?} {tags:?}");
                 let params = json!({"name": tool, "arguments": {}});
-                let told = ClientKind::HttpModern
-                    .ask(&harness, &declared, "tools/call", params)
-                    .await;
+                let told = ask_modern_as(&harness, &declared, "tools/call", params).await;
                 let told = &told["result"];
                 holds(told, tool, fields, true, &format!("{about}: {told}"));
             }
@@ -175,7 +160,7 @@ async fn who_knows_no_structure_gets_the_texts() {
             let mut client = LegacyClient::open(&harness, revision, &json!({})).await;
             for tool in TOOLS {
                 let params = json!({"name": tool, "arguments": {}});
-                let told = client.ask("tools/call", params).await.json();
+                let told = client.answer("tools/call", params).await;
                 let told = &told["result"];
                 let about = format!("{tool} {fields:?} {revision}: {told}");
                 let is_value = *tool == "value" && fields != ResultFields::Content;

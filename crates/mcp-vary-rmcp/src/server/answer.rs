@@ -1,7 +1,6 @@
 //! Answers that are written once and shaped for each client.
 
 use mcp_vary::error::Era;
-use mcp_vary::feature::Verbosity;
 use mcp_vary::json::{JsonError, Members, to_value};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::render::Contract;
@@ -119,7 +118,7 @@ impl Features {
     /// The tool's output schema, if it is needed. Copying it costs time, and only sampling hints
     /// and compact answers are checked against it.
     fn schema(&self) -> Option<Value> {
-        let is_held = self.sampling() || self.verbosity() == Verbosity::Compact;
+        let is_held = self.sampling() || self.shortens();
         let schema = self.output_schema().filter(|_| is_held);
         schema.map(|schema| Value::Object((**schema).clone()))
     }

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary_audit::TargetKind;
+use mcp_vary_audit::{Outcome, TargetKind};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest,
     CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
@@ -28,6 +28,31 @@ use super::request_record::{Subject, call_outcome};
 use super::subscriptions::merge_filters;
 use super::vary_server::{Handlers, VaryServer};
 
+/// Methods that are recorded, and answered by a method of the server.
+macro_rules! recorded_methods {
+    ($($name:ident($params:ty) -> $result:ty { $method:literal, $subject:expr, $handle:ident })*) => {$(
+        async fn $name(
+            &self,
+            params: $params,
+            context: RequestContext<RoleServer>,
+        ) -> Result<$result, ErrorData> {
+            let handle = |params, context| self.$handle(params, context);
+            self.record($method, (params, context), $subject, handle, |_| Outcome::Allowed)
+                .await
+        }
+    )*};
+}
+
+/// Notifications for every handler.
+macro_rules! forwarded_notifications {
+    ($($name:ident($($params:ident: $type:ty)?) => $variant:ident($notification:expr))*) => {$(
+        async fn $name(&self, $($params: $type,)? context: NotificationContext<RoleServer>) {
+            let notification = ClientNotification::$variant($notification);
+            self.notify_all(notification, context).await;
+        }
+    )*};
+}
+
 impl ServerHandler for VaryServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = self
@@ -43,20 +68,6 @@ impl ServerHandler for VaryServer {
         self.protocol_versions()
     }
 
-    async fn initialize(
-        &self,
-        request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult, ErrorData> {
-        self.record(
-            "initialize",
-            (request, context),
-            |request| Subject::handshake(request.client_info.clone()),
-            |request, context| self.initialize_handlers(request, context),
-        )
-        .await
-    }
-
     async fn discover(
         &self,
         context: RequestContext<RoleServer>,
@@ -66,62 +77,7 @@ impl ServerHandler for VaryServer {
             ((), context),
             |_| Subject::default(),
             |(), context| self.discover_handlers(context),
-        )
-        .await
-    }
-
-    async fn list_tools(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        self.record(
-            "tools/list",
-            (params, context),
-            |_| Subject::default(),
-            |params, context| self.list_tools_in_variant(params, context),
-        )
-        .await
-    }
-
-    async fn list_prompts(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        self.record(
-            "prompts/list",
-            (params, context),
-            |_| Subject::default(),
-            |params, context| self.list_in_variant(params, context),
-        )
-        .await
-    }
-
-    async fn list_resources(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        self.record(
-            "resources/list",
-            (params, context),
-            |_| Subject::default(),
-            |params, context| self.list_in_variant(params, context),
-        )
-        .await
-    }
-
-    async fn list_resource_templates(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.record(
-            "resources/templates/list",
-            (params, context),
-            |_| Subject::default(),
-            |params, context| self.list_in_variant(params, context),
+            |_| Outcome::Allowed,
         )
         .await
     }
@@ -131,88 +87,12 @@ impl ServerHandler for VaryServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.record_outcome(
+        self.record(
             "tools/call",
             (request, context),
             |request| Subject::call(TargetKind::Tool, &request.name, request.arguments.as_ref()),
             |request, context| self.call_in_variant(request, context),
             call_outcome,
-        )
-        .await
-    }
-
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
-        self.record(
-            "prompts/get",
-            (request, context),
-            |request| {
-                Subject::call(
-                    TargetKind::Prompt,
-                    &request.name,
-                    request.arguments.as_ref(),
-                )
-            },
-            |request, context| self.prompt_in_variant(request, context),
-        )
-        .await
-    }
-
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        self.record(
-            "resources/read",
-            (request, context),
-            |request| Subject::of(TargetKind::Resource, &request.uri),
-            |request, context| self.read_in_variant(request, context),
-        )
-        .await
-    }
-
-    async fn complete(
-        &self,
-        request: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        self.record(
-            "completion/complete",
-            (request, context),
-            |request| Subject::reference(&request.r#ref),
-            |request, context| self.complete_in_variant(request, context),
-        )
-        .await
-    }
-
-    async fn subscribe(
-        &self,
-        request: SubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.record(
-            "resources/subscribe",
-            (request, context),
-            |request| Subject::of(TargetKind::Resource, &request.uri),
-            |request, context| self.subscribe_in_variant(request, context),
-        )
-        .await
-    }
-
-    async fn unsubscribe(
-        &self,
-        request: UnsubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.record(
-            "resources/unsubscribe",
-            (request, context),
-            |request| Subject::of(TargetKind::Resource, &request.uri),
-            |request, context| self.unsubscribe_in_variant(request, context),
         )
         .await
     }
@@ -254,20 +134,6 @@ impl ServerHandler for VaryServer {
         }
     }
 
-    async fn set_level(
-        &self,
-        request: SetLevelRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.record(
-            "logging/setLevel",
-            (request, context),
-            |_| Subject::default(),
-            |request, context| self.set_level_of_handlers(request, context),
-        )
-        .await
-    }
-
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -288,124 +154,70 @@ impl ServerHandler for VaryServer {
                     _ => Err(mismatched_result()),
                 }
             },
+            |_| Outcome::Allowed,
         )
         .await
     }
 
-    async fn get_task(
+    recorded_methods! {
+        initialize(InitializeRequestParams) -> InitializeResult { "initialize", |request| Subject::handshake(request.client_info.clone()), initialize_handlers }
+        list_tools(Option<PaginatedRequestParams>) -> ListToolsResult { "tools/list", |_| Subject::default(), list_tools_in_variant }
+        list_prompts(Option<PaginatedRequestParams>) -> ListPromptsResult { "prompts/list", |_| Subject::default(), list_in_variant }
+        list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult { "resources/list", |_| Subject::default(), list_in_variant }
+        list_resource_templates(Option<PaginatedRequestParams>) -> ListResourceTemplatesResult { "resources/templates/list", |_| Subject::default(), list_in_variant }
+        get_prompt(GetPromptRequestParams) -> GetPromptResponse { "prompts/get", |request| Subject::call(TargetKind::Prompt, &request.name, request.arguments.as_ref()), prompt_in_variant }
+        read_resource(ReadResourceRequestParams) -> ReadResourceResponse { "resources/read", |request| Subject::of(TargetKind::Resource, &request.uri), read_in_variant }
+        complete(CompleteRequestParams) -> CompleteResult { "completion/complete", |request| Subject::reference(&request.r#ref), complete_in_variant }
+        subscribe(SubscribeRequestParams) -> () { "resources/subscribe", |request| Subject::of(TargetKind::Resource, &request.uri), subscribe_in_variant }
+        unsubscribe(UnsubscribeRequestParams) -> () { "resources/unsubscribe", |request| Subject::of(TargetKind::Resource, &request.uri), unsubscribe_in_variant }
+        set_level(SetLevelRequestParams) -> () { "logging/setLevel", |_| Subject::default(), set_level_of_handlers }
+        get_task(GetTaskParams) -> GetTaskResult { "tasks/get", |request| Subject::of(TargetKind::Task, &request.task_id), get_task_of_any }
+        update_task(UpdateTaskParams) -> () { "tasks/update", |request| Subject::of(TargetKind::Task, &request.task_id), update_task_of_any }
+        cancel_task(CancelTaskParams) -> () { "tasks/cancel", |request| Subject::of(TargetKind::Task, &request.task_id), cancel_task_of_any }
+    }
+
+    forwarded_notifications! {
+        on_cancelled(params: CancelledNotificationParam) => CancelledNotification(CancelledNotification::new(params))
+        on_progress(params: ProgressNotificationParam) => ProgressNotification(ProgressNotification::new(params))
+        on_initialized() => InitializedNotification(InitializedNotification::default())
+        on_roots_list_changed() => RootsListChangedNotification(RootsListChangedNotification::default())
+        on_custom_notification(params: CustomNotification) => CustomNotification(params)
+    }
+}
+
+impl VaryServer {
+    async fn get_task_of_any(
         &self,
-        request: GetTaskParams,
+        params: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.record(
-            "tasks/get",
-            (request, context),
-            |request| Subject::of(TargetKind::Task, &request.task_id),
-            |request, context| async move {
-                let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(request));
-                match self
-                    .request_any(request, context, ErrorCode::INVALID_PARAMS)
-                    .await?
-                {
-                    ServerResult::GetTaskResult(result) => Ok(result),
-                    _ => Err(mismatched_result()),
-                }
-            },
-        )
-        .await
+        let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(params));
+        match self
+            .request_any(request, context, ErrorCode::INVALID_PARAMS)
+            .await?
+        {
+            ServerResult::GetTaskResult(result) => Ok(result),
+            _ => Err(mismatched_result()),
+        }
     }
 
-    async fn update_task(
+    async fn update_task_of_any(
         &self,
-        request: UpdateTaskParams,
+        params: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.record(
-            "tasks/update",
-            (request, context),
-            |request| Subject::of(TargetKind::Task, &request.task_id),
-            |request, context| async move {
-                let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(request));
-                self.request_any(request, context, ErrorCode::INVALID_PARAMS)
-                    .await
-                    .map(drop)
-            },
-        )
-        .await
+        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
+        let answered = self.request_any(request, context, ErrorCode::INVALID_PARAMS);
+        answered.await.map(drop)
     }
 
-    async fn cancel_task(
+    async fn cancel_task_of_any(
         &self,
-        request: CancelTaskParams,
+        params: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.record(
-            "tasks/cancel",
-            (request, context),
-            |request| Subject::of(TargetKind::Task, &request.task_id),
-            |request, context| async move {
-                let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(request));
-                self.request_any(request, context, ErrorCode::INVALID_PARAMS)
-                    .await
-                    .map(drop)
-            },
-        )
-        .await
-    }
-
-    async fn on_cancelled(
-        &self,
-        params: CancelledNotificationParam,
-        context: NotificationContext<RoleServer>,
-    ) {
-        let notification = CancelledNotification::new(params);
-        self.notify_all(
-            ClientNotification::CancelledNotification(notification),
-            context,
-        )
-        .await;
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        context: NotificationContext<RoleServer>,
-    ) {
-        let notification = ProgressNotification::new(params);
-        self.notify_all(
-            ClientNotification::ProgressNotification(notification),
-            context,
-        )
-        .await;
-    }
-
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let notification = InitializedNotification::default();
-        self.notify_all(
-            ClientNotification::InitializedNotification(notification),
-            context,
-        )
-        .await;
-    }
-
-    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        let notification = RootsListChangedNotification::default();
-        self.notify_all(
-            ClientNotification::RootsListChangedNotification(notification),
-            context,
-        )
-        .await;
-    }
-
-    async fn on_custom_notification(
-        &self,
-        notification: CustomNotification,
-        context: NotificationContext<RoleServer>,
-    ) {
-        self.notify_all(
-            ClientNotification::CustomNotification(notification),
-            context,
-        )
-        .await;
+        let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(params));
+        let answered = self.request_any(request, context, ErrorCode::INVALID_PARAMS);
+        answered.await.map(drop)
     }
 }

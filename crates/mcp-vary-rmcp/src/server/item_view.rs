@@ -5,6 +5,31 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Prompt, Tool, ToolAnnotations};
 use serde_json::Value;
 
+/// What all views of items begin with.
+macro_rules! name_and_description {
+    ($unchanged:literal) => {
+        #[doc = $unchanged]
+        #[must_use]
+        pub fn new() -> Self {
+            Self::default()
+        }
+
+        /// Sets the name.
+        #[must_use]
+        pub fn with_name(mut self, name: impl Into<String>) -> Self {
+            self.name = Some(name.into());
+            self
+        }
+
+        /// Sets the description.
+        #[must_use]
+        pub fn with_description(mut self, description: impl Into<String>) -> Self {
+            self.description = Some(description.into());
+            self
+        }
+    };
+}
+
 /// How a variant shows one tool. Unset properties are the handler's.
 #[derive(Clone, Debug, Default)]
 pub struct ToolView {
@@ -17,25 +42,7 @@ pub struct ToolView {
 }
 
 impl ToolView {
-    /// Shows the tool unchanged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    name_and_description!("Shows the tool unchanged.");
 
     /// Sets the input schema. The handler must accept everything that it accepts.
     #[must_use]
@@ -97,25 +104,7 @@ pub struct PromptView {
 }
 
 impl PromptView {
-    /// Shows the prompt unchanged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    name_and_description!("Shows the prompt unchanged.");
 
     /// Fixes the argument `name`: it is not listed, and every request passes `value`.
     #[must_use]
@@ -148,25 +137,7 @@ pub struct ResourceView {
 }
 
 impl ResourceView {
-    /// Shows the resource unchanged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
+    name_and_description!("Shows the resource unchanged.");
 
     pub(super) fn apply(&self, name: &mut String, description: &mut Option<String>) {
         if let Some(new_name) = &self.name {

@@ -16,26 +16,12 @@ impl VaryServer {
     /// The future is boxed: rmcp spawns a task for each request and moves its future several times, and that future
     /// would have room for the largest method.
     ///
+    /// `outcome` says whether an answer reports a failure.
+    ///
     /// # Errors
     ///
     /// Those of `answer`, and when the audit log has no room and must not lose records.
     pub(super) fn record<'a, P, T, F>(
-        &'a self,
-        method: impl Into<Cow<'a, str>>,
-        request: (P, RequestContext<RoleServer>),
-        subject: fn(&P) -> Subject,
-        answer: impl FnOnce(P, RequestContext<RoleServer>) -> F + Send + 'a,
-    ) -> HandlerFuture<'a, T>
-    where
-        P: Send + 'a,
-        T: Send + 'a,
-        F: Future<Output = Result<T, ErrorData>> + Send + 'a,
-    {
-        self.record_outcome(method, request, subject, answer, |_| Outcome::Allowed)
-    }
-
-    /// Like [`record`](Self::record), for answers that can report a failure.
-    pub(super) fn record_outcome<'a, P, T, F>(
         &'a self,
         method: impl Into<Cow<'a, str>>,
         (params, mut context): (P, RequestContext<RoleServer>),

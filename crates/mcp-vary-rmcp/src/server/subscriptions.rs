@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
+use mcp_vary_audit::Outcome;
 use rmcp::model::{
     ClientRequest, ErrorCode, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
     SubscriptionsListenRequest, SubscriptionsListenRequestParams, UnsubscribeRequest,
@@ -119,6 +120,7 @@ impl VaryServer {
                 ((), inner.clone()),
                 |()| Subject::default(),
                 |(), inner| async move { self.begin_stream(&inner) },
+                |_| Outcome::Allowed,
             )
             .await?;
         let Some(variant) = active.variant else {

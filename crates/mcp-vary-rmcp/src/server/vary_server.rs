@@ -13,10 +13,9 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::Warning;
 use mcp_vary_audit::AuditLog;
 use mcp_vary_rates::Operation;
-use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, JsonObject, ServerCapabilities};
 use rmcp::service::RequestContext;
-use rmcp::{ErrorData, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::time::Instant;
 
 use super::active_variant::ActiveVariant;

@@ -4,6 +4,7 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary_rmcp::client::DeclaringClient;
+use mcp_vary_testkit::cases::each;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
 use rmcp::service::Service as _;
 use serde_json::{Value, json};
@@ -81,7 +82,7 @@ fn a_handlers_own_declaration_stays() {
 /// SV-4, CN-17: hints and tags arrive unchanged, in either era and over either transport.
 #[tokio::test]
 async fn a_server_reads_what_was_declared() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let (hints, _) =
             VariantHints::from_pairs([("useCase", "planning"), ("useCase", "execution")]);
         let connected = Connected::declaring(way, Scripted::with_variants(), |declaring| {
@@ -92,16 +93,8 @@ async fn a_server_reads_what_was_declared() {
         .await;
         connected.client.default_variant().tools().await.unwrap();
         let capabilities = serde_json::to_value(connected.server.declared()).unwrap();
-        assert_eq!(
-            declared::<VariantHints>(&capabilities).value,
-            hints,
-            "{way:?}"
-        );
+        assert_eq!(declared::<VariantHints>(&capabilities).value, hints);
         let read = declared::<Features>(&capabilities).value;
-        assert_eq!(
-            read,
-            features("agent,format=json,sampling,elicitation"),
-            "{way:?}"
-        );
+        assert_eq!(read, features("agent,format=json,sampling,elicitation"));
     }
 }

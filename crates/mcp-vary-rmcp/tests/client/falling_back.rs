@@ -1,6 +1,7 @@
 //! What happens when the server rejects a variant that it offered.
 
 use mcp_vary_rmcp::client::{Error, VariantClient};
+use mcp_vary_testkit::cases::each;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, GetPromptRequestParams};
 use serde_json::json;
@@ -11,7 +12,7 @@ use crate::selecting::completion;
 /// A client in a variant that the server has removed since.
 async fn gone(way: Way) -> (Connected, VariantClient) {
     let connected = Connected::new(way, Scripted::with_variants()).await;
-    let view = connected.client.variant(&id("compact")).unwrap();
+    let view = connected.view("compact");
     connected.server.retire("compact");
     (connected, view)
 }
@@ -32,11 +33,11 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
 /// SV-19: lists, reads and completions are sent once more, without a selector, and report it.
 #[tokio::test]
 async fn what_only_reads_falls_back_once() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let (connected, view) = gone(way).await;
         let tools = view.tools().await.unwrap();
-        assert_eq!(tools[0].name, "standard-a0", "{way:?}");
-        assert!(tools.is_fallback() && tools.variant().is_none(), "{way:?}");
+        assert_eq!(tools[0].name, "standard-a0");
+        assert!(tools.is_fallback() && tools.variant().is_none());
         assert!(view.prompts().await.unwrap().is_fallback());
         assert!(view.resources().await.unwrap().is_fallback());
         assert!(view.resource_templates().await.unwrap().is_fallback());
@@ -69,7 +70,7 @@ async fn what_only_reads_falls_back_once() {
 /// SV-19: calls and prompts are never sent in another variant.
 #[tokio::test]
 async fn a_call_never_falls_back() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let (connected, view) = gone(way).await;
         refused(view.call_tool(CallToolRequestParams::new("echo")).await);
         refused(
@@ -79,13 +80,11 @@ async fn a_call_never_falls_back() {
         refused(view.get_prompt(GetPromptRequestParams::new("greet")).await);
         assert_eq!(
             connected.server.selectors("tools/call"),
-            vec![Some(json!("compact")); 2],
-            "{way:?}"
+            vec![Some(json!("compact")); 2]
         );
         assert_eq!(
             connected.server.selectors("prompts/get"),
-            [Some(json!("compact"))],
-            "{way:?}"
+            [Some(json!("compact"))]
         );
     }
 }
@@ -102,7 +101,7 @@ async fn it_falls_back_once_and_only_from_a_refusal() {
         .zip([(refusal, 2), (other, 1)].into_iter().cycle())
     {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.variant(&id("compact")).unwrap();
+        let view = connected.view("compact");
         for method in methods {
             connected.server.fail(method, error.clone());
         }
@@ -123,7 +122,7 @@ async fn it_falls_back_once_and_only_from_a_refusal() {
 /// SV-13: a cursor of the rejected variant is not used in the default; the list starts again.
 #[tokio::test]
 async fn a_list_that_falls_back_starts_from_its_first_page() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let (connected, view) = gone(way).await;
         let names: Vec<_> = view
             .tools()
@@ -132,22 +131,21 @@ async fn a_list_that_falls_back_starts_from_its_first_page() {
             .iter()
             .map(|tool| tool.name.clone())
             .collect();
-        assert_eq!(names, ["standard-a0", "standard-b0"], "{way:?}");
-        assert_eq!(connected.server.seen().len(), 3, "{way:?}");
+        assert_eq!(names, ["standard-a0", "standard-b0"]);
+        assert_eq!(connected.server.seen().len(), 3);
     }
 }
 
 /// SV-19: offers can be requested again; those of a legacy session do not change.
 #[tokio::test]
 async fn offers_are_refreshed_where_the_era_knows_how() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let (connected, _) = gone(way).await;
         let offers = connected.client.refresh_offers().await.unwrap();
-        assert_eq!(offers.get("compact").is_none(), way.modern, "{way:?}");
+        assert_eq!(offers.get("compact").is_none(), way.modern);
         assert_eq!(
             connected.client.variant(&id("compact")).is_err(),
-            way.modern,
-            "{way:?}"
+            way.modern
         );
     }
 }
@@ -155,18 +153,14 @@ async fn offers_are_refreshed_where_the_era_knows_how() {
 /// SV-17, SV-19: an answer of the default is not cached for the rejected variant.
 #[tokio::test]
 async fn what_fell_back_is_not_remembered_for_the_variant() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let (connected, view) = gone(way).await;
         for _ in 0..2 {
             view.read_resource("test://a").await.unwrap();
-            assert!(view.tools().await.unwrap().is_fallback(), "{way:?}");
+            assert!(view.tools().await.unwrap().is_fallback());
         }
-        assert_eq!(
-            connected.server.selectors("resources/read").len(),
-            4,
-            "{way:?}"
-        );
+        assert_eq!(connected.server.selectors("resources/read").len(), 4);
         // The default's own list is cached as such.
-        assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
+        assert_eq!(connected.server.selectors("tools/list").len(), 4);
     }
 }

@@ -2,6 +2,7 @@
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_rmcp::client::Error;
+use mcp_vary_testkit::cases::each;
 use rmcp::model::SubscriptionFilter;
 use serde_json::json;
 
@@ -18,18 +19,18 @@ fn filter() -> SubscriptionFilter {
 /// cache.
 #[tokio::test]
 async fn a_modern_client_listens_in_a_variant() {
-    for way in WAYS.into_iter().filter(|way| way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| way.modern)) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.variant(&id("compact")).unwrap();
+        let view = connected.view("compact");
         let listening = view.listen(filter()).await.unwrap();
-        assert_eq!(*listening.acknowledged(), filter(), "{way:?}");
+        assert_eq!(*listening.acknowledged(), filter());
         assert_eq!(
             connected.server.selectors("subscriptions/listen"),
             [Some(json!("compact"))]
         );
         assert_eq!(view.tools().await.unwrap()[0].name, "compact-a0");
         connected.change_and_hear("tools", Some("compact")).await;
-        assert_eq!(view.tools().await.unwrap()[0].name, "compact-a1", "{way:?}");
+        assert_eq!(view.tools().await.unwrap()[0].name, "compact-a1");
         connected.change_and_hear("test://a", Some("compact")).await;
     }
 }
@@ -38,7 +39,7 @@ async fn a_modern_client_listens_in_a_variant() {
 #[tokio::test]
 async fn listening_never_falls_back() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
-    let view = connected.client.variant(&id("compact")).unwrap();
+    let view = connected.view("compact");
     connected.server.retire("compact");
     // The SDK acknowledges before its handler sees the request, so the rejection may come as the
     // end.
@@ -56,10 +57,10 @@ async fn listening_never_falls_back() {
 /// A subscription ends when it is dropped.
 #[tokio::test]
 async fn a_dropped_subscription_is_cancelled() {
-    for way in WAYS.into_iter().filter(|way| way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| way.modern)) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let mut cancelled = connected.server.cancellations();
-        let view = connected.client.variant(&id("compact")).unwrap();
+        let view = connected.view("compact");
         drop(view.listen(filter()).await.unwrap());
         soon(cancelled.recv()).await.unwrap();
     }
@@ -69,10 +70,9 @@ async fn a_dropped_subscription_is_cancelled() {
 /// not.
 #[tokio::test]
 async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
-        let debug = connected.client.variant(&id("debug")).unwrap();
+        let [compact, debug] = ["compact", "debug"].map(|name| connected.view(name));
         compact.subscribe("test://a").await.unwrap();
         compact.subscribe("test://a").await.unwrap();
         debug.subscribe("test://b").await.unwrap();
@@ -97,7 +97,7 @@ async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
             "unsubscribe null",
             r#"subscribe "compact""#,
         ];
-        assert_eq!(seen, expected, "{way:?}");
+        assert_eq!(seen, expected);
     }
 }
 
@@ -105,10 +105,9 @@ async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
 /// does not accept any more are returned and forgotten.
 #[tokio::test]
 async fn a_changed_list_revalidates_subscriptions() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
-        let debug = connected.client.variant(&id("debug")).unwrap();
+        let [compact, debug] = ["compact", "debug"].map(|name| connected.view(name));
         compact.subscribe("test://a").await.unwrap();
         debug.subscribe("test://b").await.unwrap();
         assert!(revalidated(&connected).await.is_empty());
@@ -120,19 +119,15 @@ async fn a_changed_list_revalidates_subscriptions() {
             .await;
         assert!(revalidated(&connected).await.is_empty());
         let selectors = connected.server.selectors("resources/subscribe");
-        assert_eq!(selectors[2..], [Some(json!("compact"))], "{way:?}");
+        assert_eq!(selectors[2..], [Some(json!("compact"))]);
 
         connected.server.retire("compact");
         connected.change_and_hear("resources", None).await;
         let lost = revalidated(&connected).await;
-        assert_eq!(
-            lost,
-            [("test://a".to_owned(), Some(id("compact")))],
-            "{way:?}"
-        );
+        assert_eq!(lost, [("test://a".to_owned(), Some(id("compact")))]);
         let selectors = connected.server.selectors("resources/subscribe");
         let again = [Some(json!("compact")), Some(json!("debug"))];
-        assert_eq!(selectors[3..], again, "{way:?}");
+        assert_eq!(selectors[3..], again);
 
         // What is lost is not requested again.
         connected
@@ -160,33 +155,17 @@ async fn revalidated(connected: &Connected) -> Vec<(String, Option<VariantId>)> 
 /// to the client.
 #[tokio::test]
 async fn the_sdks_subscription_can_be_passed_on() {
-    for way in WAYS.into_iter().filter(|way| way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| way.modern)) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let view = connected.client.default_variant();
         let mut subscription = connected.peer().listen(filter()).await.unwrap();
-        assert_eq!(
-            view.tools().await.unwrap()[0].name,
-            "standard-a0",
-            "{way:?}"
-        );
+        assert_eq!(view.tools().await.unwrap()[0].name, "standard-a0");
         connected.change("tools", None).await;
         let notification = soon(subscription.next()).await.unwrap().unwrap();
-        assert_eq!(
-            view.tools().await.unwrap()[0].name,
-            "standard-a0",
-            "{way:?}"
-        );
+        assert_eq!(view.tools().await.unwrap()[0].name, "standard-a0");
         connected.client.handle_notification(&notification);
-        assert_eq!(
-            view.tools().await.unwrap()[0].name,
-            "standard-a1",
-            "{way:?}"
-        );
-        assert_eq!(
-            connected.server.selectors("subscriptions/listen"),
-            [None],
-            "{way:?}"
-        );
+        assert_eq!(view.tools().await.unwrap()[0].name, "standard-a1");
+        assert_eq!(connected.server.selectors("subscriptions/listen"), [None]);
     }
 }
 

@@ -6,6 +6,8 @@
 )]
 
 mod choosing;
+#[path = "../common/mod.rs"]
+mod common;
 mod declaring;
 mod falling_back;
 mod listening;

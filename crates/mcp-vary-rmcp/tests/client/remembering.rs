@@ -1,9 +1,10 @@
 //! What is cached, for which variant, and for how long.
 
 use mcp_vary_rmcp::client::VariantClient;
+use mcp_vary_testkit::cases::each;
 use rmcp::service::ClientCacheConfig;
 
-use crate::scripted::{Connected, Scripted, WAYS, id};
+use crate::scripted::{Connected, Scripted, WAYS};
 
 async fn first_tool(view: &VariantClient) -> String {
     view.tools().await.unwrap()[0].name.to_string()
@@ -20,31 +21,18 @@ async fn text(view: &VariantClient, uri: &str) -> String {
 /// SV-17: a list is cached for its variant, and is not used for another.
 #[tokio::test]
 async fn each_variant_has_its_own_list() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
-        let debug = connected.client.variant(&id("debug")).unwrap();
+        let [compact, debug] = ["compact", "debug"].map(|name| connected.view(name));
         for _ in 0..3 {
-            assert_eq!(first_tool(&compact).await, "compact-a0", "{way:?}");
-            assert_eq!(first_tool(&debug).await, "debug-a0", "{way:?}");
-            assert_eq!(
-                text(&compact, "test://a").await,
-                "compact, version 0",
-                "{way:?}"
-            );
-            assert_eq!(
-                text(&debug, "test://a").await,
-                "debug, version 0",
-                "{way:?}"
-            );
+            assert_eq!(first_tool(&compact).await, "compact-a0");
+            assert_eq!(first_tool(&debug).await, "debug-a0");
+            assert_eq!(text(&compact, "test://a").await, "compact, version 0");
+            assert_eq!(text(&debug, "test://a").await, "debug, version 0");
         }
         // Two pages each, read once.
-        assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
-        assert_eq!(
-            connected.server.selectors("resources/read").len(),
-            2,
-            "{way:?}"
-        );
+        assert_eq!(connected.server.selectors("tools/list").len(), 4);
+        assert_eq!(connected.server.selectors("resources/read").len(), 2);
     }
 }
 
@@ -60,21 +48,21 @@ async fn the_sdks_cache_is_off() {
 /// announced.
 #[tokio::test]
 async fn what_has_no_time_is_asked_for_again() {
-    for way in WAYS {
+    for way in each(WAYS) {
         for (ttl, kept) in [(Some(0), false), (None, !way.modern)] {
             let server = Scripted::with_variants().with_ttl(ttl);
             let connected = Connected::new(way, server).await;
-            let view = connected.client.variant(&id("compact")).unwrap();
+            let view = connected.view("compact");
             for _ in 0..2 {
                 view.tools().await.unwrap();
                 view.read_resource("test://a").await.unwrap();
             }
             let lists = connected.server.selectors("tools/list").len();
-            assert_eq!(lists, if kept { 2 } else { 4 }, "{way:?}, {ttl:?}");
+            assert_eq!(lists, if kept { 2 } else { 4 }, "{ttl:?}");
             assert_eq!(
                 connected.server.selectors("resources/read").len(),
                 2,
-                "{way:?}, {ttl:?}"
+                "{ttl:?}"
             );
         }
     }
@@ -85,7 +73,7 @@ async fn what_has_no_time_is_asked_for_again() {
 async fn a_list_is_kept_for_its_time() {
     let server = Scripted::with_variants().with_ttl(Some(1_000));
     let connected = Connected::new(WAYS[1], server).await;
-    let view = connected.client.variant(&id("compact")).unwrap();
+    let view = connected.view("compact");
     view.tools().await.unwrap();
     tokio::time::advance(std::time::Duration::from_millis(999)).await;
     view.tools().await.unwrap();
@@ -99,52 +87,38 @@ async fn a_list_is_kept_for_its_time() {
 /// all lists.
 #[tokio::test]
 async fn a_change_ends_the_lists_that_it_names() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
-        let debug = connected.client.variant(&id("debug")).unwrap();
+        let [compact, debug] = ["compact", "debug"].map(|name| connected.view(name));
         let default = connected.client.default_variant();
         let lists = async || {
             let (one, two) = (first_tool(&compact).await, first_tool(&debug).await);
             [one, two, first_tool(&default).await].join(" ")
         };
-        assert_eq!(lists().await, "compact-a0 debug-a0 standard-a0", "{way:?}");
+        assert_eq!(lists().await, "compact-a0 debug-a0 standard-a0");
         connected.change_and_hear("tools", Some("compact")).await;
-        assert_eq!(lists().await, "compact-a1 debug-a0 standard-a1", "{way:?}");
+        assert_eq!(lists().await, "compact-a1 debug-a0 standard-a1");
         connected.change_and_hear("tools", None).await;
-        assert_eq!(lists().await, "compact-a2 debug-a2 standard-a2", "{way:?}");
+        assert_eq!(lists().await, "compact-a2 debug-a2 standard-a2");
         connected.change_and_hear("tools", Some("")).await;
-        assert_eq!(lists().await, "compact-a3 debug-a3 standard-a3", "{way:?}");
+        assert_eq!(lists().await, "compact-a3 debug-a3 standard-a3");
     }
 }
 
 /// SV-16: an updated resource is read again, in the variant that the notification names.
 #[tokio::test]
 async fn an_updated_resource_is_read_again() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
-        let debug = connected.client.variant(&id("debug")).unwrap();
+        let [compact, debug] = ["compact", "debug"].map(|name| connected.view(name));
         for view in [&compact, &debug] {
             text(view, "test://a").await;
             text(view, "test://b").await;
         }
         connected.change_and_hear("test://a", Some("compact")).await;
-        assert_eq!(
-            text(&compact, "test://a").await,
-            "compact, version 1",
-            "{way:?}"
-        );
-        assert_eq!(
-            text(&compact, "test://b").await,
-            "compact, version 0",
-            "{way:?}"
-        );
-        assert_eq!(
-            text(&debug, "test://a").await,
-            "debug, version 0",
-            "{way:?}"
-        );
+        assert_eq!(text(&compact, "test://a").await, "compact, version 1");
+        assert_eq!(text(&compact, "test://b").await, "compact, version 0");
+        assert_eq!(text(&debug, "test://a").await, "debug, version 0");
     }
 }
 
@@ -152,7 +126,7 @@ async fn an_updated_resource_is_read_again() {
 #[tokio::test]
 async fn everything_can_be_forgotten() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
-    let view = connected.client.variant(&id("compact")).unwrap();
+    let view = connected.view("compact");
     view.tools().await.unwrap();
     connected.client.clear_cache();
     view.tools().await.unwrap();
@@ -162,22 +136,22 @@ async fn everything_can_be_forgotten() {
 /// SV-17: a legacy list whose changes are not announced is not cached.
 #[tokio::test]
 async fn a_list_without_time_or_promise_is_asked_for_again() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let silent = Scripted::declaring(serde_json::json!({"tools": {}}), Vec::new());
         let connected = Connected::new(way, silent.with_ttl(None)).await;
         let view = connected.client.default_variant();
         view.tools().await.unwrap();
         view.tools().await.unwrap();
-        assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
+        assert_eq!(connected.server.selectors("tools/list").len(), 4);
     }
 }
 
 /// SV-16: a change invalidates the lists of its kind, and no others.
 #[tokio::test]
 async fn a_change_ends_the_lists_of_its_kind() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.variant(&id("compact")).unwrap();
+        let view = connected.view("compact");
         let versions = async || {
             let tools = view.tools().await.unwrap()[0].name.to_string();
             let prompts = view.prompts().await.unwrap()[0].name.clone();
@@ -187,7 +161,7 @@ async fn a_change_ends_the_lists_of_its_kind() {
                 .map(|name| name.replace("compact-a", ""))
                 .join(" ")
         };
-        assert_eq!(versions().await, "0 0 0 0", "{way:?}");
+        assert_eq!(versions().await, "0 0 0 0");
         for (what, expected) in [
             ("tools", "1 0 0 0"),
             ("prompts", "1 2 0 0"),
@@ -195,7 +169,7 @@ async fn a_change_ends_the_lists_of_its_kind() {
             ("test://a", "1 2 3 3"),
         ] {
             connected.change_and_hear(what, Some("compact")).await;
-            assert_eq!(versions().await, expected, "{way:?}");
+            assert_eq!(versions().await, expected);
         }
     }
 }

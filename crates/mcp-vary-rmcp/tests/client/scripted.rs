@@ -1,29 +1,28 @@
 //! A server whose variants the tests script, and four connections to it.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
 use mcp_vary::variant::VariantId;
-use mcp_vary_rmcp::client::{Client, DeclaringClient};
+use mcp_vary_rmcp::client::{Client, DeclaringClient, VariantClient};
 use rmcp::model::*;
 use rmcp::service::{
-    ClientLifecycleMode, ClientServiceExt as _, NotificationContext, Peer, RequestContext,
-    RoleClient, RoleServer, RunningService, ServiceExt as _, SubscriptionContext,
+    ClientServiceExt as _, NotificationContext, Peer, RequestContext, RoleClient, RunningService,
+    ServiceExt as _, SubscriptionContext,
 };
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::{
-    StreamableHttpClientTransport, StreamableHttpServerConfig, StreamableHttpService,
-};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ErrorData, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::common::{
+    CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
+    ReadResult, lifecycle, serve_over_http,
+};
+pub(crate) use mcp_vary_testkit::wait::soon;
 
 /// A transport and an era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -176,11 +175,7 @@ impl Scripted {
     }
 
     /// The variant that serves a request.
-    fn resolve(
-        &self,
-        method: &'static str,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<String, ErrorData> {
+    fn resolve(&self, method: &'static str, context: &Context) -> McpResult<String> {
         let selector = context.meta.get(SERVER_VARIANT_META).cloned();
         self.script.seen.lock().unwrap().push(Seen {
             method,
@@ -205,11 +200,7 @@ impl Scripted {
     }
 
     /// The names on the page `cursor` of a list of `variant`, and the cursor of the next page.
-    fn page(
-        &self,
-        variant: &str,
-        params: Option<PaginatedRequestParams>,
-    ) -> Result<(Vec<String>, Option<String>), ErrorData> {
+    fn page(&self, variant: &str, params: PageParams) -> McpResult<(Vec<String>, Option<String>)> {
         let version = *self.script.version.lock().unwrap();
         let second = format!("second page of {variant}");
         match params.and_then(|params| params.cursor) {
@@ -226,11 +217,7 @@ impl Scripted {
     }
 
     /// Sends a change to the client of the connection, or to all notification streams.
-    async fn tell(
-        &self,
-        notification: ServerNotification,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn tell(&self, notification: ServerNotification, context: &Context) -> McpResult<()> {
         *self.script.version.lock().unwrap() += 1;
         let modern = context
             .protocol_version()
@@ -243,11 +230,7 @@ impl Scripted {
         Ok(())
     }
 
-    async fn change(
-        &self,
-        arguments: JsonObject,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn change(&self, arguments: JsonObject, context: &Context) -> McpResult<()> {
         let mut meta = NotificationMetaObject::new();
         if let Some(variant) = arguments.get("variant") {
             meta.insert(SERVER_VARIANT_META.to_owned(), variant.clone());
@@ -279,71 +262,46 @@ impl Scripted {
     }
 }
 
+/// A method of a list, whose items are made of their names.
+macro_rules! list {
+    ($function:ident, $method:literal, $result:ident, |$name:ident| $item:expr) => {
+        async fn $function(&self, params: PageParams, context: Context) -> McpResult<$result> {
+            let variant = self.resolve($method, &context)?;
+            let (names, next) = self.page(&variant, params)?;
+            let items = names.into_iter().map(|$name: String| $item).collect();
+            let mut result = $result::with_all_items(items);
+            (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
+            Ok(result)
+        }
+    };
+}
+
 impl ServerHandler for Scripted {
     fn get_info(&self) -> ServerConfig {
         let capabilities = self.script.capabilities.lock().unwrap().clone();
         ServerConfig::new(capabilities)
     }
 
-    async fn list_tools(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let variant = self.resolve("tools/list", &context)?;
-        let (names, next) = self.page(&variant, params)?;
-        let tool = |name| Tool::new(name, "a tool", JsonObject::new());
-        let mut result = ListToolsResult::with_all_items(names.into_iter().map(tool).collect());
-        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
-        Ok(result)
-    }
+    list!(list_tools, "tools/list", ListToolsResult, |name| {
+        Tool::new(name, "a tool", JsonObject::new())
+    });
+    list!(list_prompts, "prompts/list", ListPromptsResult, |name| {
+        Prompt::new(name, None::<String>, None)
+    });
+    list!(
+        list_resources,
+        "resources/list",
+        ListResourcesResult,
+        |name| { Resource::new(format!("test://{name}"), name) }
+    );
+    list!(
+        list_resource_templates,
+        "resources/templates/list",
+        ListResourceTemplatesResult,
+        |name| ResourceTemplate::new(format!("test://{name}/{{id}}"), name)
+    );
 
-    async fn list_prompts(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        let variant = self.resolve("prompts/list", &context)?;
-        let (names, next) = self.page(&variant, params)?;
-        let prompt = |name| Prompt::new(name, None::<String>, None);
-        let mut result = ListPromptsResult::with_all_items(names.into_iter().map(prompt).collect());
-        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
-        Ok(result)
-    }
-
-    async fn list_resources(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        let variant = self.resolve("resources/list", &context)?;
-        let (names, next) = self.page(&variant, params)?;
-        let resource = |name: String| Resource::new(format!("test://{name}"), name);
-        let items = names.into_iter().map(resource).collect();
-        let mut result = ListResourcesResult::with_all_items(items);
-        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
-        Ok(result)
-    }
-
-    async fn list_resource_templates(
-        &self,
-        params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let variant = self.resolve("resources/templates/list", &context)?;
-        let (names, next) = self.page(&variant, params)?;
-        let template = |name: String| ResourceTemplate::new(format!("test://{name}/{{id}}"), name);
-        let items = names.into_iter().map(template).collect();
-        let mut result = ListResourceTemplatesResult::with_all_items(items);
-        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
-        Ok(result)
-    }
-
-    async fn call_tool(
-        &self,
-        params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, params: CallParams, context: Context) -> CallResult {
         let variant = self.resolve("tools/call", &context)?;
         match params.name.as_ref() {
             "change" => {
@@ -365,22 +323,14 @@ impl ServerHandler for Scripted {
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
 
-    async fn get_prompt(
-        &self,
-        params: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(&self, params: PromptParams, context: Context) -> PromptResult {
         let variant = self.resolve("prompts/get", &context)?;
         let text = format!("{} in {variant}", params.name);
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).into())
     }
 
-    async fn read_resource(
-        &self,
-        params: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, params: ReadParams, context: Context) -> ReadResult {
         let variant = self.resolve("resources/read", &context)?;
         let version = *self.script.version.lock().unwrap();
         let text = format!("{variant}, version {version}");
@@ -393,27 +343,23 @@ impl ServerHandler for Scripted {
     async fn complete(
         &self,
         _params: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+        context: Context,
+    ) -> McpResult<CompleteResult> {
         let variant = self.resolve("completion/complete", &context)?;
         Ok(CompleteResult::new(
             CompletionInfo::new(vec![variant]).unwrap(),
         ))
     }
 
-    async fn subscribe(
-        &self,
-        _params: SubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn subscribe(&self, _params: SubscribeRequestParams, context: Context) -> McpResult<()> {
         self.resolve("resources/subscribe", &context).map(drop)
     }
 
     async fn unsubscribe(
         &self,
         _params: UnsubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        context: Context,
+    ) -> McpResult<()> {
         self.resolve("resources/unsubscribe", &context).map(drop)
     }
 
@@ -424,7 +370,7 @@ impl ServerHandler for Scripted {
         Some(requested.clone())
     }
 
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         // Subscribe before anything else, so that no change after the acknowledgement is missed.
         let mut changes = self.script.changes.subscribe();
         let variant = self.resolve("subscriptions/listen", context.request_context())?;
@@ -477,7 +423,7 @@ impl ClientHandler for Watcher {
         &self,
         _request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
+    ) -> McpResult<ElicitResult> {
         let result = ElicitResult::new(ElicitationAction::Accept);
         Ok(result.with_content(json!({"name": "Ada"})))
     }
@@ -572,7 +518,7 @@ impl Connected {
         if let Some(variant) = variant {
             arguments.insert("variant".to_owned(), variant.into());
         }
-        let params = CallToolRequestParams::new("change").with_arguments(arguments);
+        let params = CallParams::new("change").with_arguments(arguments);
         self.client
             .default_variant()
             .call_tool(params)
@@ -592,6 +538,11 @@ impl Connected {
 }
 
 impl<S> Connected<S> {
+    /// The offered variant `name`.
+    pub(crate) fn view(&self, name: &str) -> VariantClient {
+        self.client.variant(&id(name)).unwrap()
+    }
+
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         self.running.peer()
     }
@@ -603,14 +554,11 @@ async fn serve<S: ServerHandler>(
     declaring: DeclaringClient<Watcher>,
     stop: &CancellationToken,
 ) -> RunningService<RoleClient, DeclaringClient<Watcher>> {
-    let lifecycle = match way.modern {
-        false => ClientLifecycleMode::Initialize,
-        true => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
-    };
+    let lifecycle = lifecycle(way.modern);
     if way.http {
-        let transport = StreamableHttpClientTransport::from_uri(serve_http(make, stop).await);
+        let transport = StreamableHttpClientTransport::from_uri(
+            serve_over_http(make, |config| config, stop).await,
+        );
         let running = declaring.serve_with_lifecycle(transport, lifecycle);
         return running.await.unwrap();
     }
@@ -626,41 +574,7 @@ async fn serve<S: ServerHandler>(
         .unwrap()
 }
 
-/// Serves until `stop`, and returns the URL.
-async fn serve_http<S: ServerHandler>(
-    make: impl Fn() -> S + Clone + Send + Sync + 'static,
-    stop: &CancellationToken,
-) -> String {
-    let config = StreamableHttpServerConfig::default().with_cancellation_token(stop.child_token());
-    let sessions = Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(make()), sessions, config);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let accepting = stop.clone();
-    tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let service = service.clone();
-            let connection = async move {
-                let answer = service_fn(move |request| {
-                    let service = service.clone();
-                    async move { Ok::<_, Infallible>(service.handle(request).await) }
-                });
-                let io = TokioIo::new(stream);
-                let _ = http1::Builder::new().serve_connection(io, answer).await;
-            };
-            tokio::spawn(accepting.clone().run_until_cancelled_owned(connection));
-        }
-    }));
-    url
-}
-
 /// The identifier `id`.
 pub(crate) fn id(id: &str) -> VariantId {
     id.parse().unwrap()
-}
-
-/// Waits at most 30 s, so that a test cannot wait forever.
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(30);
-    tokio::time::timeout(limit, what).await.expect("it happens")
 }

@@ -2,6 +2,7 @@
 
 use mcp_vary::extension::SERVER_VARIANTS;
 use mcp_vary_rmcp::client::{Error, TaskContext, VariantClient};
+use mcp_vary_testkit::cases::each;
 use rmcp::model::{
     ArgumentInfo, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
     GetPromptRequestParams, Reference,
@@ -46,15 +47,15 @@ fn selectors(connected: &Connected) -> Vec<Option<Value>> {
 /// SV-8: every request in a variant selects it, in either era and over either transport.
 #[tokio::test]
 async fn every_request_of_a_view_selects_its_variant() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        request_everything(&connected.client.variant(&id("compact")).unwrap()).await;
+        request_everything(&connected.view("compact")).await;
         let selectors = selectors(&connected);
         // Two pages for each of the four lists.
-        assert_eq!(selectors.len(), 13, "{way:?}");
+        assert_eq!(selectors.len(), 13);
         assert!(
             selectors.iter().all(|one| *one == Some("compact".into())),
-            "{way:?}: {selectors:?}"
+            "{selectors:?}"
         );
     }
 }
@@ -62,11 +63,11 @@ async fn every_request_of_a_view_selects_its_variant() {
 /// SV-8: without a choice there is no selector, and the server's default answers.
 #[tokio::test]
 async fn the_default_view_sends_no_selector() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let view = connected.client.default_variant();
         request_everything(&view).await;
-        assert!(selectors(&connected).iter().all(Option::is_none), "{way:?}");
+        assert!(selectors(&connected).iter().all(Option::is_none));
         let tools = view.tools().await.unwrap();
         assert_eq!(tools[0].name, "standard-a0");
     }
@@ -136,9 +137,9 @@ async fn a_hidden_variant_is_asked_for_where_there_are_more() {
 /// SV-19: two clients in different variants are used at the same time, each in its own.
 #[tokio::test]
 async fn views_do_not_disturb_each_other() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
+        let compact = connected.view("compact");
         let debug = connected
             .client
             .choose(&TaskContext::new().with_phase("debugging"));
@@ -146,27 +147,23 @@ async fn views_do_not_disturb_each_other() {
         let names = |tools: &[rmcp::model::Tool]| -> Vec<String> {
             tools.iter().map(|tool| tool.name.to_string()).collect()
         };
-        assert_eq!(
-            names(&one.unwrap()),
-            ["compact-a0", "compact-b0"],
-            "{way:?}"
-        );
-        assert_eq!(names(&other.unwrap()), ["debug-a0", "debug-b0"], "{way:?}");
+        assert_eq!(names(&one.unwrap()), ["compact-a0", "compact-b0"]);
+        assert_eq!(names(&other.unwrap()), ["debug-a0", "debug-b0"]);
     }
 }
 
 /// SV-8: the handler answers input requests, and the response selects the same variant.
 #[tokio::test]
 async fn a_question_is_answered_in_the_same_variant() {
-    for way in WAYS.into_iter().filter(|way| way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| way.modern)) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.variant(&id("compact")).unwrap();
+        let view = connected.view("compact");
         let result = view
             .call_tool(CallToolRequestParams::new("ask"))
             .await
             .unwrap();
         let text = result.content[0].as_text().unwrap();
-        assert_eq!(text.text, r#"ask in compact"Ada""#, "{way:?}");
+        assert_eq!(text.text, r#"ask in compact"Ada""#);
         assert_eq!(
             connected.server.selectors("tools/call"),
             vec![Some(json!("compact")); 2]
@@ -175,25 +172,16 @@ async fn a_question_is_answered_in_the_same_variant() {
             .call_tool_once(CallToolRequestParams::new("ask"))
             .await
             .unwrap();
-        assert!(
-            matches!(once, CallToolResponse::InputRequired(_)),
-            "{way:?}"
-        );
+        assert!(matches!(once, CallToolResponse::InputRequired(_)));
     }
 }
 
 /// SV-8: the selector is added to the metadata of a modern request.
 #[tokio::test]
 async fn a_modern_request_keeps_its_metadata() {
-    for way in WAYS.into_iter().filter(|way| way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| way.modern)) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        connected
-            .client
-            .variant(&id("compact"))
-            .unwrap()
-            .tools()
-            .await
-            .unwrap();
+        connected.view("compact").tools().await.unwrap();
         let meta = &connected.server.seen()[0].meta;
         assert_eq!(meta.protocol_version().unwrap().as_str(), "2026-07-28");
         assert_eq!(meta.client_info().unwrap().name, "watcher");
@@ -204,10 +192,10 @@ async fn a_modern_request_keeps_its_metadata() {
 /// A call is cancelled if its caller stops waiting, so that the server does not work on it.
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_cancelled() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let mut cancelled = connected.server.cancellations();
-        let view = connected.client.variant(&id("compact")).unwrap();
+        let view = connected.view("compact");
         let call =
             tokio::spawn(async move { view.call_tool(CallToolRequestParams::new("wait")).await });
         soon(async {
@@ -224,7 +212,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
 /// A list that repeats its pages is an error, not a loop.
 #[tokio::test]
 async fn a_list_in_a_circle_ends() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = Connected::new(way, Scripted::with_variants().circling()).await;
         let error = connected
             .client
@@ -233,7 +221,7 @@ async fn a_list_in_a_circle_ends() {
             .await
             .unwrap_err();
         let expected = "the server's list does not end; 2 pages of it were read";
-        assert_eq!(error.to_string(), expected, "{way:?}");
+        assert_eq!(error.to_string(), expected);
     }
 }
 

@@ -7,6 +7,7 @@ use mcp_vary::ignored::Ignored;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::client::{DeclaringClient, Experience, TaskContext, VariantClient, forward};
 use mcp_vary_rmcp::server::{VaryServer, answer, declared_by, features};
+use mcp_vary_testkit::cases::each;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -93,7 +94,7 @@ async fn says(view: &VariantClient) -> String {
 /// answers.
 #[tokio::test]
 async fn the_server_ranks_and_the_client_chooses() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let connected = connected(way, "human").await;
         let client = &connected.client;
         let ids: Vec<_> = client
@@ -101,43 +102,42 @@ async fn the_server_ranks_and_the_client_chooses() {
             .iter()
             .map(|offer| offer.id.to_string())
             .collect();
-        assert_eq!(ids[0], "planner", "{way:?}");
+        assert_eq!(ids[0], "planner");
         assert_eq!(
             says(&client.default_variant()).await,
-            "**8 °C** from planner",
-            "{way:?}"
+            "**8 °C** from planner"
         );
         let tight = client.choose(&TaskContext::new().with_remaining_tokens(100));
-        assert_eq!(says(&tight).await, "**8 °C** from compact", "{way:?}");
+        assert_eq!(says(&tight).await, "**8 °C** from compact");
         let named = client.variant(&id("standard")).unwrap();
         let tools = named.tools().await.unwrap();
-        assert_eq!(tools[0].description.as_deref(), Some("standard"), "{way:?}");
+        assert_eq!(tools[0].description.as_deref(), Some("standard"));
     }
 }
 
 /// CN-17, TR-1: the client's declarations shape the answer, and one field of it goes to the reader.
 #[tokio::test]
 async fn tags_shape_what_is_forwarded() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let agent = connected(way, "agent,format=json").await;
         let info = agent.peer().peer_info().unwrap();
         let extensions = info.capabilities.extensions.clone().unwrap();
-        assert!(extensions[CONTENT_NEGOTIATION].is_empty(), "{way:?}");
+        assert!(extensions[CONTENT_NEGOTIATION].is_empty());
         let said = says(&agent.client.default_variant()).await;
-        assert_eq!(said, r#"{"celsius":8,"from":"planner"}"#, "{way:?}");
+        assert_eq!(said, r#"{"celsius":8,"from":"planner"}"#);
         let human = connected(way, "human,format=markdown").await;
         let said = says(&human.client.default_variant()).await;
-        assert_eq!(said, "**8 °C** from planner", "{way:?}");
+        assert_eq!(said, "**8 °C** from planner");
     }
 }
 
 /// SV-16: a change in a variant of the server invalidates the client's list of that variant.
 #[tokio::test]
 async fn a_change_is_told_with_its_variant() {
-    for way in WAYS.into_iter().filter(|way| !way.modern) {
+    for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
         let mut connected = connected(way, "agent").await;
-        let compact = connected.client.variant(&id("compact")).unwrap();
-        let standard = connected.client.variant(&id("standard")).unwrap();
+        let compact = connected.view("compact");
+        let standard = connected.view("standard");
         let before = [
             compact.tools().await.unwrap(),
             standard.tools().await.unwrap(),
@@ -146,18 +146,14 @@ async fn a_change_is_told_with_its_variant() {
             .call_tool(CallToolRequestParams::new("change"))
             .await
             .unwrap();
-        assert_eq!(
-            soon(connected.received.recv()).await,
-            Some("tools"),
-            "{way:?}"
-        );
+        assert_eq!(soon(connected.received.recv()).await, Some("tools"));
         let after = [
             compact.tools().await.unwrap(),
             standard.tools().await.unwrap(),
         ];
         let kept = std::array::from_fn(|at| std::ptr::eq(&*before[at], &*after[at]));
         // A cached list is the same allocation.
-        assert_eq!(kept, [false, true], "{way:?}");
+        assert_eq!(kept, [false, true]);
     }
 }
 
@@ -193,7 +189,7 @@ impl ServerHandler for Echo {
 #[tokio::test]
 async fn another_extension_has_settings_on_both_sides() {
     let units = || Units::ID.parse().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let make = move || {
             let settings = json!({"systems": ["metric", "imperial"]});
             let server = VaryServer::builder().with_handler(Echo);
@@ -205,12 +201,12 @@ async fn another_extension_has_settings_on_both_sides() {
         })
         .await;
         let Units(offered) = connected.client.declared().value;
-        assert_eq!(offered, ["metric", "imperial"], "{way:?}");
+        assert_eq!(offered, ["metric", "imperial"]);
         let view = connected.client.default_variant();
         let echoed = view.call_tool(CallToolRequestParams::new("any")).await;
         let echoed = forward(&echoed.unwrap(), Experience::Conversation).text();
-        assert_eq!(echoed, "imperial", "{way:?}");
-        assert_eq!(connected.client.declared::<Tags>().carrier, None, "{way:?}");
+        assert_eq!(echoed, "imperial");
+        assert_eq!(connected.client.declared::<Tags>().carrier, None);
     }
 }
 

@@ -3,6 +3,7 @@
 use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, Expression, ItemPattern, Presence, When};
 use mcp_vary_rmcp::server::{Builder, ToolView, VariantHandler, VaryServer, View};
 use mcp_vary_rmcp::view::Rule;
+use mcp_vary_testkit::cases::each;
 use rmcp::ErrorData;
 use serde_json::{Value, json};
 
@@ -55,7 +56,7 @@ fn desks(desk: Desk) -> Builder {
 async fn client(server: &VaryServer, era: Era, role: &'static str) -> (Client, impl Sized) {
     let http = serve_http(server.clone()).await;
     let headers = [("x-role", role)];
-    let client = join(&http.url, era, json!({}), &headers).await.unwrap();
+    let client = join(&http.url, era, json!({}), &headers).await;
     (client, http)
 }
 
@@ -111,7 +112,7 @@ async fn answer(client: &Client, variant: &str, method: &str, params: Value) -> 
 async fn a_guest_learns_nothing_of_what_is_hidden() {
     let build = |desk| desks(desk).with_access(policy()).build().unwrap();
     let (whole, public) = (build(Desk::whole()), build(Desk::public()));
-    for era in ERAS {
+    for era in each(ERAS) {
         let (of_whole, _whole) = client(&whole, era, "guest").await;
         let (of_public, _public) = client(&public, era, "guest").await;
         assert_eq!(of_whole.capabilities(), of_public.capabilities());
@@ -130,7 +131,7 @@ async fn a_guest_learns_nothing_of_what_is_hidden() {
 #[tokio::test]
 async fn a_hidden_name_is_answered_as_an_unknown_one() {
     let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
-    for era in ERAS {
+    for era in each(ERAS) {
         let (guest, _server) = client(&server, era, "guest").await;
         let unread = if era == Era::Legacy { -32002 } else { -32602 };
         for (method, key, hidden, unknown, code, message) in [
@@ -160,11 +161,8 @@ async fn a_hidden_name_is_answered_as_an_unknown_one() {
             ),
         ] {
             let error = async |name: &str| {
-                let error = guest
-                    .under("all", method, json!({key: name}))
-                    .await
-                    .unwrap_err();
-                assert_eq!(error.code.0, code, "{era:?} {method} {name}");
+                let error = guest.error("all", method, json!({key: name})).await;
+                assert_eq!(error.code.0, code, "{method} {name}");
                 assert_eq!(error.data.as_ref().unwrap()["activeVariant"], "all");
                 assert!(error.message.starts_with(message), "{error:?}");
                 json!(error).to_string().replace(name, "NAME")
@@ -178,7 +176,7 @@ async fn a_hidden_name_is_answered_as_an_unknown_one() {
 #[tokio::test]
 async fn a_member_of_a_group_sees_what_its_rules_allow() {
     let server = desks(Desk::whole()).with_access(policy()).build().unwrap();
-    for era in ERAS {
+    for era in each(ERAS) {
         let (sre, _server) = client(&server, era, "sre").await;
         assert_eq!(sre.names("all", "tools").await, ["search", "wipe"]);
         assert_eq!(sre.names("renamed", "tools").await, ["find", "erase"]);
@@ -187,7 +185,7 @@ async fn a_member_of_a_group_sees_what_its_rules_allow() {
         let wiped = sre.call("renamed", "erase", json!({"a": 1})).await;
         assert_eq!(said(&wiped), json!({"wipe": {"a": 1}}));
         let private = json!({"uri": "notes:///private/a"});
-        sre.under("all", "resources/read", private).await.unwrap();
+        sre.result("all", "resources/read", private).await;
         let denied = sre
             .under("all", "tools/call", json!({"name": "detonate"}))
             .await;
@@ -209,7 +207,7 @@ async fn rules_offer_and_pin_variants() {
     ])
     .unwrap();
     let server = desks(Desk::whole()).with_access(policy).build().unwrap();
-    for era in ERAS {
+    for era in each(ERAS) {
         for (role, offered, hidden) in [
             ("guest", &["all"][..], Some("renamed")),
             ("bot", &["renamed"][..], Some("all")),
@@ -217,17 +215,17 @@ async fn rules_offer_and_pin_variants() {
             ("sre", &["all", "renamed"][..], None),
         ] {
             let (client, _server) = client(&server, era, role).await;
-            assert_eq!(ids(&client.capabilities()), offered, "{era:?} {role}");
+            assert_eq!(ids(&client.capabilities()), offered, "{role}");
             let first = client.names("", "tools").await;
             let renamed = if offered[0] == "renamed" {
                 "find"
             } else {
                 "search"
             };
-            assert_eq!(first[0], renamed, "{era:?} {role}");
+            assert_eq!(first[0], renamed, "{role}");
             let Some(hidden) = hidden else { continue };
             let error = async |id: &str| {
-                let error = client.under(id, "tools/list", json!({})).await.unwrap_err();
+                let error = client.error(id, "tools/list", json!({})).await;
                 let data = data_of(error, -32602, "Invalid server variant");
                 assert_eq!(data["availableVariants"], json!(offered));
                 data.to_string().replace(id, "ID")
@@ -253,13 +251,10 @@ async fn a_call_needs_its_scopes_and_its_expression() {
     .unwrap();
     let server = desks(Desk::whole()).with_access(policy).build().unwrap();
     let call = |name: &str, a: u32| json!({"name": name, "arguments": {"a": a}});
-    for era in ERAS {
+    for era in each(ERAS) {
         let (dev, _server) = client(&server, era, "dev").await;
         assert_eq!(dev.names("all", "tools").await, ["wipe"]);
-        let error = dev
-            .under("all", "tools/call", call("wipe", 1))
-            .await
-            .unwrap_err();
+        let error = dev.error("all", "tools/call", call("wipe", 1)).await;
         let data = data_of(
             error,
             -32003,
@@ -270,18 +265,12 @@ async fn a_call_needs_its_scopes_and_its_expression() {
         let (ops, _server) = client(&server, era, "ops").await;
         ops.call("renamed", "erase", json!({"a": 1})).await;
         let refused = "the access rules do not allow this call with these arguments";
-        let error = ops
-            .under("renamed", "tools/call", call("erase", 2))
-            .await
-            .unwrap_err();
+        let error = ops.error("renamed", "tools/call", call("erase", 2)).await;
         assert_eq!(
             data_of(error, -32602, refused),
             json!({"activeVariant": "renamed"})
         );
-        let error = ops
-            .under("all", "tools/call", call("wipe", 1))
-            .await
-            .unwrap_err();
+        let error = ops.error("all", "tools/call", call("wipe", 1)).await;
         assert_eq!(
             data_of(error, -32602, refused),
             json!({"activeVariant": "all"})
@@ -292,7 +281,7 @@ async fn a_call_needs_its_scopes_and_its_expression() {
 /// SV-20: a server without variants has the same rules, and a layer can identify the principal.
 #[tokio::test]
 async fn rules_restrict_a_handler_without_variants() {
-    for era in ERAS {
+    for era in each(ERAS) {
         let builder = VaryServer::builder().with_handler(Desk::whole());
         let server = builder.with_access(policy()).build().unwrap();
         let guest = connect(&server, (era, Wire::Pipe)).await;

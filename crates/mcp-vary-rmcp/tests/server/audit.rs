@@ -12,6 +12,7 @@ use mcp_vary_rmcp::rates::{
     Counted, DEFAULT_CAPACITY, FakeRelativeClock, Limit, Per, RateLimiter, SharedClock,
 };
 use mcp_vary_rmcp::server::{Builder, VaryServer};
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
@@ -142,7 +143,7 @@ impl Text {
 /// SV-22: refusals by rules, variants and limits are recorded.
 #[tokio::test]
 async fn refusals_are_recorded() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let limit = Limit::new(
             "calls",
             Per::Principal,
@@ -174,7 +175,7 @@ async fn refusals_are_recorded() {
             json!(["allowed", null, "reads"]),
             json!(["denied", -32005, "calls"]),
         ];
-        assert_eq!(seen, expected, "{era:?}");
+        assert_eq!(seen, expected);
         let refused = event(&records, "variant.refused");
         assert_eq!(
             refused[0]["target"],
@@ -189,14 +190,11 @@ async fn refusals_are_recorded() {
 /// SV-22: a selection is recorded when a client's variant changes.
 #[tokio::test]
 async fn selections_are_recorded_when_they_change() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let (server, log, text) = recorded(desks());
         let client: Client = connect(&server, (era, Wire::Pipe)).await;
         for variant in ["", "all", "other", "other", "all"] {
-            client
-                .under(variant, "tools/list", json!({}))
-                .await
-                .unwrap();
+            client.result(variant, "tools/list", json!({})).await;
         }
         let records = records(&log, &text);
         let selected = event(&records, "variant.selected").into_iter();
@@ -207,7 +205,7 @@ async fn selections_are_recorded_when_they_change() {
             by("other", "selector"),
             by("all", "selector"),
         ];
-        assert_eq!(selected, expected.iter().collect::<Vec<_>>(), "{era:?}");
+        assert_eq!(selected, expected.iter().collect::<Vec<_>>());
     }
 }
 

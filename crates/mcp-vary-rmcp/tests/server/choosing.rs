@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{Builder, SelectionOutcome, SwitchLimit, VariantSelection, VaryServer};
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, data_of, declaring, end_session,
-    join, member, modern, modern_headers, post, principal, role, serve_http,
+    Client, Context, Era, VARIANT, VARIANTS, Wire, connect, connect_with, data_of, declaring,
+    end_session, join, member, modern, modern_headers, post, principal, role, serve_http,
 };
 
 fn shops() -> Builder {
@@ -45,20 +44,16 @@ async fn a_header_chooses_the_default() {
         .with_variant_header()
         .with_default_variant(|_| Some("c".to_owned()));
     let server = serve_http(server.build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         for (header, default) in [(Some("b"), "b"), (Some("none"), "c"), (None, "c")] {
             let headers: Vec<_> = header
                 .map(|id| ("mcp-server-variant", id))
                 .into_iter()
                 .collect();
-            let client = join(&server.url, era, json!({}), &headers).await.unwrap();
-            assert_eq!(first(&client), default, "{era:?} {header:?}");
-            assert_eq!(who(&client, "").await, json!([default, default]), "{era:?}");
-            assert_eq!(
-                who(&client, "a").await,
-                json!(["a", "a"]),
-                "{era:?} {header:?}"
-            );
+            let client = join(&server.url, era, json!({}), &headers).await;
+            assert_eq!(first(&client), default, "{header:?}");
+            assert_eq!(who(&client, "").await, json!([default, default]));
+            assert_eq!(who(&client, "a").await, json!(["a", "a"]), "{header:?}");
         }
     }
 }
@@ -67,9 +62,9 @@ async fn a_header_chooses_the_default() {
 #[tokio::test]
 async fn a_header_is_read_on_request_only() {
     let server = serve_http(shops().build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let header = [("mcp-server-variant", "b")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(
             (first(&client), who(&client, "").await),
             (json!("a"), json!(["a", "a"]))
@@ -84,7 +79,7 @@ async fn a_strict_server_refuses_a_contradiction() {
     let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
     for (era, code) in [(Era::Legacy, -32602), (Era::Modern, -32020)] {
         let header = [("mcp-server-variant", "b")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        let client = join(&server.url, era, json!({}), &header).await;
         for agreed in ["", "b"] {
             assert_eq!(who(&client, agreed).await, json!(["b", "b"]), "{era:?}");
         }
@@ -97,9 +92,9 @@ async fn a_strict_server_refuses_a_contradiction() {
 
         // The offers do not depend on an invalid header.
         let header = [("mcp-server-variant", "none")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        let client = join(&server.url, era, json!({}), &header).await;
         assert_eq!(first(&client), "a", "{era:?}");
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        let error = client.error("", "tools/list", json!({})).await;
         let data = data_of(error, -32602, "Invalid server variant");
         assert_eq!(data["requestedVariant"], "none");
     }
@@ -151,10 +146,7 @@ async fn a_session_may_change_its_variant_so_often() {
     }
     tokio::time::advance(Duration::from_millis(17_500)).await;
     for _ in 0..3 {
-        let error = client
-            .under("b", "tools/list", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("b", "tools/list", json!({})).await;
         let expected = json!({"activeVariant": "a", "retryAfter": 43});
         assert_eq!(data_of(error, -32000, TOO_MANY), expected);
         who(&client, "a").await;
@@ -163,10 +155,7 @@ async fn a_session_may_change_its_variant_so_often() {
     tokio::time::advance(Duration::from_secs(43)).await;
     who(&client, "b").await;
     who(&client, "c").await;
-    let error = client
-        .under("a", "tools/list", json!({}))
-        .await
-        .unwrap_err();
+    let error = client.error("a", "tools/list", json!({})).await;
     let expected = json!({"activeVariant": "c", "retryAfter": 60});
     assert_eq!(data_of(error, -32000, TOO_MANY), expected);
 
@@ -182,18 +171,11 @@ async fn unsubscribing_is_no_change() {
     let server = shops().with_switch_limit(none).build().unwrap();
     let client = connect(&server, (Era::Legacy, Wire::Pipe)).await;
     let all = json!({"uri": "shop:///all"});
+    client.result("a", "resources/subscribe", all.clone()).await;
     client
-        .under("a", "resources/subscribe", all.clone())
-        .await
-        .unwrap();
-    client
-        .under("b", "resources/unsubscribe", all.clone())
-        .await
-        .unwrap();
-    let error = client
-        .under("b", "resources/subscribe", all)
-        .await
-        .unwrap_err();
+        .result("b", "resources/unsubscribe", all.clone())
+        .await;
+    let error = client.error("b", "resources/subscribe", all).await;
     assert_eq!(data_of(error, -32000, TOO_MANY)["activeVariant"], "a");
     who(&client, "a").await;
 }
@@ -213,7 +195,7 @@ async fn a_principal_may_change_its_variant_so_often() {
             } else {
                 &[("x-role", role)]
             };
-            join(&url, Era::Modern, json!({}), headers).await.unwrap()
+            join(&url, Era::Modern, json!({}), headers).await
         }
     };
     let (one, again, other) = (
@@ -225,7 +207,7 @@ async fn a_principal_may_change_its_variant_so_often() {
         who(&one, variant).await;
         who(&other, variant).await;
     }
-    let error = again.under("a", "tools/list", json!({})).await.unwrap_err();
+    let error = again.error("a", "tools/list", json!({})).await;
     assert_eq!(data_of(error, -32000, TOO_MANY)["activeVariant"], "c");
     who(&again, "c").await;
 
@@ -298,7 +280,7 @@ fn recorded(server: Builder) -> (VaryServer, Records) {
 /// nothing is recorded twice.
 #[tokio::test]
 async fn choices_are_recorded() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let (server, records) = recorded(
             shops()
                 .with_principal(|_| Some(member("ada")))
@@ -318,16 +300,14 @@ async fn choices_are_recorded() {
             "ada [two] b,a: Too many switches of the server variant",
             "ada [two] b,a: Too many switches of the server variant",
         ];
-        assert_eq!(records.take(), expected, "{era:?}");
+        assert_eq!(records.take(), expected);
     }
 }
 
 /// SV-22: changed hints are a new selection, whatever selected the variant.
 #[tokio::test]
 async fn new_hints_are_a_new_choice() {
-    let rule = |context: &RequestContext<RoleServer>| {
-        (role(context) == Some("ruled")).then(|| "c".to_owned())
-    };
+    let rule = |context: &Context| (role(context) == Some("ruled")).then(|| "c".to_owned());
     let server = shops()
         .with_variant_header()
         .with_default_variant(rule)
@@ -338,9 +318,9 @@ async fn new_hints_are_a_new_choice() {
         let url = server.url.clone();
         async move {
             let hints = declaring(&[], json!({"useCase": hint}));
-            let client = join(&url, Era::Modern, hints, header).await.unwrap();
-            client.under("", "tools/list", json!({})).await.unwrap();
-            client.under("", "tools/list", json!({})).await.unwrap();
+            let client = join(&url, Era::Modern, hints, header).await;
+            client.result("", "tools/list", json!({})).await;
+            client.result("", "tools/list", json!({})).await;
         }
     };
     ask("two", &[("x-role", "one")]).await;
@@ -363,13 +343,8 @@ async fn a_strict_refusal_is_recorded() {
     let (server, records) = recorded(shops().with_strict_variant_header());
     let server = serve_http(server).await;
     let header = [("mcp-server-variant", "b")];
-    let client = join(&server.url, Era::Modern, json!({}), &header)
-        .await
-        .unwrap();
-    let error = client
-        .under("a", "tools/list", json!({}))
-        .await
-        .unwrap_err();
+    let client = join(&server.url, Era::Modern, json!({}), &header).await;
+    let error = client.error("a", "tools/list", json!({})).await;
     let data = json!({"headerVariant": "b", "requestedVariant": "a"});
     assert_eq!(data_of(error, -32020, MISMATCH), data);
     let [record] = &records.take()[..] else {
@@ -394,9 +369,7 @@ async fn rmcp_still_hides_that_a_session_began_anew() {
         variant.id != *"c" || !hides.load(Ordering::Relaxed)
     });
     let server = serve_http(server.build().unwrap()).await;
-    let client = join(&server.url, Era::Legacy, json!({}), &[])
-        .await
-        .unwrap();
+    let client = join(&server.url, Era::Legacy, json!({}), &[]).await;
     who(&client, "c").await;
     let before = client.capabilities();
 
@@ -406,10 +379,7 @@ async fn rmcp_still_hides_that_a_session_began_anew() {
     assert_eq!(who(&client, "a").await, json!(["a", "a"]));
     assert_ne!(id.lock().unwrap().clone(), Some(lost));
     assert_eq!(client.capabilities(), before);
-    let error = client
-        .under("c", "tools/list", json!({}))
-        .await
-        .unwrap_err();
+    let error = client.error("c", "tools/list", json!({})).await;
     let data = json!({"requestedVariant": "c", "availableVariants": ["a", "b"]});
     assert_eq!(data_of(error, -32602, "Invalid server variant"), data);
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use serde_json::json;
 
 use crate::shop::Shop;
@@ -25,7 +26,7 @@ fn paged() -> VaryServer {
 async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
     let (mut pages, mut all, mut params) = (0, Vec::new(), json!({}));
     loop {
-        let list = client.under(variant, "tools/list", params).await.unwrap();
+        let list = client.result(variant, "tools/list", params).await;
         pages += 1;
         all.extend(names(&list["tools"]));
         match list.get("nextCursor") {
@@ -38,10 +39,10 @@ async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
 /// SV-13: the handler's pages are reached through sealed cursors.
 #[tokio::test]
 async fn a_list_is_followed_page_by_page() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&paged(), way).await;
         let (pages, tools) = all(&client, "b").await;
-        assert_eq!((pages, tools.len(), &*tools[6]), (3, 7, "get_b"), "{way:?}");
+        assert_eq!((pages, tools.len(), &*tools[6]), (3, 7, "get_b"));
     }
 }
 
@@ -57,7 +58,7 @@ async fn pages_of_ones_own_size_are_full() {
         .with_page_size(NonZeroUsize::new(2).unwrap())
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let (pages, tools) = all(&client, "a").await;
         assert_eq!(
@@ -65,8 +66,7 @@ async fn pages_of_ones_own_size_are_full() {
             (
                 2,
                 ["get_who", "get_arguments", "get_a"].map(Into::into).into()
-            ),
-            "{way:?}"
+            )
         );
     }
 }
@@ -74,18 +74,15 @@ async fn pages_of_ones_own_size_are_full() {
 /// SV-13: a cursor is valid only for its variant, its method and the server's keys.
 #[tokio::test]
 async fn a_cursor_is_good_where_it_was_made() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&paged(), way).await;
-        let list = client.under("a", "tools/list", json!({})).await.unwrap();
+        let list = client.result("a", "tools/list", json!({})).await;
         let params = json!({"cursor": list["nextCursor"]});
 
-        let error = client
-            .under("b", "tools/list", params.clone())
-            .await
-            .unwrap_err();
+        let error = client.error("b", "tools/list", params.clone()).await;
         let expected = json!({"cursorVariant": "a", "requestedVariant": "b"});
         let data = data_of(error, -32602, "Cursor invalid for requested variant");
-        assert_eq!(data, expected, "{way:?}");
+        assert_eq!(data, expected);
 
         for (method, params) in [
             ("prompts/list", params),
@@ -93,9 +90,9 @@ async fn a_cursor_is_good_where_it_was_made() {
             ("tools/list", json!({"cursor": ""})),
             ("tools/list", json!({"cursor": "no base64!"})),
         ] {
-            let error = client.under("a", method, params).await.unwrap_err();
+            let error = client.error("a", method, params).await;
             let data = data_of(error, -32602, "Invalid cursor");
-            assert_eq!(data, json!({"activeVariant": "a"}), "{way:?} {method}");
+            assert_eq!(data, json!({"activeVariant": "a"}), "{method}");
         }
     }
 }
@@ -117,17 +114,17 @@ async fn cursors_outlive_a_rotation() {
         (Era::Modern, Wire::Http),
     )
     .await;
-    let list = old.under("a", "tools/list", json!({})).await.unwrap();
+    let list = old.result("a", "tools/list", json!({})).await;
     let params = json!({"cursor": list["nextCursor"]});
     let rotated = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
     let new = connect(&replica(rotated), (Era::Modern, Wire::Http)).await;
-    new.under("a", "tools/list", params.clone()).await.unwrap();
+    new.result("a", "tools/list", params.clone()).await;
     let other = connect(
         &replica(CursorKeys::new([3; 32])),
         (Era::Modern, Wire::Http),
     )
     .await;
-    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    let error = other.error("a", "tools/list", params).await;
     let expected = json!({"activeVariant": "a"});
     assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
 }
@@ -141,16 +138,12 @@ async fn a_cursor_belongs_to_its_principal() {
         .build()
         .unwrap();
     let server = serve_http(server).await;
-    let one = join(&server.url, Era::Modern, json!({}), &[("x-role", "one")])
-        .await
-        .unwrap();
-    let other = join(&server.url, Era::Modern, json!({}), &[("x-role", "other")])
-        .await
-        .unwrap();
-    let list = one.under("a", "tools/list", json!({})).await.unwrap();
+    let one = join(&server.url, Era::Modern, json!({}), &[("x-role", "one")]).await;
+    let other = join(&server.url, Era::Modern, json!({}), &[("x-role", "other")]).await;
+    let list = one.result("a", "tools/list", json!({})).await;
     let params = json!({"cursor": list["nextCursor"]});
-    one.under("a", "tools/list", params.clone()).await.unwrap();
-    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    one.result("a", "tools/list", params.clone()).await;
+    let error = other.error("a", "tools/list", params).await;
     let expected = json!({"activeVariant": "a"});
     assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
 }

@@ -8,6 +8,7 @@ use mcp_vary::variant::{DeprecationInfo, Status};
 use mcp_vary_rmcp::server::{
     Builder, PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View,
 };
+use mcp_vary_testkit::cases::each;
 use rmcp::ServerHandler;
 use rmcp::model::{ProtocolVersion, ServerCapabilities, ServerConfig};
 use serde_json::json;
@@ -30,22 +31,17 @@ async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
         .with_variant(variant("full"), Shop::new("full"))
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let capabilities = client.capabilities();
-        assert_eq!(
-            capabilities["tools"],
-            json!({"listChanged": true}),
-            "{way:?}"
-        );
+        assert_eq!(capabilities["tools"], json!({"listChanged": true}));
         assert_eq!(capabilities["resources"], json!({"subscribe": true}));
         for kind in ["tools", "prompts", "resources"] {
             assert_eq!(client.names("empty", kind).await, [""; 0]);
         }
         let error = client
-            .under("empty", "tools/call", json!({"name": "get_who"}))
-            .await
-            .unwrap_err();
+            .error("empty", "tools/call", json!({"name": "get_who"}))
+            .await;
         let expected = json!({"activeVariant": "empty"});
         assert_eq!(data_of(error, -32602, "Unknown tool: get_who"), expected);
     }
@@ -77,18 +73,11 @@ async fn the_capabilities_are_those_of_now() {
         .unwrap();
     for has_prompts in [false, true, true, false] {
         growing.0.store(has_prompts, Ordering::Relaxed);
-        for way in WAYS {
+        for way in each(WAYS) {
             let capabilities = connect(&server, way).await.capabilities();
-            assert_eq!(
-                capabilities.get("prompts").is_some(),
-                has_prompts,
-                "{way:?}"
-            );
-            assert_eq!(capabilities["tools"], json!({}), "{way:?}");
-            assert!(
-                capabilities["extensions"].get(NEGOTIATION).is_some(),
-                "{way:?}"
-            );
+            assert_eq!(capabilities.get("prompts").is_some(), has_prompts);
+            assert_eq!(capabilities["tools"], json!({}));
+            assert!(capabilities["extensions"].get(NEGOTIATION).is_some());
         }
     }
 }

@@ -1,16 +1,17 @@
 //! A server with items for everybody and items for some.
 
+use crate::support::{
+    CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
+    ReadResult,
+};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptMessage,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference, Resource,
-    ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig,
+    CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock,
+    GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, Prompt, PromptMessage, ReadResourceResult, Reference,
+    Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, Tool, ToolAnnotations,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::json;
 
 /// Answers with what it received. Unknown names get its own errors.
@@ -63,9 +64,9 @@ impl ServerHandler for Desk {
 
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListToolsResult> {
         let tool = |&(name, reads): &(&'static str, bool)| {
             Tool::new(name, "As it is", JsonObject::new())
                 .with_annotations(ToolAnnotations::new().read_only(reads))
@@ -75,11 +76,7 @@ impl ServerHandler for Desk {
         ))
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, _context: Context) -> CallResult {
         match self.tools.iter().any(|(name, _)| *name == request.name) {
             true => Ok(text(&json!({&*request.name: request.arguments})).into()),
             false => Err(ErrorData::invalid_params("tool not found", None)),
@@ -88,19 +85,15 @@ impl ServerHandler for Desk {
 
     async fn list_prompts(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListPromptsResult> {
         let prompts = self.prompts.iter();
         let prompts = prompts.map(|name| Prompt::new(*name, Some("As it is"), None));
         Ok(ListPromptsResult::with_all_items(prompts.collect()))
     }
 
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(&self, request: PromptParams, _context: Context) -> PromptResult {
         match self.prompts.contains(&&*request.name) {
             true => {
                 let message = PromptMessage::new_text(Role::User, request.name);
@@ -112,9 +105,9 @@ impl ServerHandler for Desk {
 
     async fn list_resources(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourcesResult> {
         let resources = self.resources.iter();
         let resources = resources.map(|uri| Resource::new(*uri, *uri));
         Ok(ListResourcesResult::with_all_items(resources.collect()))
@@ -122,9 +115,9 @@ impl ServerHandler for Desk {
 
     async fn list_resource_templates(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourceTemplatesResult> {
         let templates = self.templates.iter();
         let templates = templates.map(|template| ResourceTemplate::new(*template, *template));
         Ok(ListResourceTemplatesResult::with_all_items(
@@ -132,11 +125,7 @@ impl ServerHandler for Desk {
         ))
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
         self.knows(&request.uri)?;
         let contents = ResourceContents::text("a note", request.uri);
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -145,8 +134,8 @@ impl ServerHandler for Desk {
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<CompleteResult> {
         let known = match &request.r#ref {
             Reference::Prompt(prompt) => self.prompts.contains(&&*prompt.name),
             Reference::Resource(template) => self.templates.contains(&&*template.uri),
@@ -157,17 +146,13 @@ impl ServerHandler for Desk {
         Ok(CompleteResult::new(completion.unwrap()))
     }
 
-    async fn subscribe(
-        &self,
-        request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn subscribe(&self, request: SubscribeRequestParams, _context: Context) -> McpResult<()> {
         self.knows(&request.uri)
     }
 }
 
 impl Desk {
-    fn knows(&self, uri: &str) -> Result<(), ErrorData> {
+    fn knows(&self, uri: &str) -> McpResult<()> {
         match self.resources.contains(&uri) {
             true => Ok(()),
             false => Err(ErrorData::resource_not_found("no such note", None)),

@@ -2,22 +2,22 @@
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CreateTaskResult, CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, Prompt, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities,
-    ServerConfig, ServerNotification, ServerRequest, Tool,
+    CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, CreateTaskResult,
+    CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, ProgressNotificationParam,
+    Prompt, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerConfig,
+    ServerNotification, ServerRequest, Tool,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, Told, VARIANT, WAYS, Wire, connect, connect_with, data_of, declaring, initialize,
-    initialized, join, lines, lines_and_more, names, serve_http, serve_http_with, soon,
+    CallParams, CallResult, Client, Context, Era, McpResult, PageParams, ReadParams, ReadResult,
+    Told, VARIANT, WAYS, Wire, connect, connect_tagged, connect_with, data_of, declaring,
+    initialize, initialized, join, lines, lines_and_more, names, serve_http, serve_http_with, soon,
 };
 
 /// The variants `a`, which is the default, and `b`.
@@ -34,10 +34,7 @@ fn server<H: ServerHandler>(handler: impl Fn(&'static str) -> H) -> VaryServer {
 struct Paged(&'static str);
 
 impl Paged {
-    fn turn(
-        &self,
-        params: Option<PaginatedRequestParams>,
-    ) -> Result<(&'static str, Option<String>), ErrorData> {
+    fn turn(&self, params: PageParams) -> McpResult<(&'static str, Option<String>)> {
         match params.and_then(|params| params.cursor) {
             None => Ok(("first", Some(self.0.to_owned()))),
             Some(cursor) if cursor == self.0 => Ok(("second", None)),
@@ -48,11 +45,7 @@ impl Paged {
 
 macro_rules! paged {
     ($function:ident, $result:ident, $item:expr) => {
-        async fn $function(
-            &self,
-            params: Option<PaginatedRequestParams>,
-            _context: RequestContext<RoleServer>,
-        ) -> Result<$result, ErrorData> {
+        async fn $function(&self, params: PageParams, _context: Context) -> McpResult<$result> {
             let (name, next) = self.turn(params)?;
             let mut list = $result::with_all_items(vec![$item(name)]);
             list.next_cursor = next;
@@ -92,17 +85,17 @@ async fn every_list_is_followed_by_cursors_of_ours() {
         ("resources/templates/list", "resourceTemplates"),
     ];
     for own in ["page 2", ""] {
-        for way in WAYS {
+        for way in each(WAYS) {
             let client = connect(&server(|_| Paged(own)), way).await;
             for (method, items) in lists {
-                let first = client.under("b", method, json!({})).await.unwrap();
-                assert_eq!(names(&first[items]), ["first"], "{way:?} {method}");
+                let first = client.result("b", method, json!({})).await;
+                assert_eq!(names(&first[items]), ["first"], "{method}");
                 let cursor = &first["nextCursor"];
-                assert!(cursor.is_string() && *cursor != own, "{way:?} {method}");
+                assert!(cursor.is_string() && *cursor != own, "{method}");
                 let params = json!({"cursor": cursor});
-                let second = client.under("b", method, params).await.unwrap();
-                assert_eq!(names(&second[items]), ["second"], "{way:?} {method}");
-                assert_eq!(second.get("nextCursor"), None, "{way:?} {method}");
+                let second = client.result("b", method, params).await;
+                assert_eq!(names(&second[items]), ["second"], "{method}");
+                assert_eq!(second.get("nextCursor"), None, "{method}");
             }
         }
     }
@@ -121,17 +114,13 @@ impl Failing {
 impl ServerHandler for Failing {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListToolsResult> {
         Err(self.error())
     }
 
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
         Err(self.error())
     }
 }
@@ -151,15 +140,15 @@ async fn only_errors_about_the_request_say_the_active_variant() {
         (-32000, None, None),
     ];
     for (code, own, expected) in cases {
-        for way in WAYS {
+        for way in each(WAYS) {
             let client = connect(&server(|_| Failing(code, own.clone())), way).await;
             for (method, params) in [
                 ("tools/list", json!({})),
                 ("tools/call", json!({"name": "any"})),
             ] {
-                let error = client.under("b", method, params).await.unwrap_err();
+                let error = client.error("b", method, params).await;
                 assert_eq!((error.code.0, &*error.message), (code, "because"));
-                assert_eq!(error.data, expected, "{way:?} {method} {code}");
+                assert_eq!(error.data, expected, "{method} {code}");
             }
         }
     }
@@ -169,11 +158,7 @@ async fn only_errors_about_the_request_say_the_active_variant() {
 struct Witness;
 
 impl ServerHandler for Witness {
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
         let arguments = json!(request.arguments);
         let said = match &*request.name {
             "given" => {
@@ -209,8 +194,8 @@ impl ServerHandler for Witness {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<CustomResult> {
         Ok(CustomResult::new(json!({"asked": request.method})))
     }
 }
@@ -224,16 +209,16 @@ fn said(result: &Value) -> Value {
 #[tokio::test]
 async fn a_handler_is_given_the_requests_own_context() {
     let server = serve_http(server(|_| Witness)).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         for (role, elicits) in [("one", true), ("other", false)] {
             let capabilities = match elicits {
                 true => declaring(&[], json!({})),
                 false => json!({}),
             };
             let client = join(&server.url, era, capabilities, &[("x-role", role)]).await;
-            let given = client.unwrap().call("b", "given", json!({})).await;
+            let given = client.call("b", "given", json!({})).await;
             let expected = json!({"role": role, "elicits": elicits});
-            assert_eq!(said(&given), expected, "{era:?}");
+            assert_eq!(said(&given), expected);
         }
     }
 }
@@ -245,18 +230,18 @@ async fn every_question_of_a_handler_reaches_its_client() {
         "method": "sampling/createMessage",
         "params": {"messages": [], "maxTokens": 1},
     });
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let server = server(|_| Witness);
         let capabilities = json!({"roots": {}, "sampling": {}, "elicitation": {}});
         let mut client = connect_with(&server, (Era::Legacy, wire), capabilities).await;
         let sampled = client.call("b", "ask", sampling.clone()).await;
         assert_eq!(client.hear().await, Told::Asked("sampling".to_owned()));
-        assert_eq!(said(&sampled)["content"]["text"], "hm", "{wire:?}");
+        assert_eq!(said(&sampled)["content"]["text"], "hm");
         let rooted = client
             .call("b", "ask", json!({"method": "roots/list"}))
             .await;
         assert_eq!(client.hear().await, Told::Asked("roots".to_owned()));
-        assert_eq!(said(&rooted)["roots"][0]["uri"], "file:///a", "{wire:?}");
+        assert_eq!(said(&rooted)["roots"][0]["uri"], "file:///a");
     }
 }
 
@@ -294,26 +279,26 @@ async fn progress_and_log_leave_in_order() {
 #[tokio::test]
 async fn progress_reaches_its_caller_only() {
     let server = serve_http(server(Shop::new)).await;
-    for era in [Era::Legacy, Era::Modern] {
-        let mut one = join(&server.url, era, json!({}), &[]).await.unwrap();
-        let mut other = join(&server.url, era, json!({}), &[]).await.unwrap();
+    for era in each([Era::Legacy, Era::Modern]) {
+        let mut one = join(&server.url, era, json!({}), &[]).await;
+        let mut other = join(&server.url, era, json!({}), &[]).await;
         other.call("b", "get_who", json!({})).await;
         one.call("b", "put_progress", json!({})).await;
         for _ in 0..3 {
-            assert!(matches!(one.hear().await, Told::Progress(_)), "{era:?}");
+            assert!(matches!(one.hear().await, Told::Progress(_)));
         }
         other.call("b", "get_who", json!({})).await;
-        assert!(other.told.try_recv().is_err(), "{era:?}");
+        assert!(other.told.try_recv().is_err());
     }
 }
 
 /// A method of another extension reaches the handlers unchanged.
 #[tokio::test]
 async fn a_method_of_the_handlers_own_is_answered_by_it() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(|_| Witness), way).await;
         let answer = client.under("b", "com.example/any", json!({})).await;
-        assert_eq!(answer.unwrap()["asked"], "com.example/any", "{way:?}");
+        assert_eq!(answer.unwrap()["asked"], "com.example/any");
     }
 }
 
@@ -321,20 +306,12 @@ async fn a_method_of_the_handlers_own_is_answered_by_it() {
 struct Linking;
 
 impl ServerHandler for Linking {
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
         let link = ContentBlock::resource_link(Resource::new("a:linked", "linked"));
         Ok(CallToolResult::success(vec![link]).into())
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
         match &*request.uri {
             "a:linked" => Ok(ReadResourceResult::new(Vec::new()).into()),
             _ => Err(ErrorData::resource_not_found("nothing there", None)),
@@ -355,12 +332,12 @@ async fn what_is_only_linked_can_be_read() {
         .with_variant(variant("less"), linking.with_view(hiding))
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         for (variant, is_there) in [("all", true), ("tools", true), ("less", false)] {
             let linked = json!({"uri": "a:linked"});
             let read = client.under(variant, "resources/read", linked).await;
-            assert_eq!(read.is_ok(), is_there, "{way:?} {variant}");
+            assert_eq!(read.is_ok(), is_there, "{variant}");
         }
     }
 }
@@ -374,11 +351,7 @@ impl ServerHandler for Working {
         ServerConfig::new(capabilities.build())
     }
 
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, _context: Context) -> CallResult {
         let task = json!({
             "resultType": "task", "taskId": self.0, "status": "working",
             "createdAt": "2026-11-20T00:00:00Z", "lastUpdatedAt": "2026-11-20T00:00:00Z",
@@ -391,8 +364,8 @@ impl ServerHandler for Working {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetTaskResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<GetTaskResult> {
         self.knows(&request.task_id)?;
         let task = json!({
             "resultType": "complete", "taskId": self.0, "status": "completed",
@@ -402,17 +375,13 @@ impl ServerHandler for Working {
         Ok(serde_json::from_value(task).unwrap())
     }
 
-    async fn cancel_task(
-        &self,
-        request: CancelTaskParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn cancel_task(&self, request: CancelTaskParams, _context: Context) -> McpResult<()> {
         self.knows(&request.task_id)
     }
 }
 
 impl Working {
-    fn knows(&self, task: &str) -> Result<(), ErrorData> {
+    fn knows(&self, task: &str) -> McpResult<()> {
         match task == self.0 {
             true => Ok(()),
             false => Err(ErrorData::invalid_params("unknown task", None)),
@@ -425,22 +394,22 @@ impl Working {
 #[tokio::test]
 async fn a_task_stays_where_it_was_made() {
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client =
             connect_with(&server(Working), (Era::Modern, wire), capabilities.clone()).await;
         for made in ["a", "b"] {
             let task = client.call(made, "any", json!({})).await;
-            assert_eq!(task["taskId"], made, "{wire:?}");
+            assert_eq!(task["taskId"], made);
             for selected in ["", "a", "b", "none"] {
                 let id = json!({"taskId": made});
                 let got = client.under(selected, "tasks/get", id.clone()).await;
                 let got = got.unwrap();
-                assert_eq!(got["result"]["content"][0]["text"], made, "{wire:?}");
-                client.under(selected, "tasks/cancel", id).await.unwrap();
+                assert_eq!(got["result"]["content"][0]["text"], made);
+                client.result(selected, "tasks/cancel", id).await;
             }
         }
         let unknown = json!({"taskId": "none"});
-        let error = client.under("a", "tasks/get", unknown).await.unwrap_err();
+        let error = client.error("a", "tasks/get", unknown).await;
         assert_eq!((error.code.0, &*error.message), (-32602, "unknown task"));
     }
 }
@@ -448,33 +417,33 @@ async fn a_task_stays_where_it_was_made() {
 /// A client that could not read a task gets the error of rmcp.
 #[tokio::test]
 async fn a_client_that_declares_no_tasks_gets_none() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(Working), (Era::Modern, wire)).await;
         let call = json!({"name": "any", "arguments": {}});
-        let error = client.under("b", "tools/call", call).await.unwrap_err();
+        let error = client.error("b", "tools/call", call).await;
         let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0;
         let needed = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
         let data = json!({"requiredCapabilities": needed});
         let message = "Missing required client capability";
-        assert_eq!(data_of(error, code, message), data, "{wire:?}");
+        assert_eq!(data_of(error, code, message), data);
     }
 }
 
 /// SV-8: a client without the extension gets the default variant, and only that.
 #[tokio::test]
 async fn a_client_that_knows_no_variants_gets_the_default() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(Shop::new), way).await;
         let tools = client.names("", "tools").await;
-        assert!(tools.contains(&"get_a".to_owned()), "{way:?}");
-        assert!(!tools.contains(&"get_b".to_owned()), "{way:?}");
+        assert!(tools.contains(&"get_a".to_owned()));
+        assert!(!tools.contains(&"get_b".to_owned()));
         let who = client.call("", "get_who", json!({})).await;
-        assert_eq!(said(&who), json!(["a", "a"]), "{way:?}");
+        assert_eq!(said(&who), json!(["a", "a"]));
         let of_b = json!({"uri": "shop:///b"});
-        let error = client.under("", "resources/read", of_b).await.unwrap_err();
+        let error = client.error("", "resources/read", of_b).await;
         let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
         let data = json!({"shop": "a", "activeVariant": "a"});
-        assert_eq!(data_of(error, code, "nothing there"), data, "{way:?}");
+        assert_eq!(data_of(error, code, "nothing there"), data);
     }
 }
 
@@ -487,11 +456,11 @@ async fn clients_in_different_variants_do_not_mix() {
         };
         let server = serve_http_with(server(Shop::new), configure).await;
         let mut clients = tokio::task::JoinSet::new();
-        for era in [Era::Legacy, Era::Modern] {
+        for era in each([Era::Legacy, Era::Modern]) {
             for variant in ["a", "b", "a", "b"] {
                 let url = server.url.clone();
                 clients.spawn(async move {
-                    let client = join(&url, era, json!({}), &[]).await.unwrap();
+                    let client = join(&url, era, json!({}), &[]).await;
                     stays_in(&client, variant).await;
                 });
             }
@@ -532,11 +501,11 @@ async fn missing_parameters_select_the_default() {
 /// CN-16: declared features never change what exists.
 #[tokio::test]
 async fn features_open_and_close_nothing() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let mut seen = Vec::new();
         for tags in [&[][..], &["agent", "!interactive"], &["human", "sampling"]] {
             let server = server(Shop::new);
-            let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+            let client = connect_tagged(&server, way, tags).await;
             let refused = client.under("b", "tools/call", json!({"name": "none"}));
             seen.push((
                 client.names("b", "tools").await,
@@ -545,6 +514,6 @@ async fn features_open_and_close_nothing() {
                 refused.await.unwrap_err().message,
             ));
         }
-        assert!(seen.iter().all(|one| *one == seen[0]), "{way:?} {seen:?}");
+        assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
     }
 }

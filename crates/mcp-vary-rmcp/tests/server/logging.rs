@@ -2,22 +2,17 @@
 
 use mcp_vary_rmcp::server::{VaryServer, answer, features};
 use mcp_vary_testkit::captured_log::CapturedLog;
-use rmcp::model::{CallToolRequestParams, CallToolResponse};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use mcp_vary_testkit::cases::each;
+use rmcp::ServerHandler;
 use serde_json::json;
 use tracing::Level;
 
-use crate::support::{WAYS, connect, connect_with, declaring};
+use crate::support::{CallParams, CallResult, Context, WAYS, connect, connect_tagged};
 
 struct Weather;
 
 impl ServerHandler for Weather {
-    async fn call_tool(
-        &self,
-        _request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, _request: CallParams, context: Context) -> CallResult {
         let weather = answer(&json!({"celsius": 8}))?;
         Ok(features(&context).answer(&weather).into())
     }
@@ -28,18 +23,17 @@ impl ServerHandler for Weather {
 #[tokio::test]
 async fn negotiation_is_logged() {
     let (log, _listening) = CapturedLog::listen("mcp_vary_rmcp::server", Level::TRACE);
-    for way in WAYS {
+    for way in each(WAYS) {
         let tags = ["agent", "format=json", "format==\n"];
-        let client =
-            connect_with(&VaryServer::new(Weather), way, declaring(&tags, json!({}))).await;
+        let client = connect_tagged(&VaryServer::new(Weather), way, &tags).await;
         client.call("", "weather", json!({})).await;
         let lines = log.take().join("\n");
-        assert!(lines.contains(r"ignored=`format==\n`: "), "{way:?} {lines}");
+        assert!(lines.contains(r"ignored=`format==\n`: "), "{lines}");
         let said = r#"tags="agent,format=json"; applied={"format":"json"};"#;
-        assert!(lines.contains(said), "{way:?} {lines}");
+        assert!(lines.contains(said), "{lines}");
 
         let client = connect(&VaryServer::new(Weather), way).await;
         client.call("", "weather", json!({})).await;
-        assert_eq!(log.take(), [""; 0], "{way:?}");
+        assert_eq!(log.take(), [""; 0]);
     }
 }

@@ -6,6 +6,8 @@ mod access;
 mod async_ranking;
 mod audit;
 mod choosing;
+#[path = "../common/mod.rs"]
+mod common;
 mod cursors;
 mod declarations;
 mod desk;

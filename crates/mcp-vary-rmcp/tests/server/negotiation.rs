@@ -6,21 +6,20 @@ use mcp_vary::shape::{
     PromptAlternative, Rendering, Representation, Representations, Role as Says,
 };
 use mcp_vary_rmcp::server::{Features, VaryServer, answer, declared_by, features};
+use mcp_vary_testkit::cases::each;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListToolsResult,
-    PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+    CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListToolsResult, PromptMessage,
     ReadResourceResult, RequestMetaObject, ResourceContents, Role,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Era, NEGOTIATION, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, initialize,
-    initialized, join, lines, modern, modern_headers, post, serve_http, serve_http_with, soon,
-    try_connect,
+    CallParams, CallResult, Client, Context, Era, McpResult, NEGOTIATION, PageParams, PromptParams,
+    PromptResult, ReadParams, ReadResult, VARIANT, VARIANTS, WAYS, Wire, connect, connect_tagged,
+    connect_with, declaring, initialize, initialized, join, lines, modern, modern_headers, post,
+    serve_http, serve_http_with, soon, try_connect,
 };
 
 #[derive(Clone)]
@@ -40,7 +39,7 @@ impl Weather {
         &self,
         Parameters(City { city }): Parameters<City>,
         features: Features,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> McpResult<CallToolResult> {
         let weather = answer(&json!({"city": city, "celsius": 8}))?
             .with_markdown(format!("**{city}**: 8 °C"))
             .with_text(format!("{city}: 8 °C"));
@@ -56,7 +55,7 @@ impl Weather {
 
     /// Lists an output schema.
     #[tool(output_schema = object())]
-    async fn listed(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+    async fn listed(&self, features: Features) -> McpResult<CallToolResult> {
         Ok(features.answer(&answer(&json!({"a": 1}))?.with_hint("one")))
     }
 
@@ -78,7 +77,7 @@ impl Weather {
 
     /// Returns a long answer with the author's texts.
     #[tool]
-    async fn long(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+    async fn long(&self, features: Features) -> McpResult<CallToolResult> {
         let many: Vec<_> = (0..1000).collect();
         Ok(features.answer(&answer(&json!({"rows": many}))?))
     }
@@ -106,11 +105,7 @@ fn said(features: &Features) -> String {
 
 #[tool_handler]
 impl ServerHandler for Weather {
-    async fn get_prompt(
-        &self,
-        _request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(&self, _request: PromptParams, context: Context) -> PromptResult {
         let features = features(&context);
         let message = PromptMessage::new_text(Role::User, said(&features));
         let plan = PromptAlternative::new(Says::User, "1. Plan");
@@ -120,11 +115,7 @@ impl ServerHandler for Weather {
             .into())
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, request: ReadParams, context: Context) -> ReadResult {
         let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
         let served = ResourceContents::text(point, request.uri).with_mime_type("application/json");
         let readable = Representations::default()
@@ -139,29 +130,30 @@ impl ServerHandler for Weather {
     }
 }
 
+/// A client with `tags` before [`Weather`].
+async fn connect_weather(way: (Era, Wire), tags: &[&str]) -> Client {
+    connect_tagged(&VaryServer::new(Weather), way, tags).await
+}
+
 /// SV-17: results that depend on features are not cached, also without variants and for clients
 /// without features.
 #[tokio::test]
 async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
     let server = VaryServer::new(Weather);
-    for way in WAYS {
+    for way in each(WAYS) {
         for tags in [&[][..], &["human", "format=markdown"]] {
-            let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+            let client = connect_tagged(&server, way, tags).await;
             let uri = json!({"uri": "map://valley"});
-            let result = client.under("", "resources/read", uri).await.unwrap();
+            let result = client.result("", "resources/read", uri).await;
             let told = (result.get("ttlMs"), result.get("cacheScope"));
             match way.0 {
                 Era::Modern => {
-                    assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))), "{way:?}")
+                    assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))))
                 }
                 // Caches of that era do not know these members; they stay as the handler wrote
                 // them.
                 Era::Legacy => {
-                    assert_eq!(
-                        told,
-                        (Some(&json!(60_000)), Some(&json!("public"))),
-                        "{way:?}"
-                    )
+                    assert_eq!(told, (Some(&json!(60_000)), Some(&json!("public"))))
                 }
             }
         }
@@ -171,18 +163,18 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
 /// Asserts the answer of `weather` to a client with `tags`, in each era and over each transport.
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     let server = VaryServer::new(Weather);
-    for way in WAYS {
-        let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+    for way in each(WAYS) {
+        let client = connect_tagged(&server, way, tags).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         if way.0 == Era::Modern {
             assert_eq!(result["resultType"], "complete");
         }
         assert_eq!(result["isError"], false);
-        assert_eq!(result["content"], *content, "{way:?} {tags:?}");
+        assert_eq!(result["content"], *content, "{tags:?}");
         assert_eq!(
             result.get("structuredContent").cloned(),
             structured,
-            "{way:?} {tags:?}"
+            "{tags:?}"
         );
     }
 }
@@ -226,12 +218,11 @@ async fn a_person_gets_the_authors_words() {
 /// CN-10, TR-4: if the tool lists an `outputSchema`, the value stays.
 #[tokio::test]
 async fn the_value_stays_where_a_schema_is_listed() {
-    for way in WAYS {
-        let capabilities = declaring(&["human"], json!({}));
-        let client = connect_with(&VaryServer::new(Weather), way, capabilities).await;
+    for way in each(WAYS) {
+        let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "listed", json!({})).await;
-        assert_eq!(result["content"], text("- **a**: 1"), "{way:?}");
-        assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
+        assert_eq!(result["content"], text("- **a**: 1"));
+        assert_eq!(result["structuredContent"], json!({"a": 1}));
     }
 }
 
@@ -273,15 +264,11 @@ async fn a_handler_that_does_not_care_answers_as_before() {
 #[tokio::test]
 async fn negotiation_is_advertised_when_it_is_switched_on() {
     let silent = VaryServer::builder().with_handler(Weather).build().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let capabilities = connect(&VaryServer::new(Weather), way).await.capabilities();
-        assert_eq!(
-            capabilities["extensions"],
-            json!({NEGOTIATION: {}}),
-            "{way:?}"
-        );
+        assert_eq!(capabilities["extensions"], json!({NEGOTIATION: {}}));
         let capabilities = connect(&silent, way).await.capabilities();
-        assert_eq!(capabilities.get("extensions"), None, "{way:?}");
+        assert_eq!(capabilities.get("extensions"), None);
     }
 }
 
@@ -297,16 +284,15 @@ async fn an_ordinary_result_is_shaped() {
         ),
         (&[], text(r#"{"rows":2}"#), Some(json!({"rows": 2}))),
     ];
-    for way in WAYS {
+    for way in each(WAYS) {
         for (tags, content, structured) in &cases {
-            let client =
-                connect_with(&VaryServer::new(Weather), way, declaring(tags, json!({}))).await;
+            let client = connect_weather(way, tags).await;
             let result = client.call("", "rows", json!({})).await;
-            assert_eq!(result["content"], *content, "{way:?} {tags:?}");
+            assert_eq!(result["content"], *content, "{tags:?}");
             assert_eq!(
                 result.get("structuredContent"),
                 structured.as_ref(),
-                "{way:?} {tags:?}"
+                "{tags:?}"
             );
         }
     }
@@ -316,9 +302,8 @@ async fn an_ordinary_result_is_shaped() {
 /// author names it, where to read it.
 #[tokio::test]
 async fn few_words_are_kept_to() {
-    for way in WAYS {
-        let declared = declaring(&["verbosity=compact"], json!({}));
-        let client = connect_with(&VaryServer::new(Weather), way, declared).await;
+    for way in each(WAYS) {
+        let client = connect_weather(way, &["verbosity=compact"]).await;
         for (tool, said) in [
             (
                 "many",
@@ -329,17 +314,12 @@ async fn few_words_are_kept_to() {
             let result = client.call("", tool, json!({})).await;
             let blocks = result["content"].as_array().unwrap();
             let few: Value = serde_json::from_str(blocks[0]["text"].as_str().unwrap()).unwrap();
-            assert_eq!(few["rows"].as_array().unwrap().len(), 500, "{way:?} {tool}");
-            assert_eq!(blocks[1]["text"], said, "{way:?}");
+            assert_eq!(few["rows"].as_array().unwrap().len(), 500, "{tool}");
+            assert_eq!(blocks[1]["text"], said);
             let applied = &result["_meta"]["vary/applied"]["verbosity"];
-            assert_eq!(applied, "compact", "{way:?} {tool}");
+            assert_eq!(applied, "compact", "{tool}");
         }
-        let client = connect_with(
-            &VaryServer::new(Weather),
-            way,
-            declaring(&["agent"], json!({})),
-        )
-        .await;
+        let client = connect_weather(way, &["agent"]).await;
         let result = client.call("", "many", json!({})).await;
         assert_eq!(
             result["structuredContent"]["rows"]
@@ -354,16 +334,14 @@ async fn few_words_are_kept_to() {
 /// CN-8, CN-15: resources and prompts have alternatives too.
 #[tokio::test]
 async fn resources_and_prompts_have_alternatives() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let read = async |tags: &[&str]| {
-            let client =
-                connect_with(&VaryServer::new(Weather), way, declaring(tags, json!({}))).await;
+            let client = connect_weather(way, tags).await;
             let uri = json!({"uri": "map://valley"});
-            let read = client.under("", "resources/read", uri).await.unwrap();
+            let read = client.result("", "resources/read", uri).await;
             let prompt = client
-                .under("", "prompts/get", json!({"name": "any"}))
-                .await
-                .unwrap();
+                .result("", "prompts/get", json!({"name": "any"}))
+                .await;
             let content = &read["contents"][0];
             [
                 &content["mimeType"],
@@ -373,22 +351,21 @@ async fn resources_and_prompts_have_alternatives() {
             .map(|said| said.as_str().unwrap().to_owned())
         };
         let markdown = ["text/markdown", "- **coordinates**: 45.5°N, 7.5°E", "human"];
-        assert_eq!(read(&["human"]).await, markdown, "{way:?}");
+        assert_eq!(read(&["human"]).await, markdown);
         let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
         let json = ["application/json", point, "1. Plan"];
-        assert_eq!(read(&["agent", "sampling"]).await, json, "{way:?}");
-        assert_eq!(read(&[]).await, ["application/json", point, ""], "{way:?}");
+        assert_eq!(read(&["agent", "sampling"]).await, json);
+        assert_eq!(read(&[]).await, ["application/json", point, ""]);
     }
 }
 
 /// CN-14: a hint is placed where the tool's schema allows it, for clients that sample.
 #[tokio::test]
 async fn a_hint_is_held_against_the_listed_schema() {
-    for way in WAYS {
-        let capabilities = declaring(&["agent", "format=json", "sampling"], json!({}));
-        let client = connect_with(&VaryServer::new(Weather), way, capabilities).await;
+    for way in each(WAYS) {
+        let client = connect_weather(way, &["agent", "format=json", "sampling"]).await;
         let result = client.call("", "listed", json!({})).await;
-        assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
+        assert_eq!(result["structuredContent"], json!({"a": 1}));
     }
 }
 
@@ -402,17 +379,17 @@ async fn an_experimental_declaration_is_mirrored() {
         json!({"experimental": {"extensions": declared}}),
     ];
     for capabilities in places {
-        for way in WAYS {
+        for way in each(WAYS) {
             let client = connect_with(&VaryServer::new(Weather), way, capabilities.clone()).await;
             let result = client.call("", "tags", json!({})).await;
-            assert_eq!(result["content"], text("human"), "{way:?}");
+            assert_eq!(result["content"], text("human"));
             let advertised = client.capabilities();
             assert_eq!(advertised["extensions"], json!({NEGOTIATION: {}}));
             let mirrored = match capabilities["experimental"].get("extensions") {
                 Some(_) => &advertised["experimental"]["extensions"],
                 None => &advertised["experimental"],
             };
-            assert_eq!(*mirrored, json!({NEGOTIATION: {}}), "{way:?}");
+            assert_eq!(*mirrored, json!({NEGOTIATION: {}}));
         }
     }
 }
@@ -420,45 +397,30 @@ async fn an_experimental_declaration_is_mirrored() {
 /// CN-22: from a context as from an extractor, even after another extractor has emptied `_meta`.
 #[tokio::test]
 async fn features_are_found_wherever_they_are_asked_for() {
-    for way in WAYS {
-        let client = connect_with(
-            &VaryServer::new(Weather),
-            way,
-            declaring(&["agent", "x-a=1"], json!({})),
-        )
-        .await;
+    for way in each(WAYS) {
+        let client = connect_weather(way, &["agent", "x-a=1"]).await;
         let result = client.call("", "tags", json!({})).await;
-        assert_eq!(result["content"], text("agent,x-a=1"), "{way:?}");
+        assert_eq!(result["content"], text("agent,x-a=1"));
         let prompt = client
-            .under("", "prompts/get", json!({"name": "any"}))
-            .await
-            .unwrap();
-        assert_eq!(
-            prompt["messages"][0]["content"]["text"], "agent,x-a=1",
-            "{way:?}"
-        );
+            .result("", "prompts/get", json!({"name": "any"}))
+            .await;
+        assert_eq!(prompt["messages"][0]["content"]["text"], "agent,x-a=1");
     }
 }
 
 /// CN-19: a client that negotiates receives what was applied; other clients see no trace of it.
 #[tokio::test]
 async fn what_was_applied_is_said_to_those_who_negotiate() {
-    for way in WAYS {
-        let client = connect_with(
-            &VaryServer::new(Weather),
-            way,
-            declaring(&["human"], json!({})),
-        )
-        .await;
+    for way in each(WAYS) {
+        let client = connect_weather(way, &["human"]).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         assert_eq!(
             result["_meta"]["vary/applied"],
-            json!({"format": "markdown"}),
-            "{way:?}"
+            json!({"format": "markdown"})
         );
         let client = connect(&VaryServer::new(Weather), way).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
-        assert_eq!(result.get("_meta"), None, "{way:?}");
+        assert_eq!(result.get("_meta"), None);
     }
 }
 
@@ -481,11 +443,7 @@ async fn modern_features_last_one_request() {
 struct Reporting;
 
 impl ServerHandler for Reporting {
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
         let named = request.arguments.and_then(|given| {
             let format = given.get("format")?.as_str()?;
             Some(format!("format={format}"))
@@ -501,7 +459,7 @@ impl ServerHandler for Reporting {
 /// CN-18: an argument of the tool takes precedence over the client's declaration.
 #[tokio::test]
 async fn an_argument_overrides_a_feature() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let capabilities = declaring(&["agent", "format=json"], json!({}));
         let client = connect_with(&VaryServer::new(Reporting), way, capabilities).await;
         for (arguments, expected) in [
@@ -511,11 +469,11 @@ async fn an_argument_overrides_a_feature() {
             (json!({"format": "no tag"}), json!([])),
         ] {
             let result = client.call("", "report", arguments.clone()).await;
-            assert_eq!(result["content"], expected, "{way:?} {arguments}");
+            assert_eq!(result["content"], expected, "{arguments}");
         }
         // It applies to this call only.
         let result = client.call("", "report", json!({})).await;
-        assert_eq!(result["content"], json!([]), "{way:?}");
+        assert_eq!(result["content"], json!([]));
     }
 }
 
@@ -534,7 +492,7 @@ async fn nothing_leaks_between_clients() {
             };
             let own = format!("x-client={number}");
             let capabilities = declaring(&[&own, "human"], json!({}));
-            let client = join(&url, era, capabilities, &[]).await.unwrap();
+            let client = join(&url, era, capabilities, &[]).await;
             for _ in 0..4 {
                 let result = client.call("", "tags", json!({})).await;
                 assert_eq!(result["content"], text(&format!("{own},human")), "{era:?}");
@@ -556,11 +514,11 @@ async fn a_required_extension_is_asked_for() {
         .with_required_extension(NEGOTIATION.parse().unwrap())
         .build()
         .unwrap();
-    for way in WAYS {
-        let client = connect_with(&server, way, declaring(&["agent"], json!({}))).await;
+    for way in each(WAYS) {
+        let client = connect_tagged(&server, way, &["agent"]).await;
         client.call("", "tags", json!({})).await;
     }
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let refused = try_connect(&server, (Era::Legacy, wire), json!({})).await;
         let error = format!("{:?}", refused.err().expect("refused"));
         assert!(
@@ -569,20 +527,13 @@ async fn a_required_extension_is_asked_for() {
         );
         // `server/discover` reports what is required, so it is open to all clients.
         let client = connect(&server, (Era::Modern, wire)).await;
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        let error = client.error("", "tools/list", json!({})).await;
         let message = format!("Server requires the extension {NEGOTIATION}");
-        assert_eq!(
-            (error.code.0, &*error.message),
-            (-32021, &*message),
-            "{wire:?}"
-        );
-        let custom = client
-            .under("", "com.example/any", json!({}))
-            .await
-            .unwrap_err();
+        assert_eq!((error.code.0, &*error.message), (-32021, &*message));
+        let custom = client.error("", "com.example/any", json!({})).await;
         let required = json!({"requiredCapabilities": {"extensions": {NEGOTIATION: {}}}});
         assert_eq!(error.data, Some(required));
-        assert_eq!(custom, error, "{wire:?}");
+        assert_eq!(custom, error);
     }
 }
 
@@ -634,9 +585,9 @@ struct Metric;
 impl ServerHandler for Metric {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        context: Context,
+    ) -> McpResult<ListToolsResult> {
         let metric = declared_by::<Units>(&context).value.metric;
         Err(ErrorData::internal_error(format!("metric: {metric}"), None))
     }
@@ -651,18 +602,14 @@ async fn another_extension_has_settings_of_its_own() {
         .with_required_extension(Units::ID.parse().unwrap())
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let capabilities = json!({"extensions": {Units::ID: {"metric": true}}});
         let client = connect_with(&server, way, capabilities).await;
         let advertised = client.capabilities();
-        assert_eq!(
-            advertised["extensions"],
-            json!({Units::ID: {"any": true}}),
-            "{way:?}"
-        );
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        assert_eq!(advertised["extensions"], json!({Units::ID: {"any": true}}));
+        let error = client.error("", "tools/list", json!({})).await;
         let expected = (-32603, "metric: true");
-        assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
+        assert_eq!((error.code.0, &*error.message), expected);
     }
     let refused = try_connect(&server, (Era::Legacy, Wire::Pipe), json!({})).await;
     assert!(refused.is_err());
@@ -671,13 +618,10 @@ async fn another_extension_has_settings_of_its_own() {
 /// SV-10: a selector where there are no variants.
 #[tokio::test]
 async fn without_variants_a_selector_is_refused() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&VaryServer::new(Weather), way).await;
-        let error = client
-            .under("compact", "tools/list", json!({}))
-            .await
-            .unwrap_err();
-        assert_eq!(error.code.0, -32602, "{way:?}");
+        let error = client.error("compact", "tools/list", json!({})).await;
+        assert_eq!(error.code.0, -32602);
         assert_eq!(error.message, "Server variants not supported");
         // Methods without variants ignore it.
         let meta = json!({VARIANT: "compact"});
@@ -711,14 +655,10 @@ async fn rmcp_still_forgets_features_without_sessions() {
     });
     let server = server.await;
     let capabilities = declaring(&["agent"], json!({}));
-    let client = join(&server.url, Era::Legacy, capabilities.clone(), &[])
-        .await
-        .unwrap();
+    let client = join(&server.url, Era::Legacy, capabilities.clone(), &[]).await;
     let result = client.call("", "tags", json!({})).await;
     assert_eq!(result["content"], text(""));
-    let client = join(&server.url, Era::Modern, capabilities, &[])
-        .await
-        .unwrap();
+    let client = join(&server.url, Era::Modern, capabilities, &[]).await;
     let result = client.call("", "tags", json!({})).await;
     assert_eq!(result["content"], text("agent"));
 }

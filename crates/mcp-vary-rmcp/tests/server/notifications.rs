@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
 use rmcp::model::{
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Resource, ServerCapabilities,
-    ServerConfig, ServerNotification, SubscriptionFilter,
+    ListResourcesResult, ListToolsResult, Resource, ServerCapabilities, ServerConfig,
+    ServerNotification, SubscriptionFilter,
 };
-use rmcp::service::{Peer, RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::shop::{Shop, WAS_CANCELLED};
 use crate::support::{
-    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, data_of, declaring, join,
-    serve_http, soon,
+    Context, Era, McpResult, PageParams, Told, VARIANT, Wire, connect, connect_tagged, connect_to,
+    data_of, join, serve_http, soon,
 };
 
 fn server() -> VaryServer {
@@ -39,17 +40,13 @@ fn changed(what: &'static str, variant: &str) -> Told {
 /// SV-14, SV-16: a change notification names its variant.
 #[tokio::test]
 async fn a_change_carries_the_variant_of_its_handler() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server(), (Era::Legacy, wire)).await;
         for variant in ["b", "a", "b"] {
             client.call(variant, "put_tools", json!({})).await;
-            assert_eq!(client.hear().await, changed("tools", variant), "{wire:?}");
+            assert_eq!(client.hear().await, changed("tools", variant));
             client.call(variant, "put_resource", json!({})).await;
-            assert_eq!(
-                client.hear().await,
-                changed("resource", variant),
-                "{wire:?}"
-            );
+            assert_eq!(client.hear().await, changed("resource", variant));
         }
     }
 }
@@ -59,12 +56,8 @@ async fn a_change_carries_the_variant_of_its_handler() {
 #[tokio::test]
 async fn a_change_reaches_its_client_only() {
     let server = serve_http(server()).await;
-    let mut one = join(&server.url, Era::Legacy, json!({}), &[])
-        .await
-        .unwrap();
-    let mut other = join(&server.url, Era::Legacy, json!({}), &[])
-        .await
-        .unwrap();
+    let mut one = join(&server.url, Era::Legacy, json!({}), &[]).await;
+    let mut other = join(&server.url, Era::Legacy, json!({}), &[]).await;
     one.call("a", "put_tools", json!({})).await;
     other.call("b", "put_tools", json!({})).await;
     assert_eq!(one.hear().await, changed("tools", "a"));
@@ -79,9 +72,9 @@ struct Keeper(mpsc::UnboundedSender<Peer<RoleServer>>);
 impl ServerHandler for Keeper {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        context: Context,
+    ) -> McpResult<ListToolsResult> {
         self.0.send(context.peer).unwrap();
         Ok(ListToolsResult::default())
     }
@@ -123,25 +116,25 @@ async fn a_hidden_resource_is_not_spoken_of() {
         VariantHandler::new(Shop::new("a")).with_view(view),
     );
     let server = server.build().unwrap();
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server, (Era::Legacy, wire)).await;
         client.call("a", "put_resource", json!({})).await;
         client.call("a", "put_tools", json!({})).await;
-        assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("tools", "a"));
 
         let client = connect(&server, (Era::Modern, wire)).await;
         let filter =
             SubscriptionFilter::builder().resource_subscriptions(["shop:///all", "shop:///a"]);
         let mut stream = client.service.listen(filter.build()).await.unwrap();
         let told = serde_json::to_value(soon(stream.next()).await.unwrap()).unwrap();
-        assert_eq!(told["params"]["uri"], "shop:///a", "{wire:?}");
+        assert_eq!(told["params"]["uri"], "shop:///a");
     }
 }
 
 /// SV-14: a subscription belongs to its variant.
 #[tokio::test]
 async fn a_subscription_is_bound_to_its_variant() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Legacy, wire)).await;
         let all = json!({"uri": "shop:///all"});
         let subscribe =
@@ -161,13 +154,11 @@ async fn a_subscription_is_bound_to_its_variant() {
 
         // Whatever variant is selected, and even if the handler fails.
         client
-            .under("b", "resources/unsubscribe", all.clone())
-            .await
-            .unwrap();
+            .result("b", "resources/unsubscribe", all.clone())
+            .await;
         client
-            .under("b", "resources/unsubscribe", json!({"uri": "shop:///none"}))
-            .await
-            .unwrap();
+            .result("b", "resources/unsubscribe", json!({"uri": "shop:///none"}))
+            .await;
         subscribe("b", &all).await.unwrap();
 
         // A rejected second subscription leaves the first one bound.
@@ -186,7 +177,7 @@ async fn a_subscription_is_bound_to_its_variant() {
 /// then nothing, and the subscription is over.
 #[tokio::test]
 async fn a_resource_that_has_gone_is_told_once() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let mut client = connect(&server(), (Era::Legacy, wire)).await;
         let all = json!({"uri": "shop:///all"});
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
@@ -198,8 +189,8 @@ async fn a_resource_that_has_gone_is_told_once() {
         client.call("a", "put_list", json!({"gone": true})).await;
         client.call("a", "put_resource", json!({})).await;
         client.call("a", "put_tools", json!({})).await;
-        assert_eq!(client.hear().await, changed("resources", "a"), "{wire:?}");
-        assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("resources", "a"));
+        assert_eq!(client.hear().await, changed("tools", "a"));
 
         // The ended subscription does not prevent a new one.
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
@@ -211,7 +202,7 @@ async fn a_resource_that_has_gone_is_told_once() {
         .await;
         client.call("a", "put_resource", json!({})).await;
         client.call("b", "put_resource", json!({})).await;
-        assert_eq!(client.hear().await, changed("resource", "b"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("resource", "b"));
     }
 }
 
@@ -252,9 +243,9 @@ impl ServerHandler for Withdrawing {
 
     async fn list_resources(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourcesResult> {
         let mut resources = vec![Resource::new("a:kept", "kept")];
         if !self.is_withdrawn.load(Ordering::Relaxed) {
             resources.push(Resource::new("a:gone", "gone"));
@@ -269,7 +260,7 @@ impl ServerHandler for Withdrawing {
         Some(requested.clone())
     }
 
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         let sink = context.sink();
         // The sink drops what the client did not subscribe to.
         let _ = sink.notify_resource_updated("a:gone").await;
@@ -288,7 +279,7 @@ impl ServerHandler for Withdrawing {
 async fn a_stream_tells_once_of_what_has_gone() {
     let updated = |uri: &str| json!(["notifications/resources/updated", uri]);
     let listed = json!(["notifications/resources/list_changed", null]);
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         for asks in [true, false] {
             let server = VaryServer::builder()
                 .with_variant(
@@ -311,7 +302,7 @@ async fn a_stream_tells_once_of_what_has_gone() {
                 let told =
                     serde_json::to_value(soon(stream.next()).await.unwrap().unwrap()).unwrap();
                 let told = json!([told["method"], told["params"]["uri"]]);
-                assert_eq!(told, expected, "{wire:?}");
+                assert_eq!(told, expected);
             }
         }
     }
@@ -329,10 +320,7 @@ async fn what_is_hidden_cannot_be_subscribed_to() {
     let mut answers = Vec::new();
     for uri in ["shop:///all", "shop:///none"] {
         let params = json!({"uri": uri});
-        let error = client
-            .under("a", "resources/subscribe", params)
-            .await
-            .unwrap_err();
+        let error = client.error("a", "resources/subscribe", params).await;
         assert_eq!(
             (error.code.0, &*error.message),
             (-32602, "Resource not found")
@@ -385,7 +373,7 @@ async fn settled_tasks() -> usize {
 /// SV-15: every notification on a modern stream carries its variant and its subscription.
 #[tokio::test]
 async fn a_stream_belongs_to_its_variant() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         let filter = SubscriptionFilter::builder()
             .tools_list_changed()
@@ -399,13 +387,10 @@ async fn a_stream_belongs_to_its_variant() {
         ] {
             let notification: ServerNotification = soon(stream.next()).await.unwrap().unwrap();
             let notification = serde_json::to_value(notification).unwrap();
-            assert_eq!(notification["method"], method, "{wire:?}");
+            assert_eq!(notification["method"], method);
             let meta = &notification["params"]["_meta"];
-            assert_eq!(meta[VARIANT], "a", "{wire:?} {notification}");
-            assert_eq!(
-                meta["io.modelcontextprotocol/subscriptionId"], id,
-                "{wire:?}"
-            );
+            assert_eq!(meta[VARIANT], "a", "{notification}");
+            assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], id);
         }
         stream.cancel().await.unwrap();
     }
@@ -426,25 +411,20 @@ async fn rmcp_still_acknowledges_without_a_context() {
 /// Handlers can still send requests to their clients and get the responses.
 #[tokio::test]
 async fn a_handler_can_ask_its_client() {
-    for wire in [Wire::Pipe, Wire::Http] {
-        let mut client =
-            connect_with(&server(), (Era::Legacy, wire), declaring(&[], json!({}))).await;
+    for wire in each([Wire::Pipe, Wire::Http]) {
+        let mut client = connect_tagged(&server(), (Era::Legacy, wire), &[]).await;
         let result = client.call("b", "put_question", json!({})).await;
-        assert_eq!(
-            client.hear().await,
-            Told::Asked("Who are you?".to_owned()),
-            "{wire:?}"
-        );
+        assert_eq!(client.hear().await, Told::Asked("Who are you?".to_owned()));
         let answer = json!({"action": "accept", "content": {"name": "Ada"}});
-        assert_eq!(result["content"][0]["text"], answer.to_string(), "{wire:?}");
+        assert_eq!(result["content"][0]["text"], answer.to_string());
     }
 }
 
 /// Handlers can still report progress, and all of it arrives.
 #[tokio::test]
 async fn a_handler_reports_progress() {
-    for era in [Era::Legacy, Era::Modern] {
-        for wire in [Wire::Pipe, Wire::Http] {
+    for era in each([Era::Legacy, Era::Modern]) {
+        for wire in each([Wire::Pipe, Wire::Http]) {
             let mut client = connect(&server(), (era, wire)).await;
             client.call("b", "put_progress", json!({})).await;
             let mut steps = Vec::new();
@@ -456,7 +436,7 @@ async fn a_handler_reports_progress() {
             }
             // rmcp's client handles each notification in its own task.
             steps.sort_unstable();
-            assert_eq!(steps, [1, 2, 3], "{era:?} {wire:?}");
+            assert_eq!(steps, [1, 2, 3]);
         }
     }
 }
@@ -464,7 +444,7 @@ async fn a_handler_reports_progress() {
 /// Handlers are still notified that their call was cancelled.
 #[tokio::test]
 async fn a_call_can_be_cancelled() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let client = connect(&server(), (era, Wire::Pipe)).await;
         let call = json!({"name": "put_wait", "arguments": {}});
         let handle = client

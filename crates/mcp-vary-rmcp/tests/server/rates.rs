@@ -6,6 +6,7 @@ use mcp_vary_rmcp::rates::{
     Counted, DEFAULT_CAPACITY, FakeRelativeClock, Limit, Per, RateLimiter, SharedClock,
 };
 use mcp_vary_rmcp::server::{Builder, VaryServer};
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::support::{Era, Wire, connect, data_of, join, member, principal, serve_http};
@@ -28,31 +29,27 @@ fn limited(builder: Builder, limits: Vec<Limit>) -> (VaryServer, FakeRelativeClo
 /// SV-21: each principal has its own rate of calls, in every variant together.
 #[tokio::test]
 async fn a_principal_may_call_so_often() {
-    for era in ERAS {
+    for era in each(ERAS) {
         let limits = vec![limit("calls", Per::Principal, Counted::Calls, "2/min")];
         let (server, clock) = limited(shops().with_principal(principal), limits);
         let http = serve_http(server).await;
         let headers = [("x-role", "ada")];
-        let ada = join(&http.url, era, json!({}), &headers).await.unwrap();
+        let ada = join(&http.url, era, json!({}), &headers).await;
         let headers = [("x-role", "bob")];
-        let bob = join(&http.url, era, json!({}), &headers).await.unwrap();
+        let bob = join(&http.url, era, json!({}), &headers).await;
 
         ada.call("plain", "get_who", json!({})).await;
-        ada.under("rich", "resources/read", json!({"uri": "shop:///all"}))
-            .await
-            .unwrap();
+        ada.result("rich", "resources/read", json!({"uri": "shop:///all"}))
+            .await;
         let call = json!({"name": "who", "arguments": {}});
-        let error = ada
-            .under("small", "tools/call", call.clone())
-            .await
-            .unwrap_err();
+        let error = ada.error("small", "tools/call", call.clone()).await;
         let data = data_of(
             error,
             -32005,
             "the limit `calls` is reached; retry after 30 s",
         );
         let expected = json!({"limit": "calls", "retryAfter": 30, "activeVariant": "small"});
-        assert_eq!(data, expected, "{era:?}");
+        assert_eq!(data, expected);
 
         // Lists are free, and what does not exist is answered as such.
         ada.names("small", "tools").await;
@@ -63,26 +60,26 @@ async fn a_principal_may_call_so_often() {
         bob.call("small", "who", json!({})).await;
 
         clock.advance(Duration::from_secs(30));
-        ada.under("small", "tools/call", call).await.unwrap();
+        ada.result("small", "tools/call", call).await;
     }
 }
 
 /// SV-21: a tool has one rate under all of its names.
 #[tokio::test]
 async fn a_tool_is_counted_by_the_handlers_name() {
-    for era in ERAS {
+    for era in each(ERAS) {
         let who = limit("who", Per::Tool, Counted::Calls, "1/h").for_tools("get_who");
         let (server, _clock) = limited(shops(), vec![who.unwrap()]);
         let client = connect(&server, (era, Wire::Pipe)).await;
         client.call("small", "who", json!({})).await;
         let call = json!({"name": "get_who", "arguments": {}});
-        let error = client.under("plain", "tools/call", call).await.unwrap_err();
+        let error = client.error("plain", "tools/call", call).await;
         let data = data_of(
             error,
             -32005,
             "the limit `who` is reached; retry after 3600 s",
         );
-        assert_eq!(data["activeVariant"], "plain", "{era:?}");
+        assert_eq!(data["activeVariant"], "plain");
         client.call("plain", "get_arguments", json!({})).await;
     }
 }
@@ -90,7 +87,7 @@ async fn a_tool_is_counted_by_the_handlers_name() {
 /// SV-21: changes of the variant have a rate of their own, and the active variant stays usable.
 #[tokio::test]
 async fn changes_of_the_variant_have_a_rate() {
-    for era in ERAS {
+    for era in each(ERAS) {
         let limits = vec![limit(
             "switches",
             Per::Principal,
@@ -106,7 +103,7 @@ async fn changes_of_the_variant_have_a_rate() {
         let error = list("plain").await.unwrap_err();
         let data = data_of(error, -32000, "Too many switches of the server variant");
         let expected = json!({"limit": "switches", "retryAfter": 60, "activeVariant": "rich"});
-        assert_eq!(data, expected, "{era:?}");
+        assert_eq!(data, expected);
         list("rich").await.unwrap();
         clock.advance(Duration::from_secs(60));
         list("plain").await.unwrap();
@@ -150,7 +147,7 @@ async fn a_server_without_variants_has_limits() {
     let client = connect(&server, (Era::Modern, Wire::Pipe)).await;
     client.call("", "get_who", json!({})).await;
     let call = json!({"name": "get_who", "arguments": {}});
-    let error = client.under("", "tools/call", call).await.unwrap_err();
+    let error = client.error("", "tools/call", call).await;
     let data = data_of(
         error,
         -32005,

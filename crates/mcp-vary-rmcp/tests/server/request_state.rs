@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::support::{Era, Wire, connect, data_of, join, principal, serve_http};
@@ -21,10 +22,10 @@ async fn a_request_state_is_good_where_it_was_made() {
         ("prompts/get", json!({"name": "long"})),
         ("resources/read", json!({"uri": "shop:///long"})),
     ];
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         for (made, (method, params)) in requests.iter().enumerate() {
-            let first = client.under("rich", method, params.clone()).await.unwrap();
+            let first = client.result("rich", method, params.clone()).await;
             assert_eq!(first["resultType"], "input_required");
             assert_ne!(first["requestState"], "our own");
             for (at, (method, params)) in requests.iter().enumerate() {
@@ -32,7 +33,7 @@ async fn a_request_state_is_good_where_it_was_made() {
                     let mut params = params.clone();
                     params["requestState"] = first["requestState"].clone();
                     let again = client.under(variant, method, params).await;
-                    assert_eq!(again.is_ok(), is_same, "{wire:?} {method} {again:?}");
+                    assert_eq!(again.is_ok(), is_same, "{method} {again:?}");
                     if let Err(error) = again {
                         let expected = json!({"activeVariant": variant});
                         assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
@@ -41,12 +42,11 @@ async fn a_request_state_is_good_where_it_was_made() {
             }
         }
         let first = client
-            .under("rich", "tools/call", requests[0].1.clone())
-            .await
-            .unwrap();
+            .result("rich", "tools/call", requests[0].1.clone())
+            .await;
         let mut params = requests[0].1.clone();
         params["requestState"] = first["requestState"].clone();
-        let second = client.under("rich", "tools/call", params).await.unwrap();
+        let second = client.result("rich", "tools/call", params).await;
         assert_eq!(said(&second), "our own");
     }
 }
@@ -58,10 +58,10 @@ fn again(state: &Value, arguments: &Value) -> Value {
 /// SV-26: a state is valid only with the same arguments, in any order.
 #[tokio::test]
 async fn a_request_state_belongs_to_its_arguments() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         let made = json!({"name": "put_state", "arguments": {"a": 1, "b": [2]}});
-        let state = client.under("rich", "tools/call", made).await.unwrap();
+        let state = client.result("rich", "tools/call", made).await;
         for (arguments, is_same) in [
             (json!({"b": [2], "a": 1}), true),
             (json!({"a": 1, "b": [3]}), false),
@@ -70,7 +70,7 @@ async fn a_request_state_belongs_to_its_arguments() {
         ] {
             let params = again(&state, &arguments);
             let answer = client.under("rich", "tools/call", params).await;
-            assert_eq!(answer.is_ok(), is_same, "{wire:?} {arguments}");
+            assert_eq!(answer.is_ok(), is_same, "{arguments}");
             if let Err(error) = answer {
                 let expected = json!({"activeVariant": "rich"});
                 assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
@@ -89,7 +89,7 @@ async fn a_request_state_expires() {
         .with_state_lifetime(Duration::from_secs(60));
     let client = connect(&server.build().unwrap(), (Era::Modern, Wire::Pipe)).await;
     let made = json!({"name": "put_state", "arguments": {}});
-    let state = client.under("rich", "tools/call", made).await.unwrap();
+    let state = client.result("rich", "tools/call", made).await;
     let retry = || client.under("rich", "tools/call", again(&state, &json!({})));
     now.store(1_059, Ordering::Relaxed);
     assert_eq!(said(&retry().await.unwrap()), "our own");
@@ -117,10 +117,7 @@ async fn a_request_state_lives_for_an_hour() {
     let fresh = connect(&fresh, (Era::Modern, Wire::Pipe)).await;
     for (age, is_good) in [(3_000, true), (3_700, false)] {
         let maker = connect(&old(age).build().unwrap(), (Era::Modern, Wire::Pipe)).await;
-        let state = maker
-            .under("rich", "tools/call", made.clone())
-            .await
-            .unwrap();
+        let state = maker.result("rich", "tools/call", made.clone()).await;
         let answer = fresh
             .under("rich", "tools/call", again(&state, &json!({})))
             .await;
@@ -138,21 +135,16 @@ async fn a_request_state_belongs_to_its_principal() {
     let server = serve_http(server.build().unwrap()).await;
     let as_role = async |role| {
         let headers = [("x-role", role)];
-        join(&server.url, Era::Modern, json!({}), &headers)
-            .await
-            .unwrap()
+        join(&server.url, Era::Modern, json!({}), &headers).await
     };
     let (one, other) = (as_role("one").await, as_role("other").await);
     let made = json!({"name": "put_state", "arguments": {}});
-    let state = one.under("rich", "tools/call", made).await.unwrap();
+    let state = one.result("rich", "tools/call", made).await;
     let retry = again(&state, &json!({}));
-    let error = other
-        .under("rich", "tools/call", retry.clone())
-        .await
-        .unwrap_err();
+    let error = other.error("rich", "tools/call", retry.clone()).await;
     let expected = json!({"activeVariant": "rich"});
     assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
-    one.under("rich", "tools/call", retry).await.unwrap();
+    one.result("rich", "tools/call", retry).await;
 }
 
 /// SV-26: an unsealed state reaches no handler, not even from a client whose era has no state.
@@ -161,9 +153,8 @@ async fn a_state_without_a_seal_reaches_no_handler() {
     let client = connect(&server(), (Era::Modern, Wire::Pipe)).await;
     let forged = json!({"requestState": "our own"});
     let error = client
-        .under("rich", "tools/call", again(&forged, &json!({})))
-        .await
-        .unwrap_err();
+        .error("rich", "tools/call", again(&forged, &json!({})))
+        .await;
     let expected = json!({"activeVariant": "rich"});
     assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
     let client = connect(&server(), (Era::Legacy, Wire::Pipe)).await;

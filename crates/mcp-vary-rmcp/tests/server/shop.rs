@@ -3,19 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{
+    CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
+    ReadResult,
+};
 use mcp_vary_rmcp::server::ActiveVariant;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
-    CompleteResult, CompletionInfo, ContentBlock, DiscoverResult, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, InputRequiredResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, Prompt, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig, ServerRequest,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CacheScope, CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo,
+    ContentBlock, DiscoverResult, GetPromptResult, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, ProgressNotificationParam,
+    Prompt, PromptMessage, ProtocolVersion, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
+    ServerRequest, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::SubscriptionContext;
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Value, json};
 
 /// The names of its items contain its label.
@@ -44,11 +46,7 @@ impl Shop {
         self
     }
 
-    fn cut<T>(
-        &self,
-        items: Vec<T>,
-        params: Option<PaginatedRequestParams>,
-    ) -> Result<(Vec<T>, Option<String>), ErrorData> {
+    fn cut<T>(&self, items: Vec<T>, params: PageParams) -> McpResult<(Vec<T>, Option<String>)> {
         let first = match params.and_then(|params| params.cursor) {
             None => 0,
             Some(cursor) => cursor
@@ -66,7 +64,7 @@ impl Shop {
         format!("shop:///{}", self.label)
     }
 
-    fn knows_uri(&self, uri: &str) -> Result<(), ErrorData> {
+    fn knows_uri(&self, uri: &str) -> McpResult<()> {
         match uri == self.uri() || uri == "shop:///all" {
             true => Ok(()),
             false => Err(ErrorData::resource_not_found(
@@ -111,10 +109,7 @@ impl ServerHandler for Shop {
         ServerConfig::new(capabilities)
     }
 
-    async fn discover(
-        &self,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, _context: Context) -> McpResult<DiscoverResult> {
         let versions = vec![ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
         let result = DiscoverResult::from_server_info(versions, self.get_info());
         Ok(result
@@ -124,9 +119,9 @@ impl ServerHandler for Shop {
 
     async fn list_tools(
         &self,
-        params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListToolsResult> {
         let own = format!("get_{}", self.label);
         let mut tools: Vec<_> = TOOLS.iter().map(|name| tool(name)).collect();
         tools.push({
@@ -141,11 +136,7 @@ impl ServerHandler for Shop {
         Ok(list)
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
         let said = match &*request.name {
             "get_who" => {
                 let variant = context.extensions.get::<ActiveVariant>();
@@ -201,9 +192,9 @@ impl ServerHandler for Shop {
 
     async fn list_prompts(
         &self,
-        params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+        params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListPromptsResult> {
         let names = ["greet", self.label];
         let prompts = names.map(|name| Prompt::new(name, Some("As it is"), None));
         let (prompts, next) = self.cut(prompts.into(), params)?;
@@ -213,11 +204,7 @@ impl ServerHandler for Shop {
         Ok(list)
     }
 
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(&self, request: PromptParams, _context: Context) -> PromptResult {
         if request.name == "long" && request.request_state.is_none() {
             return Ok(InputRequiredResult::from_request_state("our own").into());
         }
@@ -230,9 +217,9 @@ impl ServerHandler for Shop {
 
     async fn list_resources(
         &self,
-        params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+        params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourcesResult> {
         let mut resources = vec![
             Resource::new("shop:///all", "all"),
             Resource::new(self.uri(), self.label),
@@ -249,9 +236,9 @@ impl ServerHandler for Shop {
 
     async fn list_resource_templates(
         &self,
-        params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourceTemplatesResult> {
         let template = ResourceTemplate::new(format!("{}/{{id}}", self.uri()), self.label);
         let (templates, next) = self.cut(vec![template], params)?;
         let mut list = ListResourceTemplatesResult::with_all_items(templates);
@@ -260,11 +247,7 @@ impl ServerHandler for Shop {
         Ok(list)
     }
 
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    async fn read_resource(&self, request: ReadParams, _context: Context) -> ReadResult {
         if request.uri == "shop:///long" {
             return match request.request_state.as_deref() {
                 None => Ok(InputRequiredResult::from_request_state("our own").into()),
@@ -282,19 +265,15 @@ impl ServerHandler for Shop {
     async fn complete(
         &self,
         _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+        _context: Context,
+    ) -> McpResult<CompleteResult> {
         let values = vec![self.label.to_owned()];
         Ok(CompleteResult::new(
             CompletionInfo::with_all_values(values).unwrap(),
         ))
     }
 
-    async fn subscribe(
-        &self,
-        request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn subscribe(&self, request: SubscribeRequestParams, _context: Context) -> McpResult<()> {
         if request.uri == "shop:///once" && !self.is_taken.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
@@ -304,8 +283,8 @@ impl ServerHandler for Shop {
     async fn unsubscribe(
         &self,
         _request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+        _context: Context,
+    ) -> McpResult<()> {
         Err(ErrorData::internal_error("does not work", None))
     }
 
@@ -317,7 +296,7 @@ impl ServerHandler for Shop {
     }
 
     /// Sends changes of the tools and the resource at once.
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         let request = context.request_context();
         // The active variant is available here too.
         if request.extensions.get::<ActiveVariant>().is_none() {
@@ -336,7 +315,7 @@ impl ServerHandler for Shop {
 /// Notified when a call was cancelled.
 pub(crate) static WAS_CANCELLED: tokio::sync::Notify = tokio::sync::Notify::const_new();
 
-async fn ask(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
+async fn ask(context: &Context) -> McpResult<Value> {
     let question = json!({
         "method": "elicitation/create",
         "params": {
@@ -352,7 +331,7 @@ async fn ask(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
 }
 
 /// Three steps of progress of the request.
-async fn report_progress(context: &RequestContext<RoleServer>) {
+async fn report_progress(context: &Context) {
     let token = context.meta.get_progress_token().unwrap();
     for step in [1.0, 2.0, 3.0] {
         let progress = ProgressNotificationParam::new(token.clone(), step);

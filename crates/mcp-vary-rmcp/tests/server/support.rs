@@ -6,15 +6,14 @@
 
 use std::sync::Arc;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use mcp_vary_rmcp::access::{Claims, Principal};
 use mcp_vary_rmcp::server::VaryServer;
+use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ListRootsResult,
-    NotificationMetaObject, ProgressNotificationParam, ProtocolVersion, RequestMetaObject,
+    NotificationMetaObject, ProgressNotificationParam, RequestMetaObject,
     ResourceUpdatedNotificationParam, ServerResult,
 };
 use rmcp::service::{
@@ -23,25 +22,26 @@ use rmcp::service::{
     ServiceError, ServiceExt as _,
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::{
-    StreamableHttpClientTransport, StreamableHttpServerConfig, StreamableHttpService,
-};
-use rmcp::{ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler};
+use rmcp::transport::{StreamableHttpClientTransport, StreamableHttpServerConfig};
+use rmcp::{ClientHandler, ErrorData, RoleClient, ServerHandler};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub(crate) use crate::common::{
+    CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
+    ReadResult, serve_over_http,
+};
+pub(crate) use mcp_vary_testkit::wait::soon;
+
 /// The value of the header `x-role`.
-pub(crate) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+pub(crate) fn role(context: &Context) -> Option<&str> {
     let parts = context.extensions.get::<http::request::Parts>()?;
     parts.headers.get("x-role")?.to_str().ok()
 }
 
 /// The key named by the header `x-role`, which is in a group of that name.
-pub(crate) fn principal(context: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
+pub(crate) fn principal(context: &Context) -> Option<Arc<Principal>> {
     role(context).map(member)
 }
 
@@ -128,7 +128,7 @@ impl ClientHandler for Listener {
         &self,
         request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
+    ) -> McpResult<ElicitResult> {
         let request = serde_json::to_value(request).unwrap();
         let message = request["message"].as_str().unwrap().to_owned();
         self.hear(Told::Asked(message));
@@ -139,17 +139,14 @@ impl ClientHandler for Listener {
         &self,
         _request: CreateMessageRequestParams,
         _context: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
+    ) -> McpResult<CreateMessageResult> {
         self.hear(Told::Asked("sampling".to_owned()));
         let content = json!({"type": "text", "text": "hm"});
         let message = json!({"role": "assistant", "content": content, "model": "small"});
         Ok(serde_json::from_value(message).unwrap())
     }
 
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
+    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> McpResult<ListRootsResult> {
         self.hear(Told::Asked("roots".to_owned()));
         Ok(serde_json::from_value(json!({"roots": [{"uri": "file:///a"}]})).unwrap())
     }
@@ -193,6 +190,11 @@ pub(crate) async fn connect_with(
     client.unwrap_or_else(|error| panic!("{way:?} does not begin: {error}"))
 }
 
+/// Connects to `server` with a client with these feature tags.
+pub(crate) async fn connect_tagged(server: &VaryServer, way: (Era, Wire), tags: &[&str]) -> Client {
+    connect_with(server, way, declaring(tags, json!({}))).await
+}
+
 pub(crate) async fn try_connect(
     server: &VaryServer,
     (era, wire): (Era, Wire),
@@ -202,7 +204,7 @@ pub(crate) async fn try_connect(
         Wire::Pipe => pipe(server.clone(), era, capabilities).await,
         Wire::Http => {
             let http = serve_http(server.clone()).await;
-            let mut client = join(&http.url, era, capabilities, &[]).await?;
+            let mut client = try_join(&http.url, era, capabilities, &[]).await?;
             client._server = Some(http);
             Ok(client)
         }
@@ -237,6 +239,15 @@ pub(crate) async fn join(
     era: Era,
     capabilities: Value,
     headers: &[(&'static str, &'static str)],
+) -> Client {
+    try_join(url, era, capabilities, headers).await.unwrap()
+}
+
+async fn try_join(
+    url: &str,
+    era: Era,
+    capabilities: Value,
+    headers: &[(&'static str, &'static str)],
 ) -> Result<Client, ClientInitializeError> {
     let headers = headers.iter().map(|(name, value)| {
         let name = http::HeaderName::from_static(name);
@@ -263,12 +274,7 @@ fn listener(capabilities: Value) -> (Listener, mpsc::UnboundedReceiver<Told>) {
 }
 
 fn lifecycle(era: Era) -> ClientLifecycleMode {
-    match era {
-        Era::Legacy => ClientLifecycleMode::Initialize,
-        Era::Modern => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
-    }
+    crate::common::lifecycle(era == Era::Modern)
 }
 
 pub(crate) struct HttpServer {
@@ -285,32 +291,8 @@ pub(crate) async fn serve_http_with(
     server: VaryServer,
     configure: impl FnOnce(StreamableHttpServerConfig) -> StreamableHttpServerConfig,
 ) -> HttpServer {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let stop = CancellationToken::new();
-    let config = StreamableHttpServerConfig::default().with_cancellation_token(stop.child_token());
-    let service = StreamableHttpService::new(
-        move || Ok(server.clone()),
-        Arc::new(LocalSessionManager::default()),
-        configure(config),
-    );
-    let accepting = async move {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let service = service.clone();
-            let answer = service_fn(move |request| {
-                let service = service.clone();
-                async move { Ok::<_, std::convert::Infallible>(service.handle(request).await) }
-            });
-            tokio::spawn(async move {
-                let connection =
-                    http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-                // A client may close its connection at any time.
-                let _ = connection.await;
-            });
-        }
-    };
-    tokio::spawn(stop.clone().run_until_cancelled_owned(accepting));
+    let url = serve_over_http(move || server.clone(), configure, &stop).await;
     HttpServer {
         url,
         _stop: stop.drop_guard(),
@@ -341,12 +323,7 @@ impl Client {
     }
 
     /// Sends a request with `meta`, and waits for its result.
-    pub(crate) async fn ask(
-        &self,
-        method: &str,
-        params: Value,
-        meta: Value,
-    ) -> Result<Value, ErrorData> {
+    pub(crate) async fn ask(&self, method: &str, params: Value, meta: Value) -> McpResult<Value> {
         let request = self.begin(method, params, meta).await;
         match soon(request.await_response()).await {
             Ok(result) => Ok(to_json(result)),
@@ -384,7 +361,7 @@ impl Client {
         variant: &str,
         method: &str,
         params: Value,
-    ) -> Result<Value, ErrorData> {
+    ) -> McpResult<Value> {
         let meta = match variant {
             "" => json!({}),
             id => json!({VARIANT: id}),
@@ -392,18 +369,27 @@ impl Client {
         self.ask(method, params, meta).await
     }
 
+    /// The result of a request under `variant`.
+    pub(crate) async fn result(&self, variant: &str, method: &str, params: Value) -> Value {
+        let result = self.under(variant, method, params).await;
+        result.unwrap_or_else(|error| panic!("{method} fails: {error}"))
+    }
+
+    /// The error of a request under `variant`.
+    pub(crate) async fn error(&self, variant: &str, method: &str, params: Value) -> ErrorData {
+        self.under(variant, method, params).await.unwrap_err()
+    }
+
     pub(crate) async fn call(&self, variant: &str, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
-        let result = self.under(variant, "tools/call", params).await;
-        result.unwrap_or_else(|error| panic!("{tool} fails: {error}"))
+        self.result(variant, "tools/call", params).await
     }
 
     /// The names of the items that are listed under `variant`.
     pub(crate) async fn names(&self, variant: &str, kind: &str) -> Vec<String> {
         let list = self
-            .under(variant, &format!("{kind}/list"), json!({}))
-            .await
-            .unwrap();
+            .result(variant, &format!("{kind}/list"), json!({}))
+            .await;
         names(&list[kind])
     }
 
@@ -444,73 +430,48 @@ pub(crate) async fn lines_and_more(
     messages: &[Value],
     more: usize,
 ) -> Vec<String> {
-    let (ours, theirs) = tokio::io::duplex(64 * 1024);
-    tokio::spawn(async move {
-        if let Ok(running) = server.serve(theirs).await {
+    let mut pipe = StdioPipe::connect(|input, output, _stop| async move {
+        if let Ok(running) = server.serve((input, output)).await {
             let _ = running.waiting().await;
         }
+        Ok(())
     });
-    let (reader, mut writer) = tokio::io::split(ours);
-    let mut reader = BufReader::new(reader).lines();
     let mut answers = Vec::new();
     for message in messages {
-        writer
-            .write_all(format!("{message}\n").as_bytes())
-            .await
-            .unwrap();
+        pipe.send(message.to_string()).await;
         if message.get("id").is_some() {
-            answers.push(soon(reader.next_line()).await.unwrap().expect("an answer"));
+            answers.push(pipe.line().await);
         }
     }
     for _ in 0..more {
-        answers.push(soon(reader.next_line()).await.unwrap().expect("a line"));
+        answers.push(pipe.line().await);
     }
     answers
 }
 
+/// Sends a request to the server at `url`.
+async fn send(url: &str, request: &HttpRequest) -> HttpResponse {
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut http = RawHttp::connect(address.parse().unwrap()).await;
+    http.ask(request).await
+}
+
 /// Posts `message` to the server at `url`, with `headers` in addition to those that every client
-/// sends. Returns the HTTP status and the first JSON.
+/// sends. Returns the HTTP status and the answer.
 pub(crate) async fn post(url: &str, message: &Value, headers: &[(&str, &str)]) -> (u16, Value) {
-    let place = url.strip_prefix("http://").unwrap();
-    let (host, path) = place.split_once('/').unwrap();
-    let body = message.to_string();
-    let mut request = format!(
-        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
-        body.len()
-    );
+    let mut request = HttpRequest::new(message.to_string());
     for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
+        request = request.with_another(name, *value);
     }
-    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
-    let request = format!("{request}\r\n{body}");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut lines = BufReader::new(stream).lines();
-    let status = soon(lines.next_line()).await.unwrap().expect("a status");
-    let status = status.split(' ').nth(1).unwrap().parse().unwrap();
-    while let Some(line) = soon(lines.next_line()).await.unwrap() {
-        let text = line.strip_prefix("data: ").unwrap_or(&line);
-        if text.starts_with('{') {
-            return (status, serde_json::from_str(text).unwrap());
-        }
-    }
-    panic!("no JSON with status {status}");
+    let response = send(url, &request).await;
+    (response.status, response.answer())
 }
 
 /// Ends the session `id` of the server at `url`; any client with its identifier can.
 pub(crate) async fn end_session(url: &str, id: &str) {
-    let place = url.strip_prefix("http://").unwrap();
-    let (host, path) = place.split_once('/').unwrap();
-    let request = format!(
-        "DELETE /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nMcp-Session-Id: {id}\r\n\r\n"
-    );
-    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let status = soon(BufReader::new(stream).lines().next_line())
-        .await
-        .unwrap();
-    let status = status.expect("a status");
-    assert!(status.contains(" 20"), "{status}");
+    let delete = HttpRequest::of(id, "").line("DELETE /mcp HTTP/1.1");
+    let status = send(url, &delete).await.status;
+    assert!((200..210).contains(&status), "{status}");
 }
 
 /// The headers of a modern request for `method`, and for `name` if it has one.
@@ -547,10 +508,4 @@ pub(crate) fn initialize(capabilities: Value) -> Value {
 /// `initialized`, after which a legacy client may send requests.
 pub(crate) fn initialized() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
-}
-
-/// Waits at most 30 s, so that a test cannot wait forever.
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = std::time::Duration::from_secs(30);
-    tokio::time::timeout(limit, what).await.expect("it happens")
 }

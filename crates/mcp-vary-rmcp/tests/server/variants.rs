@@ -7,14 +7,13 @@ use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 use mcp_vary_rmcp::server::{Builder, PromptView, ToolView, VariantHandler, VaryServer, View};
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
+use mcp_vary_testkit::cases::each;
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, data_of, declaring, join,
-    names, role, serve_http,
+    Client, Context, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, data_of, declaring,
+    join, names, role, serve_http,
 };
 
 pub(crate) fn variant(id: &str) -> ServerVariant {
@@ -77,20 +76,16 @@ const CALL: &str = "tools/call";
 /// first.
 #[tokio::test]
 async fn variants_are_offered_in_the_order_of_the_clients_hints() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        assert_eq!(
-            ids(&client.capabilities()),
-            ["plain", "small", "rich"],
-            "{way:?}"
-        );
+        assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
         let hints = declaring(
             &[],
             json!({"contextSize": "compact", "useCase": ["planning"]}),
         );
         let client = connect_with(&server(), way, hints).await;
         let capabilities = client.capabilities();
-        assert_eq!(ids(&capabilities), ["rich", "small", "plain"], "{way:?}");
+        assert_eq!(ids(&capabilities), ["rich", "small", "plain"]);
         let settings = &capabilities["extensions"][VARIANTS];
         assert_eq!(settings.get("moreVariantsAvailable"), None);
         let rich = json!({
@@ -105,10 +100,10 @@ async fn variants_are_offered_in_the_order_of_the_clients_hints() {
 #[tokio::test]
 async fn at_most_as_many_as_configured_are_advertised() {
     let server = shops().with_max_advertised(2).build().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let capabilities = client.capabilities();
-        assert_eq!(ids(&capabilities), ["plain", "small"], "{way:?}");
+        assert_eq!(ids(&capabilities), ["plain", "small"]);
         assert_eq!(
             capabilities["extensions"][VARIANTS]["moreVariantsAvailable"],
             true
@@ -124,14 +119,11 @@ async fn at_most_as_many_as_configured_are_advertised() {
         .with_advertised_only()
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
-        let error = client
-            .under("rich", "tools/list", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("rich", "tools/list", json!({})).await;
         let expected = json!({"requestedVariant": "rich", "availableVariants": ["plain", "small"]});
-        assert_eq!(data_of(error, -32602, INVALID), expected, "{way:?}");
+        assert_eq!(data_of(error, -32602, INVALID), expected);
     }
 }
 
@@ -147,12 +139,12 @@ async fn the_first_is_stable_unless_the_client_asks_otherwise() {
         .with_ranking(|_, _| vec![0, 1])
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect_with(&server, way, declaring(&[], json!({"useCase": "x"}))).await;
-        assert_eq!(ids(&client.capabilities()), ["old", "new"], "{way:?}");
+        assert_eq!(ids(&client.capabilities()), ["old", "new"]);
         let asks = declaring(&[], json!({"useCase": "x", "status": "experimental"}));
         let client = connect_with(&server, way, asks).await;
-        assert_eq!(ids(&client.capabilities()), ["new", "old"], "{way:?}");
+        assert_eq!(ids(&client.capabilities()), ["new", "old"]);
         assert_eq!(
             said(&client.call("", "get_who", json!({})).await),
             json!(["new", "new"])
@@ -179,7 +171,7 @@ async fn a_ranking_of_ones_own_only_orders() {
 /// SV-8, SV-11: each request names its variant; without one the first of the offers is used.
 #[tokio::test]
 async fn a_request_selects_its_variant() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let hints = declaring(&[], json!({"useCase": "planning"}));
         let client = connect_with(&server(), way, hints).await;
         for (selected, label) in [("plain", "plain"), ("rich", "rich"), ("", "rich")] {
@@ -194,9 +186,8 @@ async fn selects(client: &Client, selected: &str, label: &str) {
     assert_eq!(client.names(selected, "prompts").await, ["greet", label]);
     assert_eq!(client.names(selected, "resources").await, ["all", label]);
     let templates = client
-        .under(selected, "resources/templates/list", json!({}))
-        .await
-        .unwrap();
+        .result(selected, "resources/templates/list", json!({}))
+        .await;
     assert_eq!(names(&templates["resourceTemplates"]), [label]);
 
     assert_eq!(
@@ -204,14 +195,12 @@ async fn selects(client: &Client, selected: &str, label: &str) {
         json!([label, label])
     );
     let read = client
-        .under(selected, "resources/read", json!({"uri": "shop:///all"}))
-        .await
-        .unwrap();
+        .result(selected, "resources/read", json!({"uri": "shop:///all"}))
+        .await;
     assert_eq!(read["contents"][0]["text"], label);
     let prompt = client
-        .under(selected, "prompts/get", json!({"name": "greet"}))
-        .await
-        .unwrap();
+        .result(selected, "prompts/get", json!({"name": "greet"}))
+        .await;
     assert_eq!(
         prompt["messages"][0]["content"]["text"],
         format!("greet of {label}")
@@ -221,9 +210,8 @@ async fn selects(client: &Client, selected: &str, label: &str) {
         "argument": {"name": "a", "value": ""},
     });
     let completed = client
-        .under(selected, "completion/complete", completion)
-        .await
-        .unwrap();
+        .result(selected, "completion/complete", completion)
+        .await;
     assert_eq!(completed["completion"]["values"], json!([label]));
 }
 
@@ -243,7 +231,7 @@ async fn an_invalid_selector_is_refused() {
             json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": ""}}),
         ),
     ];
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         for selector in [
             json!("unknown"),
@@ -259,11 +247,7 @@ async fn an_invalid_selector_is_refused() {
                     "requestedVariant": selector,
                     "availableVariants": ["plain", "small", "rich"],
                 });
-                assert_eq!(
-                    data_of(error, -32602, INVALID),
-                    expected,
-                    "{way:?} {method}"
-                );
+                assert_eq!(data_of(error, -32602, INVALID), expected, "{method}");
             }
         }
     }
@@ -272,16 +256,13 @@ async fn an_invalid_selector_is_refused() {
 /// SV-28: a method without variants ignores the selector.
 #[tokio::test]
 async fn other_methods_ignore_the_selector() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
-        let error = client
-            .under("unknown", "com.example/any", json!({}))
-            .await
-            .unwrap_err();
+        let error = client.error("unknown", "com.example/any", json!({})).await;
         let expected = (-32601, "com.example/any");
-        assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
+        assert_eq!((error.code.0, &*error.message), expected);
         if way.0 == Era::Legacy {
-            client.under("unknown", "ping", json!({})).await.unwrap();
+            client.result("unknown", "ping", json!({})).await;
         }
     }
 }
@@ -291,15 +272,12 @@ async fn other_methods_ignore_the_selector() {
 async fn the_variants_need_not_be_enumerated() {
     let server = shops().without_enumeration().build().unwrap();
     let client = connect(&server, (Era::Modern, Wire::Http)).await;
-    let error = client
-        .under("x", "tools/list", json!({}))
-        .await
-        .unwrap_err();
+    let error = client.error("x", "tools/list", json!({})).await;
     let expected = json!({"requestedVariant": "x"});
     assert_eq!(data_of(error, -32602, INVALID), expected);
 }
 
-fn sees(context: &RequestContext<RoleServer>, variant: &ServerVariant) -> bool {
+fn sees(context: &Context, variant: &ServerVariant) -> bool {
     variant.id != *"rich" || role(context) == Some("admin")
 }
 
@@ -319,19 +297,15 @@ async fn what_a_principal_does_not_see_does_not_exist() {
         .build()
         .unwrap();
     let server = serve_http(server).await;
-    for era in [Era::Legacy, Era::Modern] {
-        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")])
-            .await
-            .unwrap();
+    for era in each([Era::Legacy, Era::Modern]) {
+        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
         assert_eq!(ids(&admin.capabilities()), ["plain", "rich", "small"]);
         assert_eq!(
             said(&admin.call("rich", "get_who", json!({})).await),
             json!(["rich", "rich"])
         );
 
-        let guest = join(&server.url, era, json!({}), &[("x-role", "guest")])
-            .await
-            .unwrap();
+        let guest = join(&server.url, era, json!({}), &[("x-role", "guest")]).await;
         let capabilities = guest.capabilities();
         assert_eq!(ids(&capabilities), ["plain", "small"]);
         // It is not named as a replacement either.
@@ -341,7 +315,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
         );
         let mut answers = Vec::new();
         for id in ["rich", "none"] {
-            let error = guest.under(id, "tools/list", json!({})).await.unwrap_err();
+            let error = guest.error(id, "tools/list", json!({})).await;
             assert_eq!((error.code.0, &*error.message), (-32602, INVALID));
             answers.push(serde_json::to_string(&error).unwrap().replace(id, "…"));
         }
@@ -352,7 +326,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
 /// SV-20: a separate rule decides what a principal may use, in every variant.
 #[tokio::test]
 async fn a_permission_holds_in_every_variant() {
-    let permits = |context: &RequestContext<RoleServer>, what: &Identifier| {
+    let permits = |context: &Context, what: &Identifier| {
         let is_public = match what {
             Identifier::Tool(name) => !name.starts_with("put_"),
             Identifier::Prompt(name) => name == "greet",
@@ -362,11 +336,9 @@ async fn a_permission_holds_in_every_variant() {
         is_public || role(context) == Some("admin")
     };
     let server = serve_http(shops().with_permission(permits).build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
-        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")])
-            .await
-            .unwrap();
-        let guest = join(&server.url, era, json!({}), &[]).await.unwrap();
+    for era in each([Era::Legacy, Era::Modern]) {
+        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")]).await;
+        let guest = join(&server.url, era, json!({}), &[]).await;
         let admins = admin.names("rich", "tools").await;
         assert_eq!(admins.len(), 7);
         assert_eq!(
@@ -393,9 +365,9 @@ async fn a_permission_holds_in_every_variant() {
             ("rich", read, &resource, unread, "Resource not found"),
         ] {
             let params = params.clone();
-            let error = guest.under(variant, method, params).await.unwrap_err();
+            let error = guest.error(variant, method, params).await;
             let data = data_of(error, code, message);
-            assert_eq!(data["activeVariant"], variant, "{era:?} {method}");
+            assert_eq!(data["activeVariant"], variant, "{method}");
         }
     }
 }
@@ -404,7 +376,7 @@ async fn a_permission_holds_in_every_variant() {
 /// precedence.
 #[tokio::test]
 async fn the_default_can_be_chosen_from_outside() {
-    let chosen = |context: &RequestContext<RoleServer>| {
+    let chosen = |context: &Context| {
         let parts = context.extensions.get::<http::request::Parts>()?;
         Some(
             parts
@@ -416,14 +388,10 @@ async fn the_default_can_be_chosen_from_outside() {
         )
     };
     let server = serve_http(shops().with_default_variant(chosen).build().unwrap()).await;
-    for era in [Era::Legacy, Era::Modern] {
+    for era in each([Era::Legacy, Era::Modern]) {
         let header = [("mcp-server-variant", "rich")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
-        assert_eq!(
-            ids(&client.capabilities()),
-            ["rich", "plain", "small"],
-            "{era:?}"
-        );
+        let client = join(&server.url, era, json!({}), &header).await;
+        assert_eq!(ids(&client.capabilities()), ["rich", "plain", "small"]);
         assert_eq!(
             said(&client.call("", "get_who", json!({})).await),
             json!(["rich", "rich"])
@@ -433,12 +401,8 @@ async fn the_default_can_be_chosen_from_outside() {
             json!(["plain", "plain"])
         );
         let header = [("mcp-server-variant", "none")];
-        let client = join(&server.url, era, json!({}), &header).await.unwrap();
-        assert_eq!(
-            ids(&client.capabilities()),
-            ["plain", "small", "rich"],
-            "{era:?}"
-        );
+        let client = join(&server.url, era, json!({}), &header).await;
+        assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
     }
 }
 
@@ -457,7 +421,7 @@ async fn rankings_are_kept() {
         (json!({"useCase": "planning"}), 2),
         (json!({}), 2),
     ] {
-        for way in WAYS {
+        for way in each(WAYS) {
             let client = connect_with(&server, way, declaring(&[], hints.clone())).await;
             assert_eq!(ids(&client.capabilities())[0], "small");
             client.names("", "tools").await;
@@ -485,7 +449,7 @@ async fn rankings_are_shared_by_who_sees_the_same() {
     ] {
         let headers = [("x-role", role)];
         let client = join(&server.url, Era::Modern, json!({}), &headers).await;
-        let client = client.unwrap();
+        let client = client;
         client.names("", "tools").await;
         assert_eq!(ids(&client.capabilities()), order, "{role}");
         assert_eq!(made.load(Ordering::Relaxed), expected, "{role}");
@@ -496,16 +460,13 @@ async fn rankings_are_shared_by_who_sees_the_same() {
 #[tokio::test]
 async fn nothing_visible_is_nothing_offered() {
     let server = shops().with_visibility(|_, _| false).build().unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
-        assert_eq!(client.capabilities().get("extensions"), None, "{way:?}");
-        let error = client
-            .under("plain", "tools/list", json!({}))
-            .await
-            .unwrap_err();
+        assert_eq!(client.capabilities().get("extensions"), None);
+        let error = client.error("plain", "tools/list", json!({})).await;
         assert_eq!(error.code.0, -32602);
         assert_eq!(error.message, "Server variants not supported");
-        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        let error = client.error("", "tools/list", json!({})).await;
         assert_eq!(error.code.0, -32602);
         assert_eq!(
             error.message,
@@ -517,29 +478,27 @@ async fn nothing_visible_is_nothing_offered() {
 /// SV-12: the handler's own error keeps its data, and gains the active variant.
 #[tokio::test]
 async fn an_error_about_an_identifier_says_the_active_variant() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         let error = client
-            .under("rich", "tools/call", json!({"name": "none"}))
-            .await
-            .unwrap_err();
+            .error("rich", "tools/call", json!({"name": "none"}))
+            .await;
         let expected = json!({"shop": "rich", "activeVariant": "rich"});
-        assert_eq!(data_of(error, -32602, "no none here"), expected, "{way:?}");
+        assert_eq!(data_of(error, -32602, "no none here"), expected);
 
         // It exists in another variant, which the error does not reveal.
         let error = client
-            .under("rich", "resources/read", json!({"uri": "shop:///plain"}))
-            .await
-            .unwrap_err();
+            .error("rich", "resources/read", json!({"uri": "shop:///plain"}))
+            .await;
         let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
-        assert_eq!(data_of(error, code, "nothing there"), expected, "{way:?}");
+        assert_eq!(data_of(error, code, "nothing there"), expected);
     }
 }
 
 /// SV-17: lists for modern clients must not be cached, since caches do not know variants.
 #[tokio::test]
 async fn modern_lists_are_not_to_be_cached() {
-    for wire in [Wire::Pipe, Wire::Http] {
+    for wire in each([Wire::Pipe, Wire::Http]) {
         let client = connect(&server(), (Era::Modern, wire)).await;
         for method in [
             "tools/list",
@@ -547,14 +506,14 @@ async fn modern_lists_are_not_to_be_cached() {
             "resources/list",
             "server/discover",
         ] {
-            let result = client.under("", method, json!({})).await.unwrap();
+            let result = client.result("", method, json!({})).await;
             assert_eq!(
                 (&result["ttlMs"], &result["cacheScope"]),
                 (&json!(0), &json!("private"))
             );
         }
         let uri = json!({"uri": "shop:///all"});
-        let result = client.under("plain", "resources/read", uri).await.unwrap();
+        let result = client.result("plain", "resources/read", uri).await;
         assert_eq!(
             (&result["ttlMs"], &result["cacheScope"]),
             (&json!(0), &json!("private"))

@@ -1,23 +1,25 @@
 //! Views: what a variant shows of a handler, and under which names.
 
 use mcp_vary_rmcp::server::{PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View};
+use mcp_vary_testkit::cases::each;
+use rmcp::ServerHandler;
 use rmcp::model::{
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    Prompt, PromptArgument, PromptMessage, Resource, ResourceTemplate, Role, Tool, ToolAnnotations,
+    GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, Prompt, PromptArgument, PromptMessage, Resource, ResourceTemplate, Role, Tool,
+    ToolAnnotations,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
-use crate::support::{Client, WAYS, connect};
+use crate::support::{
+    Client, Context, McpResult, PageParams, PromptParams, PromptResult, WAYS, connect,
+};
 use crate::variants::{said, server, variant};
 
 /// SV-11: a view selects, renames, describes and fixes arguments.
 #[tokio::test]
 async fn a_view_shows_a_handler_in_another_way() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         assert_eq!(
             client.names("small", "tools").await,
@@ -25,10 +27,7 @@ async fn a_view_shows_a_handler_in_another_way() {
         );
         assert_eq!(client.names("small", "prompts").await, ["hello"]);
         assert_eq!(client.names("small", "resources").await, ["all"]);
-        let list = client
-            .under("small", "tools/list", json!({}))
-            .await
-            .unwrap();
+        let list = client.result("small", "tools/list", json!({})).await;
         assert_eq!(list["tools"][0]["description"], "Short");
         let schema = json!({"type": "object", "properties": {"b": {}}, "required": []});
         assert_eq!(list["tools"][1]["inputSchema"], schema);
@@ -42,9 +41,8 @@ async fn a_view_shows_a_handler_in_another_way() {
             .await;
         assert_eq!(said(&arguments), json!({"a": 7, "b": 2}));
         let prompt = client
-            .under("small", "prompts/get", json!({"name": "hello"}))
-            .await
-            .unwrap();
+            .result("small", "prompts/get", json!({"name": "hello"}))
+            .await;
         assert_eq!(prompt["messages"][0]["content"]["text"], "greet of plain");
     }
 }
@@ -55,46 +53,42 @@ struct One;
 impl ServerHandler for One {
     async fn list_tools(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListToolsResult> {
         let tool = Tool::new("tool", "its own", rmcp::model::JsonObject::new());
         Ok(ListToolsResult::with_all_items(vec![tool]))
     }
 
     async fn list_prompts(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListPromptsResult> {
         let arguments = ["tone", "topic"].map(PromptArgument::new);
         let prompt = Prompt::new("prompt", Some("its own"), Some(arguments.into()));
         Ok(ListPromptsResult::with_all_items(vec![prompt]))
     }
 
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(&self, request: PromptParams, _context: Context) -> PromptResult {
         let said = json!(request.arguments).to_string();
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)]).into())
     }
 
     async fn list_resources(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourcesResult> {
         let resources = ["a:1", "a:2"].map(|uri| Resource::new(uri, "its own"));
         Ok(ListResourcesResult::with_all_items(resources.into()))
     }
 
     async fn list_resource_templates(
         &self,
-        _params: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        _params: PageParams,
+        _context: Context,
+    ) -> McpResult<ListResourceTemplatesResult> {
         let template = ResourceTemplate::new("a:{n}", "its own");
         Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
     }
@@ -121,36 +115,34 @@ async fn a_view_describes_everything() {
         .with_variant(variant("a"), one)
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
-        let list = async |method| client.under("a", method, json!({})).await.unwrap();
+        let list = async |method| client.result("a", method, json!({})).await;
         let tools = list("tools/list").await;
         assert_eq!(
             tools["tools"][0]["annotations"],
-            json!({"readOnlyHint": true}),
-            "{way:?}"
+            json!({"readOnlyHint": true})
         );
         let prompts = list("prompts/list").await;
         assert_eq!(
             prompts["prompts"][0]["arguments"],
-            json!([{"name": "topic"}]),
-            "{way:?}"
+            json!([{"name": "topic"}])
         );
         let resources = list("resources/list").await;
         let described = json!([
             {"uri": "a:1", "name": "one", "description": "Short"},
             {"uri": "a:2", "name": "its own"},
         ]);
-        assert_eq!(resources["resources"], described, "{way:?}");
+        assert_eq!(resources["resources"], described);
         let templates = list("resources/templates/list").await;
         let described = json!([{"uriTemplate": "a:{n}", "name": "one", "description": "Short"}]);
-        assert_eq!(templates["resourceTemplates"], described, "{way:?}");
+        assert_eq!(templates["resourceTemplates"], described);
 
         let asked = json!({"name": "prompt", "arguments": {"topic": "rain", "tone": "wet"}});
-        let prompt = client.under("a", "prompts/get", asked).await.unwrap();
+        let prompt = client.result("a", "prompts/get", asked).await;
         let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();
         let said: Value = serde_json::from_str(said).unwrap();
-        assert_eq!(said, json!({"topic": "rain", "tone": "dry"}), "{way:?}");
+        assert_eq!(said, json!({"topic": "rain", "tone": "dry"}));
     }
 }
 
@@ -165,19 +157,18 @@ async fn a_name_is_given_once() {
         .with_variant(variant("a"), face)
         .build()
         .unwrap();
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server, way).await;
         let tools = client.names("a", "tools").await;
-        assert_eq!(tools[..2], ["get_arguments", "put_tools"], "{way:?}");
+        assert_eq!(tools[..2], ["get_arguments", "put_tools"]);
         assert_eq!(
             said(&client.call("a", "get_arguments", json!({})).await),
             json!(["a", "a"])
         );
         assert_eq!(client.names("a", "prompts").await, ["greet"]);
         let prompt = client
-            .under("a", "prompts/get", json!({"name": "greet"}))
-            .await
-            .unwrap();
+            .result("a", "prompts/get", json!({"name": "greet"}))
+            .await;
         assert_eq!(prompt["messages"][0]["content"]["text"], "a of a");
     }
 }
@@ -185,7 +176,7 @@ async fn a_name_is_given_once() {
 /// SV-12: hidden, renamed and unknown items give the same error, which names the active variant.
 #[tokio::test]
 async fn what_a_view_hides_does_not_exist() {
-    for way in WAYS {
+    for way in each(WAYS) {
         let client = connect(&server(), way).await;
         hides(
             &client,
@@ -208,10 +199,7 @@ async fn what_a_view_hides_does_not_exist() {
 async fn hides(client: &Client, method: &str, member: &str, names: &[&str]) {
     let mut answers = Vec::new();
     for name in names {
-        let error = client
-            .under("small", method, json!({member: name}))
-            .await
-            .unwrap_err();
+        let error = client.error("small", method, json!({member: name})).await;
         assert_eq!(error.data.as_ref().unwrap()["activeVariant"], "small");
         answers.push(serde_json::to_string(&error).unwrap().replace(name, "…"));
     }

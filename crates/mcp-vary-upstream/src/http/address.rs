@@ -13,6 +13,8 @@ pub(super) struct Address {
     pub(super) uri: Uri,
     /// The address of the proxy on the way to it.
     pub(super) proxy: Option<String>,
+    /// Whether `HTTP_PROXY` is set, which an https address does not use.
+    pub(super) has_unused_proxy: bool,
     /// Whether `ca` names authorities for it.
     pub(super) has_ca: bool,
 }
@@ -23,10 +25,21 @@ impl Address {
         shown(&self.uri)
     }
 
+    /// Whether it is reached without TLS.
+    pub(super) fn is_plain(&self) -> bool {
+        self.uri.scheme_str() == Some("http")
+    }
+
     /// Why no connection could be made, and what helps if that is known.
     pub(super) fn describe_failure(&self, error: &(dyn Error + 'static)) -> String {
         let (to, cause) = (self.shown(), root_cause(error));
         match (&self.proxy, tls::advice(error, self.has_ca)) {
+            (None, None) if self.has_unused_proxy => format!(
+                "{to}: {cause}; `HTTP_PROXY` is for http:// addresses, so name the proxy in `HTTPS_PROXY` if one leads there"
+            ),
+            (None, None) if cause == "connection refused" => {
+                format!("{to}: {cause}; start the server, or correct host and port")
+            }
             (None, None) => format!("{to}: {cause}"),
             (None, Some(advice)) => format!("{to}: {cause}; {advice}"),
             (Some(proxy), Some(advice)) => {
@@ -40,6 +53,15 @@ impl Address {
             (Some(proxy), None) => format!(
                 "the proxy {proxy} on the way to {to}: {cause}; correct `HTTPS_PROXY` or `HTTP_PROXY`, or {NO_PROXY}"
             ),
+        }
+    }
+
+    /// Why a connection ended without a response, and what helps if that is known.
+    pub(super) fn describe_loss(&self, error: &(dyn Error + 'static)) -> String {
+        let cause = root_cause(error);
+        match tls::advice(error, self.has_ca) {
+            Some(advice) => format!("{cause}; {advice}"),
+            None => cause,
         }
     }
 
@@ -101,6 +123,15 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
         Some(error) => io_error::describe(error),
         None => cause.to_string(),
     }
+}
+
+/// The system's error behind a failed connection, which contains no address.
+pub(super) fn system_cause(error: &(dyn Error + 'static)) -> Option<String> {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let system = causes.last()?.downcast_ref::<std::io::Error>()?;
+    let cause = io_error::describe(system);
+    // Errors with a text of their own can name the host; those of the resolver do not.
+    (system.get_ref().is_none() || cause.contains("(DNS)")).then_some(cause)
 }
 
 const NO_PROXY: &str = "name the host in `NO_PROXY` if no proxy is needed for it";

@@ -4,7 +4,7 @@
 //! that `step` may be dropped and called again.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::ResponseFuture;
 use mcp_vary::error_code::SERVER_ERROR;
 use mcp_vary::json::Members;
 use mcp_vary_wire::headers::SESSION_ID;
@@ -22,7 +21,10 @@ use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
 use super::body::{Collect, describe, drain};
+use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
+use super::received::Received;
+use super::sending::{SendError, Sending};
 use super::session::Session;
 use super::shared::Shared;
 use super::stream::{Read, ResumePoint, Stream};
@@ -59,7 +61,12 @@ pub(super) struct Attempt {
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
 enum State {
-    Sending(ResponseFuture),
+    Sending(Sending),
+    /// In the transport of 2024-11-05: the answer is on the stream, and the response to the `POST` has none.
+    Posted {
+        response: Option<Sending>,
+        answer: PendingAnswer,
+    },
     ReadingBody(Collect),
     ReadingError(StatusCode, Collect),
     Streaming(Box<Stream>),
@@ -75,7 +82,7 @@ enum State {
 impl Attempt {
     pub(super) fn send(shared: &Arc<Shared>, session: Arc<Session>, call: Call) -> Self {
         Self {
-            state: State::Sending(post(shared, &session, &call)),
+            state: begin(shared, &session, &call),
             deadline: Instant::now() + shared.endpoint.limits.idle,
             shared: Arc::clone(shared),
             session,
@@ -93,7 +100,7 @@ impl Attempt {
         self.touch();
         self.was_resent = true;
         self.session = self.shared.session.load();
-        self.state = State::Sending(post(&self.shared, &self.session, &self.call));
+        self.state = begin(&self.shared, &self.session, &self.call);
     }
 
     /// The session id in the response.
@@ -163,6 +170,19 @@ impl Attempt {
                 self.touch();
                 self.on_response(response)
             }
+            State::Posted { response, answer } => {
+                let posted = async {
+                    match response {
+                        Some(response) => response.await,
+                        None => pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    answer = answer.receive() => self.on_answer(answer),
+                    response = posted => self.on_posted(response),
+                }
+            }
             State::ReadingBody(body) => {
                 let body = body.run().await;
                 let body = body.map_err(|error| self.shared.endpoint.body_error(&error))?;
@@ -185,6 +205,37 @@ impl Attempt {
                 server: Arc::clone(&self.shared.endpoint.server),
             }),
         }
+    }
+
+    /// Handles the answer that arrived on the stream of the transport of 2024-11-05.
+    fn on_answer(&mut self, answer: Option<Answer>) -> Result<(), UpstreamError> {
+        self.touch();
+        let endpoint = &self.shared.endpoint;
+        let repeated = || endpoint.misbehaved("it answered a request twice".to_owned());
+        let answer = answer.ok_or_else(repeated)?;
+        self.received.push(Message::Answer(answer));
+        self.state = State::Finished;
+        Ok(())
+    }
+
+    /// Handles the response to a `POST` of the transport of 2024-11-05.
+    fn on_posted(
+        &mut self,
+        response: Result<Response<Incoming>, SendError>,
+    ) -> Result<(), UpstreamError> {
+        let endpoint = &self.shared.endpoint;
+        let response = response.map_err(|error| endpoint.delivery_error(&error))?;
+        endpoint.check_response(&response)?;
+        self.shared.gateways.record(response.headers());
+        let (status, body) = (response.status(), response.into_body());
+        if !status.is_success() {
+            self.state = State::ReadingError(status, Collect::new(body, endpoint.limits.body));
+        } else if let State::Posted { response, .. } = &mut self.state {
+            *response = None;
+            tokio::spawn(drain(body));
+        }
+        self.touch();
+        Ok(())
     }
 
     /// Decides by the head of the response how its body is read.
@@ -417,34 +468,19 @@ impl Attempt {
     }
 }
 
-/// Received messages in order. Usually that is the answer alone, which needs no allocation.
-#[derive(Debug, Default)]
-struct Received {
-    first: Option<Message>,
-    more: VecDeque<Message>,
-}
-
-impl Received {
-    fn push(&mut self, message: Message) {
-        if self.first.is_none() && self.more.is_empty() {
-            self.first = Some(message);
-        } else {
-            self.more.push_back(message);
-        }
-    }
-
-    fn take(&mut self) -> Option<Message> {
-        self.first.take().or_else(|| self.more.pop_front())
-    }
-
-    fn last(&self) -> Option<&Message> {
-        self.more.back().or(self.first.as_ref())
-    }
-}
-
-fn post(shared: &Shared, session: &Session, call: &Call) -> ResponseFuture {
+/// Sends the request.
+fn begin(shared: &Shared, session: &Session, call: &Call) -> State {
+    // Registered before it is sent, since the answer may be faster than the response.
+    let answer = session.stream.as_ref().map(|stream| stream.expect(call.id));
     let endpoint = &shared.endpoint;
-    endpoint.send(Method::POST, session, &call.headers, call.body.clone())
+    let response = endpoint.send(Method::POST, session, &call.headers, call.body.clone());
+    match answer {
+        None => State::Sending(response),
+        Some(answer) => State::Posted {
+            response: Some(response),
+            answer,
+        },
+    }
 }
 
 /// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::proxy::Proxy;
@@ -13,6 +13,8 @@ use crate::config::UpstreamConfig;
 pub(super) struct Credentials {
     /// None of the values is shown by `Debug`.
     pub(super) headers: HeaderMap,
+    /// The names of the headers that sources of credentials add.
+    added: Vec<HeaderName>,
     /// Whether the last 401 referred to an authorization server.
     wants_login: AtomicBool,
 }
@@ -34,6 +36,11 @@ impl Credentials {
         }
         Self {
             headers,
+            added: config
+                .credentials
+                .iter()
+                .map(|it| it.header.clone())
+                .collect(),
             wants_login: AtomicBool::new(false),
         }
     }
@@ -51,9 +58,10 @@ impl Credentials {
         }
     }
 
-    /// What to do about a server that answers 401.
-    pub(super) fn advice(&self) -> String {
+    /// What to do about a server that answers 401. `has_added` says whether a source of credentials gave a value.
+    pub(super) fn advice(&self, has_added: bool) -> String {
         let sent = self.headers.keys().filter(|name| *name != VIA);
+        let sent = sent.chain(self.added.iter().filter(|_| has_added));
         let sent: Vec<String> = sent.map(|name| format!("`{name}`")).collect();
         let mut headers = self.headers.iter();
         if let Some((name, _)) = headers.find(|(_, value)| has_no_credentials(value)) {
@@ -65,10 +73,10 @@ impl Credentials {
                  (for a URL on the command line, --header)"
                     .to_owned()
             }
-            ([], true) => format!("it wants a login; {NO_LOGIN}"),
+            ([], true) => format!("it wants a login; {LOGIN}"),
             (sent, wants_login) => {
                 let sent = sent.join(", ");
-                let advice = if wants_login { NO_LOGIN } else { CHECK_TOKEN };
+                let advice = if wants_login { LOGIN } else { CHECK_TOKEN };
                 format!("it refused the headers that were sent, {sent}; {advice}")
             }
         };
@@ -83,8 +91,8 @@ fn has_no_credentials(value: &HeaderValue) -> bool {
 }
 
 /// What to do about a server that wants a login.
-const NO_LOGIN: &str = "Vary cannot log in yet: write a token of this server into `headers` of its entry, or let \
-     `npx -y mcp-remote URL` as its `command` log in";
+const LOGIN: &str = "log in with `vary login` and write no `Authorization` into `headers` of its entry, or write a token of \
+     this server there";
 
 /// What to do about a token that is refused.
 const CHECK_TOKEN: &str =

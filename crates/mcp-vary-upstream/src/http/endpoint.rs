@@ -1,6 +1,5 @@
 //! The endpoint of one server: sends HTTP requests to it, and turns what fails into errors.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,23 +8,24 @@ use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_util::client::legacy::ResponseFuture;
 use mcp_vary::json::edit;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
-use super::address::{Address, root_cause};
+use super::address::{Address, root_cause, system_cause};
 use super::body::{BodyError, Collect, drain};
 use super::credentials::Credentials;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
 use super::pool::Pool;
 use super::proxy::Proxy;
+use super::sending::{Authorizer, SendError, Sending};
 use super::session::Session;
-use super::tls;
+use super::tls::{self, TlsFiles};
 use crate::config::{Limits, UpstreamConfig, origin};
-use crate::error::{ConnectError, UpstreamError, means_other_era};
+use crate::connect_error::ConnectError;
+use crate::error::{UpstreamError, means_other_era};
 use crate::liveness::Liveness;
-use crate::secrets::{Secrets, without_user};
+use crate::secrets::{Secrets, SentValues, without_user};
 
 /// The endpoint of one server, and a pool of sockets to it.
 pub(super) struct Endpoint {
@@ -34,8 +34,11 @@ pub(super) struct Endpoint {
     pub(super) liveness: Arc<Liveness>,
     pub(super) diagnostics: Diagnostics,
     address: Address,
+    sent: Arc<SentValues>,
     credentials: Credentials,
-    pool: Pool,
+    pool: Arc<Pool>,
+    /// For a server with sources of credentials.
+    authorizer: Option<Arc<Authorizer>>,
 }
 
 /// Without secrets: only the origin of the address is shown.
@@ -66,18 +69,33 @@ impl Endpoint {
             what,
         };
         let proxy = Proxy::find(url, config.variables).map_err(unusable)?;
-        let (limit, ca) = (config.limits.connect, config.ca.as_deref());
-        let connector = tls::connector(url, limit, ca, proxy.clone()).map_err(unusable)?;
+        let files = TlsFiles {
+            ca: config.ca.as_deref(),
+            client: config.client_certificate.as_ref(),
+        };
+        let limit = config.limits.connect;
+        let connector = tls::connector(url, limit, files, proxy.clone()).map_err(unusable)?;
         let (uri, headers) = without_user(url, headers);
-        let secrets = Secrets::of(&config.target);
+        let pool = Arc::new(Pool::new(connector, &uri));
+        let sent = Arc::<SentValues>::default();
+        let secrets = Secrets::of(&config.target).with_sent(Arc::clone(&sent));
+        let has_sources = !config.credentials.is_empty();
+        let authorizer = has_sources.then(|| Authorizer {
+            credentials: config.credentials.clone(),
+            sent: Arc::clone(&sent),
+            pool: Arc::clone(&pool),
+        });
         Ok(Self {
             limits: config.limits.clone(),
             liveness: Liveness::new(),
             diagnostics: Diagnostics::new(Arc::clone(&server), secrets),
             credentials: Credentials::new(config, headers, proxy.as_ref()),
-            pool: Pool::new(connector, &uri),
+            pool,
+            authorizer: authorizer.map(Arc::new),
+            sent,
             address: Address {
                 uri,
+                has_unused_proxy: proxy.is_none() && Proxy::is_for_http_only(url, config.variables),
                 proxy: proxy.map(|proxy| proxy.address()),
                 has_ca: config.ca.is_some(),
             },
@@ -90,23 +108,41 @@ impl Endpoint {
         Session::blank(&self.credentials.headers, revision, is_agreed)
     }
 
-    /// One HTTP request in `session`.
+    /// One HTTP request in `session`. All requests to the server begin here.
     pub(super) fn send(
         &self,
         method: Method,
         session: &Session,
         more: &HeaderMap,
         body: Bytes,
-    ) -> ResponseFuture {
+    ) -> Sending {
         let mut request = http::Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = self.address.uri.clone();
+        let stream = session.stream.as_ref();
+        *request.uri_mut() = stream
+            .map_or(&self.address.uri, |stream| &stream.uri)
+            .clone();
         let mut headers = session.headers.clone();
         for (name, value) in more {
             headers.insert(name, value.clone());
         }
         *request.headers_mut() = headers;
-        self.pool.request(request)
+        match &self.authorizer {
+            None => Sending::Direct(self.pool.request(request)),
+            Some(authorizer) => authorizer.send(request),
+        }
+    }
+
+    /// The configured address.
+    pub(super) const fn uri(&self) -> &Uri {
+        &self.address.uri
+    }
+
+    /// Hides the query of `uri` in what the server repeats: it has the id of a session.
+    pub(super) fn hide_query(&self, uri: &Uri) {
+        let pairs = uri.query().unwrap_or_default().split('&');
+        let values = pairs.filter_map(|pair| HeaderValue::from_str(pair.split_once('=')?.1).ok());
+        values.for_each(|value| self.sent.record(&value));
     }
 
     /// Sends a message that has no answer.
@@ -181,13 +217,17 @@ impl Endpoint {
     }
 
     pub(super) fn status_error(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
+        let authorizer = self.authorizer.as_ref();
+        let has_added = authorizer.is_some_and(|it| !it.sent.is_empty());
         let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
             endpoint: self.address.shown(),
             status,
             excerpt: self.diagnostics.excerpt(body),
             advice: match status {
-                StatusCode::UNAUTHORIZED => self.credentials.advice(),
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                    self.credentials.advice(has_added)
+                }
                 _ => self.address.proxy_advice(status),
             },
         };
@@ -199,23 +239,28 @@ impl Endpoint {
     }
 
     /// The error for a request without a response. It shows whether the request may have arrived.
-    pub(super) fn delivery_error(
-        &self,
-        error: &hyper_util::client::legacy::Error,
-    ) -> UpstreamError {
-        if error.is_connect() {
-            return self.unreachable(error);
-        }
-        UpstreamError::Unanswered {
-            server: Arc::clone(&self.server),
-            reason: root_cause(error),
+    pub(super) fn delivery_error(&self, error: &SendError) -> UpstreamError {
+        match error {
+            SendError::Transport(error) if !error.is_connect() => UpstreamError::Unanswered {
+                server: Arc::clone(&self.server),
+                reason: self.address.describe_loss(error),
+            },
+            error => self.unreachable(error),
         }
     }
 
-    pub(super) fn unreachable(&self, error: &(dyn Error + 'static)) -> UpstreamError {
-        UpstreamError::Unreachable {
-            server: Arc::clone(&self.server),
-            reason: self.address.describe_failure(error),
+    pub(super) fn unreachable(&self, error: &SendError) -> UpstreamError {
+        let server = Arc::clone(&self.server);
+        match error {
+            SendError::Transport(error) => UpstreamError::Unreachable {
+                server,
+                cause: system_cause(error),
+                reason: self.address.describe_failure(error),
+            },
+            SendError::Credentials(error) => {
+                let error = error.clone();
+                UpstreamError::Credentials { server, error }
+            }
         }
     }
 
@@ -255,6 +300,21 @@ impl Endpoint {
         }
     }
 
+    /// Names the usual reason why a connection without TLS is closed before any answer.
+    pub(super) fn explain_closed(&self, error: ConnectError) -> ConnectError {
+        match error {
+            ConnectError::Failed(UpstreamError::Unanswered { server, reason })
+                if self.address.is_plain() =>
+            {
+                let url = self.address.shown();
+                let reason =
+                    format!("{url}: {reason}; if it expects TLS, its address begins with https://");
+                UpstreamError::Unanswered { server, reason }.into()
+            }
+            error => error,
+        }
+    }
+
     /// Names the usual reason for a refusal of `initialize`.
     pub(super) fn explain_refusal(&self, error: UpstreamError) -> ConnectError {
         match &error {
@@ -270,9 +330,13 @@ impl Endpoint {
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; check the path of its address"
                     ),
                     None => format!(
-                        "`{url}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its address; if it \
-                         has only the transport of 2024-11-05 (SSE), which Vary does not speak, let \
-                         `npx -y mcp-remote URL` as its `command` translate"
+                        "`{url}` answered `initialize` with HTTP {status}{}, and has no stream of the transport of \
+                         2024-11-05 (SSE) either; check the path of its address",
+                        if excerpt.is_empty() {
+                            String::new()
+                        } else {
+                            format!(" ({excerpt})")
+                        }
                     ),
                 };
                 ConnectError::Handshake {

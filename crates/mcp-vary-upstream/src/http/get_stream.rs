@@ -18,9 +18,14 @@ use super::session::Session;
 use super::shared::Shared;
 use super::stream::{Read, ResumePoint, Stream};
 use crate::error::is_transient;
+use crate::message::Answer;
 
 /// Reads the standalone stream until the server rejects it.
 pub(super) async fn read_standalone_stream(shared: Arc<Shared>) {
+    // In the transport of 2024-11-05, the stream of the session is the only one.
+    if shared.session.load().stream.is_some() {
+        return;
+    }
     let mut generation = shared.session.generation();
     let mut resume_point = ResumePoint::default();
     let mut failures: u32 = 0;
@@ -160,7 +165,8 @@ async fn read_messages(
     }
 }
 
-fn receive(shared: &Arc<Shared>, session: &Arc<Session>, message: &Bytes) {
+/// Handles a message that is not in the response to a request.
+pub(super) fn receive(shared: &Arc<Shared>, session: &Arc<Session>, message: &Bytes) {
     let server = &shared.endpoint.server;
     match ServerMessage::read(message) {
         Ok(ServerMessage::Request { id, method, params }) => {
@@ -173,10 +179,22 @@ fn receive(shared: &Arc<Shared>, session: &Arc<Session>, message: &Bytes) {
             let inbound = &shared.inbound;
             inbound.deliver_notification(server, &method, params, message);
         }
-        Ok(ServerMessage::Response { .. } | ServerMessage::TooDeep { .. }) => {
-            tracing::debug!(server = %server, "answer outside its request dropped");
+        Ok(ServerMessage::Response { id, outcome }) => {
+            let answer = Answer::new(message.clone(), outcome);
+            deliver_answer(server, session, id, answer);
+        }
+        Ok(ServerMessage::TooDeep { id }) => {
+            deliver_answer(server, session, Some(id), Answer::too_deep(server, id));
         }
         Err(why) => shared.endpoint.diagnostics.event_skipped(&why, message),
+    }
+}
+
+/// Delivers an answer on the stream of the transport of 2024-11-05; elsewhere there is none.
+fn deliver_answer(server: &Arc<str>, session: &Session, id: Option<u64>, answer: Answer) {
+    let stream = session.stream.as_ref().zip(id);
+    if !stream.is_some_and(|(stream, id)| stream.deliver(id, answer)) {
+        tracing::debug!(server = %server, ?id, "answer outside its request dropped");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::HeaderMap;
 use mcp_vary_wire::handshake::Handshake;
@@ -11,11 +12,13 @@ use mcp_vary_wire::server_message;
 use tokio::sync::Mutex;
 
 use super::attempt::{Attempt, Call};
+use super::event_stream_reader::open_event_stream;
 use super::headers::modern_headers;
 use super::session::Session;
 use super::shared::Shared;
 use crate::config::UpstreamConfig;
-use crate::error::{ConnectError, UpstreamError};
+use crate::connect_error::ConnectError;
+use crate::error::{UpstreamError, without_server};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::message::{Answer, RequestKind};
 use crate::server_log_level::ServerLogLevel;
@@ -25,6 +28,7 @@ pub(super) struct Handshaker {
     pub(super) shared: Arc<Shared>,
     capabilities: String,
     client_info: Option<String>,
+    is_sse: bool,
     /// The log level, which a new session gets as well.
     pub(super) log_level: Arc<ServerLogLevel>,
     /// The result of the first handshake.
@@ -38,6 +42,7 @@ impl Handshaker {
             shared: Arc::new(shared),
             capabilities: config.capabilities.clone(),
             client_info: config.client_info.clone(),
+            is_sse: config.is_sse,
             log_level: Arc::default(),
             first: OnceLock::new(),
             renewal: Mutex::new(()),
@@ -54,12 +59,12 @@ impl Handshaker {
                 let what = endpoint.diagnostics.hide(&what);
                 return Err(ConnectError::Handshake { server, what });
             }
-            Ok(Err(error)) => return Err(error),
+            Ok(Err(error)) => return Err(endpoint.explain_closed(error)),
             Err(_elapsed) => {
                 return Err(ConnectError::Timeout {
                     server: Arc::clone(&endpoint.server),
                     limit,
-                    observed: "it did not answer `server/discover` or `initialize`".to_owned(),
+                    observed: "it did not answer `server/discover` or `initialize`; check that an MCP server listens there, or raise its `start-timeout`".to_owned(),
                 });
             }
         };
@@ -91,7 +96,11 @@ impl Handshaker {
                 let reason =
                     format!("its session expired and a new one could not be started: {error}");
                 let server = Arc::clone(&endpoint.server);
-                return Err(UpstreamError::Unreachable { server, reason });
+                return Err(UpstreamError::Unreachable {
+                    server,
+                    cause: None,
+                    reason,
+                });
             }
             Err(_elapsed) => return Err(endpoint.timeout()),
         }
@@ -102,6 +111,10 @@ impl Handshaker {
 
     /// Finds out the era of the server.
     async fn open(&self, opening: Opening) -> Result<Handshake, ConnectError> {
+        if self.is_sse {
+            let limit = self.shared.endpoint.limits.handshake;
+            return self.initialize_on_stream(limit).await;
+        }
         match opening {
             Opening::Discover => self.discover_or_initialize().await,
             Opening::Initialize => match self.initialize(Revision::LATEST_LEGACY).await {
@@ -223,16 +236,64 @@ impl Handshaker {
         first: Revision,
         headers: &HeaderMap,
     ) -> Result<Handshake, ConnectError> {
+        let blank = |revision| self.shared.endpoint.blank_session(revision, false);
+        let refusal = match self.initialize_in(blank, first, headers).await {
+            Ok(handshake) => return Ok(handshake),
+            Err(refusal) => refusal,
+        };
+        let error = match refusal {
+            InitializeError::Refused(error) if self.may_have_stream(&error) => error,
+            refusal => return Err(refusal.into()),
+        };
+        let limit = self.shared.endpoint.limits.probe;
+        let handshake = self.initialize_on_stream(limit).await;
+        handshake.map_err(|why| {
+            let (server, why) = (&self.shared.endpoint.server, why.to_string());
+            let why = without_server(&why, server);
+            tracing::debug!(server = %server, why, "no stream of the transport of 2024-11-05");
+            self.shared.endpoint.explain_refusal(error)
+        })
+    }
+
+    /// Whether a server that refuses `initialize` may have only the transport of 2024-11-05.
+    ///
+    /// > If it fails with the following HTTP status codes "400 Bad Request", "404 Not Found" or "405 Method Not Allowed":
+    /// > Issue a GET request to the server URL, expecting that this will open an SSE stream and return an `endpoint`
+    /// > event as the first event. (MCP 2025-11-25, basic/transports, "Backwards Compatibility")
+    fn may_have_stream(&self, refusal: &UpstreamError) -> bool {
+        let is_first = self.first.get().is_none();
+        match refusal {
+            UpstreamError::Status { status, .. } => {
+                is_first && matches!(status.as_u16(), 400 | 404 | 405)
+            }
+            _ => false,
+        }
+    }
+
+    /// Starts a session in the transport of 2024-11-05.
+    async fn initialize_on_stream(&self, limit: Duration) -> Result<Handshake, ConnectError> {
+        let session = open_event_stream(&self.shared, limit).await?;
+        let blank = |_| session.clone();
+        let headers = HeaderMap::new();
+        let initializing = self.initialize_in(blank, Revision::LATEST_LEGACY, &headers);
+        initializing.await.map_err(ConnectError::from)
+    }
+
+    async fn initialize_in(
+        &self,
+        blank: impl Fn(Revision) -> Session,
+        first: Revision,
+        headers: &HeaderMap,
+    ) -> Result<Handshake, InitializeError> {
         let endpoint = &self.shared.endpoint;
         let mut revision = first;
         for _ in 0..2 {
             let info = self.client_info.as_deref();
             let params = handshake::initialize_params(revision, &self.capabilities, info);
             let call = self.call("initialize", Some(&params), headers);
-            let blank = Arc::new(endpoint.blank_session(revision, false));
+            let blank = Arc::new(blank(revision));
             let mut attempt = Attempt::send(&self.shared, blank, call);
-            let answer = attempt.answer().await;
-            let answer = answer.map_err(|error| endpoint.explain_refusal(error))?;
+            let answer = attempt.answer().await.map_err(InitializeError::Refused)?;
             match handshake::read_initialize(&endpoint.server, revision, &answer)? {
                 Initialized::Ready(handshake) => {
                     self.enter(&handshake, &attempt).await?;
@@ -241,10 +302,10 @@ impl Handshaker {
                 Initialized::Retry(other) => revision = other,
             }
         }
-        Err(ConnectError::Revision {
+        Err(InitializeError::Failed(ConnectError::Revision {
             server: Arc::clone(&endpoint.server),
             theirs: format!("{revision} only when asked for another"),
-        })
+        }))
     }
 
     /// Completes the session that `initializing` started, and makes it the current one.
@@ -255,7 +316,8 @@ impl Handshaker {
     ) -> Result<(), ConnectError> {
         let (shared, endpoint) = (&self.shared, &self.shared.endpoint);
         let generation = shared.session.load().generation + 1;
-        let blank = endpoint.blank_session(handshake.revision, true);
+        let mut blank = endpoint.blank_session(handshake.revision, true);
+        blank.stream.clone_from(&initializing.session.stream);
         let session = Arc::new(blank.started(initializing.session_id(), generation));
         let notification = server_message::write_request(None, "notifications/initialized", None);
         let no_headers = HeaderMap::new();
@@ -312,6 +374,29 @@ fn may_be_modern(refusal: &ConnectError) -> bool {
     }
 }
 
+/// Why `initialize` failed.
+enum InitializeError {
+    /// The request has no answer.
+    Refused(UpstreamError),
+    /// The answer cannot be used, or what follows it failed.
+    Failed(ConnectError),
+}
+
+impl From<ConnectError> for InitializeError {
+    fn from(error: ConnectError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<InitializeError> for ConnectError {
+    fn from(error: InitializeError) -> Self {
+        match error {
+            InitializeError::Refused(error) => error.into(),
+            InitializeError::Failed(error) => error,
+        }
+    }
+}
+
 /// Whether `initialize` would fail as well.
 fn is_permanent(error: &UpstreamError) -> bool {
     match error {
@@ -330,6 +415,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
         | UpstreamError::Unavailable { .. }
         | UpstreamError::Overloaded { .. }
         | UpstreamError::UnusableClaims { .. }
+        | UpstreamError::Credentials { .. }
         | UpstreamError::NoConnectionLeft { .. }
         | UpstreamError::Finished { .. } => true,
     }

@@ -76,6 +76,18 @@ impl Proxy {
         }))
     }
 
+    /// Whether the `variables` name a proxy for http addresses alone, and `url` has https.
+    pub(crate) fn is_for_http_only(url: &Uri, variables: Variables) -> bool {
+        let is_set = |names: [&'static str; 2]| {
+            let mut values = names.into_iter().filter_map(variables);
+            values.any(|value| !value.trim().is_empty())
+        };
+        url.scheme_str() == Some("https")
+            && !is_set(["HTTPS_PROXY", "https_proxy"])
+            && is_set(["HTTP_PROXY", "http_proxy"])
+            && !url.host().is_none_or(is_loopback)
+    }
+
     /// Its address, without user and password.
     pub(crate) fn address(&self) -> String {
         origin(self.intercept.uri())
@@ -237,6 +249,20 @@ mod tests {
             proxy_to("https://a.example/", |_| Some(String::new())),
             "direct"
         );
+    }
+
+    #[test]
+    fn a_proxy_for_http_alone_is_not_used_for_https() {
+        fn http(name: &str) -> Option<String> {
+            (name == "HTTP_PROXY").then(|| "http://plain.example".to_owned())
+        }
+        let is_for_http_only =
+            |url, variables| Proxy::is_for_http_only(&Uri::from_static(url), variables);
+        assert!(is_for_http_only("https://a.example/mcp", http));
+        assert!(!is_for_http_only("http://a.example/mcp", http));
+        assert!(!is_for_http_only("https://localhost/mcp", http));
+        assert!(!is_for_http_only("https://a.example/mcp", company));
+        assert!(!is_for_http_only("https://a.example/mcp", |_| None));
     }
 
     #[test]

@@ -9,15 +9,18 @@ use mcp_vary_wire::headers::{SESSION_ID, VERSION};
 use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::watch;
 
+use super::event_stream::EventStream;
 use super::headers::{JSON, JSON_OR_STREAM};
 
 /// A session of the endpoint, or for a modern one the headers alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) era: Era,
     /// All headers that each request carries.
     pub(super) headers: HeaderMap,
     pub(super) id: Option<HeaderValue>,
+    /// The stream on which the server answers, in the transport of 2024-11-05.
+    pub(super) stream: Option<Arc<EventStream>>,
     /// Its number on the connection.
     pub(super) generation: u64,
 }
@@ -37,6 +40,7 @@ impl Session {
             era: revision.era(),
             headers,
             id: None,
+            stream: None,
             generation: 0,
         }
     }

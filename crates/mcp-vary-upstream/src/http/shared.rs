@@ -61,6 +61,14 @@ impl ReplyHandle for SessionReply {
     }
 }
 
+/// Ends the tasks of the connection, also if its handshake was given up.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let closed = UpstreamError::closed_by_gateway(&self.endpoint.server);
+        self.endpoint.liveness.end(closed);
+    }
+}
+
 impl Shared {
     pub(super) fn new(
         config: &UpstreamConfig,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use mcp_vary_wire::sse::{EventTooLarge, Parser};
+use mcp_vary_wire::sse::{EventTooLarge, Parser, SseEvent};
 
 /// An open stream.
 #[derive(Debug)]
@@ -57,11 +57,19 @@ impl Stream {
             Some(Ok(frame)) => {
                 let piece = frame.into_data().unwrap_or_default();
                 let events = self.parser.feed(&piece)?;
-                let messages = events
-                    .into_iter()
-                    .filter(|event| matches!(event.kind.as_str(), "" | "message"))
-                    .map(|event| event.data);
+                let messages = events.into_iter().filter_map(data_of_message);
                 Ok(Read::Messages(messages.collect()))
+            }
+        }
+    }
+
+    /// Reads the next piece, with events of all kinds; `None` at the end. Safe to drop while it waits.
+    pub(super) async fn read_events(&mut self) -> Result<Option<Vec<SseEvent>>, EventTooLarge> {
+        match self.body.frame().await {
+            None | Some(Err(_)) => Ok(None),
+            Some(Ok(frame)) => {
+                let piece = frame.into_data().unwrap_or_default();
+                self.parser.feed(&piece).map(Some)
             }
         }
     }
@@ -78,4 +86,9 @@ impl Stream {
     pub(super) fn into_body(self) -> Incoming {
         self.body
     }
+}
+
+/// The data of an event, if it has messages.
+pub(super) fn data_of_message(event: SseEvent) -> Option<Bytes> {
+    matches!(event.kind.as_str(), "" | "message").then_some(event.data)
 }

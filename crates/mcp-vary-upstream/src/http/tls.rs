@@ -10,18 +10,33 @@ use http::Uri;
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use mcp_vary_base::io_error;
+use rustls::client::WantsClientCert;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::{CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, RootCertStore};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, RootCertStore,
+};
 
+use super::client_certificate::ReloadedCertificate;
 use super::proxy::{Proxy, ProxyConnector};
-use crate::config::origin;
+use crate::config::{ClientCertificate, origin};
 
-/// The connector for `url`, which trusts the authorities in the file `ca`, too; or why there is none.
+/// A builder of which only the certificate of the client is missing.
+type Trusting = ConfigBuilder<ClientConfig, WantsClientCert>;
+
+/// The files that the TLS of one server needs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TlsFiles<'a> {
+    /// Further authorities to trust.
+    pub(crate) ca: Option<&'a Path>,
+    pub(crate) client: Option<&'a ClientCertificate>,
+}
+
+/// The connector for `url`; or why there is none.
 pub(crate) fn connector(
     url: &Uri,
     connect: Duration,
-    ca: Option<&Path>,
+    files: TlsFiles<'_>,
     proxy: Option<Proxy>,
 ) -> Result<HttpsConnector<ProxyConnector>, String> {
     let mut http = HttpConnector::new();
@@ -29,8 +44,8 @@ pub(crate) fn connector(
     http.set_nodelay(true);
     http.set_connect_timeout(Some(connect));
     http.set_keepalive(Some(KEEPALIVE));
-    let tls = match (url.scheme_str(), url.host()) {
-        (Some("https"), Some(_)) => match ca {
+    let trusting = match (url.scheme_str(), url.host()) {
+        (Some("https"), Some(_)) => match files.ca {
             Some(ca) => added_roots(ca)?,
             None => system_roots()?,
         },
@@ -42,6 +57,12 @@ pub(crate) fn connector(
             ));
         }
     };
+    let tls = match files.client {
+        None => trusting.with_no_client_auth(),
+        Some(files) => {
+            trusting.with_client_cert_resolver(Arc::new(ReloadedCertificate::open(files)?))
+        }
+    };
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
     let builder = builder.https_or_http().enable_http1();
     Ok(builder.wrap_connector(ProxyConnector { http, proxy }))
@@ -49,23 +70,22 @@ pub(crate) fn connector(
 
 /// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once, since
 /// there are hundreds, and clients may have dedicated connections.
-fn system_roots() -> Result<ClientConfig, String> {
-    static SYSTEM: OnceLock<ClientConfig> = OnceLock::new();
-    if let Some(config) = SYSTEM.get() {
-        return Ok(config.clone());
+fn system_roots() -> Result<Trusting, String> {
+    static SYSTEM: OnceLock<Trusting> = OnceLock::new();
+    if let Some(trusting) = SYSTEM.get() {
+        return Ok(trusting.clone());
     }
-    let builder = builder()?.with_native_roots().map_err(|error| {
+    let trusting = builder()?.with_native_roots().map_err(|error| {
         format!(
             "the system's root certificates cannot be read: {error}; install them (`ca-certificates`), \
              or name a file of them in SSL_CERT_FILE"
         )
     })?;
-    let config = builder.with_no_client_auth();
-    Ok(SYSTEM.get_or_init(|| config).clone())
+    Ok(SYSTEM.get_or_init(|| trusting).clone())
 }
 
 /// The certificates of the system, and those in the file `ca`.
-fn added_roots(ca: &Path) -> Result<ClientConfig, String> {
+fn added_roots(ca: &Path) -> Result<Trusting, String> {
     let mut roots = RootCertStore::empty();
     // Servers with certificates of public authorities are of no interest here.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -81,15 +101,12 @@ fn added_roots(ca: &Path) -> Result<ClientConfig, String> {
         let added = roots.add(certificate);
         added.map_err(|error| unusable(format!("cannot be used: {error}")))?;
     }
-    Ok(builder()?
-        .with_root_certificates(roots)
-        .with_no_client_auth())
+    Ok(builder()?.with_root_certificates(roots))
 }
 
 /// For addresses without TLS.
-fn no_roots() -> Result<ClientConfig, String> {
-    let builder = builder()?.with_root_certificates(RootCertStore::empty());
-    Ok(builder.with_no_client_auth())
+fn no_roots() -> Result<Trusting, String> {
+    Ok(builder()?.with_root_certificates(RootCertStore::empty()))
 }
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, String> {
@@ -109,7 +126,7 @@ pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'st
                  certificate there",
             ),
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-                "nobody that this machine trusts has signed it; name the file of its authority's certificate in the server's `ca`, or in \
+                "it is not signed by an authority that this machine trusts; name the file of its authority's certificate in the server's `ca`, or in \
                  SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
@@ -126,6 +143,20 @@ pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'st
                 "it is the certificate of an authority, as `openssl req -x509` makes it, and a server cannot use one, whatever `ca` \
                  names; make it again with `-addext basicConstraints=critical,CA:FALSE`, and name that in `ca`",
             ),
+            _ => None,
+        },
+        rustls::Error::AlertReceived(alert) => match alert {
+            AlertDescription::CertificateRequired => Some(
+                "the server demands a client certificate; name its files in `certificate` and `key`",
+            ),
+            AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::DecryptError
+            | AlertDescription::UnknownCA => {
+                Some("the server refuses the client certificate; check the file in `certificate`")
+            }
             _ => None,
         },
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {

@@ -19,7 +19,8 @@ use super::stderr::StderrTail;
 use super::tasks::{self, ProcessSupervisor};
 use super::{Connection, Exchange, Shared, outbox_size};
 use crate::config::{Target, UpstreamConfig};
-use crate::error::{ConnectError, UpstreamError};
+use crate::connect_error::ConnectError;
+use crate::error::UpstreamError;
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::liveness::Liveness;
 use crate::mailbox::Budget;
@@ -95,7 +96,7 @@ async fn with_deadline<T>(
             observed: match shared.output_summary() {
                 nothing if nothing.is_empty() => "it wrote nothing".to_owned(),
                 output => output,
-            },
+            } + "; if it downloads or builds first, raise its `start-timeout`",
         }),
     }
 }

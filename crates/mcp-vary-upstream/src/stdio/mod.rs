@@ -12,6 +12,7 @@ mod tasks;
 
 pub(super) use self::exchange::Exchange;
 pub use self::lines::read_lines;
+pub(super) use self::process::Process;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
@@ -137,6 +138,11 @@ impl Connection {
 
     pub(super) fn server_requests(&self) -> &Arc<ServerRequests> {
         &self.shared.server_requests
+    }
+
+    /// The last lines of the process's standard error.
+    pub(crate) fn stderr_lines(&self) -> Vec<String> {
+        self.shared.stderr_tail.lines()
     }
 
     pub(super) fn liveness(&self) -> &Arc<Liveness> {

@@ -14,7 +14,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::stragglers;
 use crate::chain;
-use crate::error::ConnectError;
+use crate::connect_error::ConnectError;
 
 /// A child process that leads a process group; on Windows, a job object.
 ///
@@ -24,7 +24,7 @@ use crate::error::ConnectError;
 /// the real server) outlive the connection, even when the task that supervises it is aborted. On Linux that holds for
 /// processes that left the group, too. The job object is not covered by tests.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub(super) child: Box<dyn ChildWrapper>,
     /// The group was killed; its number may since have been given to another one.
     is_killed: bool,
@@ -38,7 +38,7 @@ impl Process {
     /// # Errors
     ///
     /// When it is not there or cannot be started.
-    pub(super) fn start(
+    pub(crate) fn start(
         server: &Arc<str>,
         program: &str,
         args: &[String],
@@ -78,7 +78,7 @@ impl Process {
     }
 
     /// The standard input, output and error of the child; `None` if they were taken before.
-    pub(super) fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+    pub(crate) fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
         let streams = (
             self.child.stdin().take()?,
             self.child.stdout().take()?,
@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// Waits until the child has ended, then kills the other processes of its group.
-    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         // The group's own `wait` would wait for the others, too, where this process adopts orphans (as process 1).
         let status = self.child.inner_mut().wait().await;
         self.kill_group();
@@ -146,6 +146,17 @@ fn cannot_start(
             program,
             reason: format!("its directory `{}` {problem}", cwd.display()),
         },
+        // The system reports a missing interpreter as it reports a missing program.
+        _ if error.kind() == io::ErrorKind::NotFound
+            && cwd.unwrap_or(Path::new("")).join(&program).is_file() =>
+        {
+            ConnectError::Start {
+                server,
+                program,
+                reason: "the program that its first line names, after `#!`, does not exist"
+                    .to_owned(),
+            }
+        }
         _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound { server, program },
         _ => ConnectError::Start {
             reason: io_error::describe(error) + start_advice(&program, cwd, error),

@@ -19,6 +19,11 @@ impl StderrTail {
         lines.push_back(line);
     }
 
+    /// The last lines, oldest first.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.0.lock().iter().cloned().collect()
+    }
+
     /// The last lines, and the first one before them that names an error: stack traces follow it.
     pub(super) fn text(&self) -> String {
         let lines = self.0.lock();

@@ -8,8 +8,9 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
+use crate::connect_error::ConnectError;
 use crate::connection::UpstreamConnection;
-use crate::error::{ConnectError, UpstreamError, error_code, means_other_era};
+use crate::error::{UpstreamError, error_code, means_other_era};
 use crate::handshake::{self, Discovered};
 use crate::message::{Answer, Request, RequestKind};
 use crate::transport::{Exchange, Transport};

@@ -16,8 +16,8 @@ use super::dedup::UpdateDedup;
 use super::subscriptions::Subscriptions;
 use super::topic::Topic;
 use crate::config::UpstreamConfig;
+use crate::connect_error::ConnectError;
 use crate::connection::UpstreamConnection;
-use crate::error::ConnectError;
 use crate::message::Event;
 use crate::server_facts::ServerFacts;
 

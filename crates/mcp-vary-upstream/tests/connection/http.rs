@@ -1,6 +1,10 @@
 //! The gateway as a client of HTTP endpoints, against a scripted peer on a socket.
 
+mod client_certificate;
+mod credentials;
+mod event_stream;
 mod failures;
+mod header_command;
 mod list_changes;
 mod server_requests;
 

@@ -62,7 +62,38 @@ impl Default for Limits {
     }
 }
 
+macro_rules! setters {
+    ($($(#[$doc:meta])* $setter:ident($field:ident))*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(mut self, $field: usize) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
+
 impl Limits {
+    setters! {
+        /// Sets the elements of an array that is not in another array.
+        with_rows(rows)
+        /// Sets the number of complete rows.
+        with_detailed(detailed)
+        /// Sets the bytes of all complete rows together.
+        with_detailed_bytes(detailed_bytes)
+        /// Sets the elements of an array within another array.
+        with_elements(elements)
+        /// Sets the bytes of a string outside of arrays.
+        with_passage(passage)
+        /// Sets the bytes of an author's text.
+        with_prose(prose)
+        /// Sets the members of an object.
+        with_members(members)
+        /// Sets the approximate bytes of the value as JSON: the first elements of an array that fit stay, and large
+        /// members of an object share what the small ones leave.
+        with_bytes(bytes)
+    }
+
     /// No limits, and no compaction.
     ///
     /// # Examples
@@ -97,39 +128,11 @@ impl Limits {
         }
     }
 
-    /// Sets the elements of an array that is not in another array.
-    #[must_use]
-    pub fn with_rows(mut self, rows: usize) -> Self {
-        self.rows = rows;
-        self
-    }
-
-    /// Sets the number of complete rows.
-    #[must_use]
-    pub fn with_detailed(mut self, detailed: usize) -> Self {
-        self.detailed = detailed;
-        self
-    }
-
-    /// Sets the bytes of all complete rows together.
-    #[must_use]
-    pub fn with_detailed_bytes(mut self, bytes: usize) -> Self {
-        self.detailed_bytes = bytes;
-        self
-    }
-
     /// Retains rows completely or not at all.
     #[must_use]
     pub fn with_whole_rows(self) -> Self {
         self.with_detailed(usize::MAX)
             .with_detailed_bytes(usize::MAX)
-    }
-
-    /// Sets the elements of an array within another array.
-    #[must_use]
-    pub fn with_elements(mut self, elements: usize) -> Self {
-        self.elements = elements;
-        self
     }
 
     /// Sets the bytes of every string; texts end a little earlier, at a sentence or line.
@@ -139,39 +142,10 @@ impl Limits {
         self.with_passage(text)
     }
 
-    /// Sets the bytes of a string outside of arrays.
-    #[must_use]
-    pub fn with_passage(mut self, passage: usize) -> Self {
-        self.passage = passage;
-        self
-    }
-
-    /// Sets the bytes of an author's text.
-    #[must_use]
-    pub fn with_prose(mut self, prose: usize) -> Self {
-        self.prose = prose;
-        self
-    }
-
-    /// Sets the members of an object.
-    #[must_use]
-    pub fn with_members(mut self, members: usize) -> Self {
-        self.members = members;
-        self
-    }
-
     /// Sets the levels of arrays and objects, at least one.
     #[must_use]
     pub fn with_depth(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);
-        self
-    }
-
-    /// Sets the approximate bytes of the value as JSON: the first elements of an array that fit stay, and large
-    /// members of an object share what the small ones leave.
-    #[must_use]
-    pub fn with_bytes(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
         self
     }
 

@@ -239,7 +239,8 @@ impl Answer {
         output_schema: Option<&Value>,
         policy: &Policy<'_>,
     ) -> String {
-        let few = (features.verbosity() == Verbosity::Compact)
+        let few = features
+            .shortens()
             .then(|| self.compacted(features, tool, output_schema, policy));
         few.flatten()
             .unwrap_or_else(|| self.uncompacted(features, tool, output_schema, policy))

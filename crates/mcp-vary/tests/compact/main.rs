@@ -18,49 +18,20 @@ use mcp_vary::render::{
 use mcp_vary::shape::{
     Compaction, Policy, Shaped, ToolFacts, Whole, compact_tool_result, tool_result,
 };
+use mcp_vary_testkit::recordings::{ROWS, Rows};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The five sets of rows, each with the name of its key and of the list of its rows.
-const SETS: &[(&str, &str)] = &[
-    (
-        "connections",
-        include_str!("../fixtures/rows/connections.json"),
-    ),
-    ("issues", include_str!("../fixtures/rows/issues.json")),
-    ("logs", include_str!("../fixtures/rows/logs.json")),
-    ("staff", include_str!("../fixtures/rows/staff.json")),
-    ("stations", include_str!("../fixtures/rows/stations.json")),
-];
-
-/// One of them: its value, its rows' key, and its list.
-struct Rows {
-    value: Value,
-    key: String,
-    list: String,
-}
-
-impl Rows {
-    fn of(text: &str) -> Self {
-        let set: Value = serde_json::from_str(text).unwrap();
-        Self {
-            value: set["structuredContent"].clone(),
-            key: set["key"].as_str().unwrap().to_owned(),
-            list: set["rows"].as_str().unwrap().to_owned(),
-        }
-    }
-
-    /// The key of each row.
-    fn keys(&self) -> Vec<&Value> {
-        let rows = self.value[&self.list].as_array().unwrap();
-        rows.iter().map(|row| &row[&self.key]).collect()
-    }
+/// The key of each row.
+fn keys_of(set: &Rows) -> Vec<&Value> {
+    let rows = set.value[&set.list].as_array().unwrap();
+    rows.iter().map(|row| &row[&set.key]).collect()
 }
 
 /// CN-13: the key of each row is readable inline up to 500 rows, and beyond that in pages, where the notice leads.
 #[test]
 fn rows_keep_their_keys_or_lead_to_them() {
-    for (name, text) in SETS {
+    for (name, text) in ROWS {
         let set = Rows::of(text);
         let written = set.value.to_string();
         let whole = Json::parse(&written).unwrap();
@@ -68,7 +39,7 @@ fn rows_keep_their_keys_or_lead_to_them() {
         let read_back: Value = serde_json::from_str(&short.value.to_json()).unwrap();
         let key = |row: &BTreeMap<String, String>| serde_json::from_str(&row[&set.key]).unwrap();
         let mut keys: Vec<Value> = rows_of(&read_back[&set.list]).iter().map(key).collect();
-        assert_eq!(keys.len(), set.keys().len().min(500), "{name}");
+        assert_eq!(keys.len(), keys_of(&set).len().min(500), "{name}");
         let cut = short
             .left_out
             .iter()
@@ -87,7 +58,7 @@ fn rows_keep_their_keys_or_lead_to_them() {
             part = page.next.map(|next| asked.with_offset(next));
             pages += 1;
         }
-        assert_eq!(keys.iter().collect::<Vec<_>>(), set.keys(), "{name}");
+        assert_eq!(keys.iter().collect::<Vec<_>>(), keys_of(&set), "{name}");
         assert_eq!(pages > 1, keys.len() > 500, "{name}");
     }
 }
@@ -95,7 +66,7 @@ fn rows_keep_their_keys_or_lead_to_them() {
 /// CN-13: in markdown and plain text as well, each key stands in a row or among the others.
 #[test]
 fn keys_are_read_in_every_form() {
-    for (name, text) in SETS {
+    for (name, text) in ROWS {
         let set = Rows::of(text);
         let written = set.value.to_string();
         let whole = Json::parse(&written).unwrap();
@@ -103,7 +74,7 @@ fn keys_are_read_in_every_form() {
             let (text, _) = render(&whole, &Limits::default());
             let is_edge = |c: char| !c.is_alphanumeric() && c != '-';
             let words: BTreeSet<&str> = text.split(is_edge).collect();
-            for key in set.keys().into_iter().take(500) {
+            for key in keys_of(&set).into_iter().take(500) {
                 let key = plain(key);
                 assert!(words.contains(key.as_str()), "{name}: {key}");
             }
@@ -120,7 +91,7 @@ fn plain(value: &Value) -> String {
 /// CN-13: the first rows of each set as an agent and a person read them.
 #[test]
 fn rows_in_few_words() {
-    for (name, text) in SETS {
+    for (name, text) in ROWS {
         let set = Rows::of(text);
         let mut value = set.value.clone();
         value[&set.list].as_array_mut().unwrap().truncate(5);

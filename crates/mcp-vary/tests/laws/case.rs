@@ -9,6 +9,7 @@ use mcp_vary::shape::{
 use proptest::prelude::*;
 use serde_json::Value;
 
+use mcp_vary::feature::registered_tags;
 use mcp_vary_testkit::generate::written::{Served, given, served, spacing, tags, word};
 
 /// Where the whole of a result is.
@@ -144,25 +145,27 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 /// Everything but the result.
 fn asked() -> impl Strategy<Value = Case> {
     let few = (prop::option::of(any::<bool>()), limits());
-    (tags(), any::<[bool; 7]>(), few, told()).prop_map(|(tags, on, (kept, limits), told)| Case {
-        served: Served::default(),
-        tags,
-        tool: ToolFacts {
-            output_schema: on[0],
-            ui: on[1],
+    (tags(registered_tags()), any::<[bool; 7]>(), few, told()).prop_map(
+        |(tags, on, (kept, limits), told)| Case {
+            served: Served::default(),
+            tags,
+            tool: ToolFacts {
+                output_schema: on[0],
+                ui: on[1],
+            },
+            policy: Policy {
+                always_both: on[2],
+                text_only: on[6],
+                lift: on[3],
+                non_object_structured: on[4],
+                report: on[5],
+                variant: None,
+            },
+            limits,
+            kept,
+            told,
         },
-        policy: Policy {
-            always_both: on[2],
-            text_only: on[6],
-            lift: on[3],
-            non_object_structured: on[4],
-            report: on[5],
-            variant: None,
-        },
-        limits,
-        kept,
-        told,
-    })
+    )
 }
 
 fn limits() -> impl Strategy<Value = Limits> {

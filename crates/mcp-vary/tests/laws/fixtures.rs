@@ -1,5 +1,6 @@
 //! The same of every fixture: what real servers answered, and sets of rows.
 
+use mcp_vary::feature::REGISTRY;
 use mcp_vary::json::{Members, elements};
 use mcp_vary::render::Limits;
 use mcp_vary::shape::{Policy, ToolFacts};
@@ -7,45 +8,23 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::{
-    is_other, is_told_once, keeps_what_is_no_text, meets_its_schema, parts, says_something, scalars,
+    is_other, is_told_once, keeps_what_is_no_text, leads_to_what_was_written, meets_its_schema,
+    says_something, scalars,
 };
 use mcp_vary_testkit::generate::written::Served;
+use mcp_vary_testkit::recordings::{self, ROWS, Rows};
 
-const RECORDINGS: &[&str] = &[
-    include_str!("../fixtures/tool-results/budget.json"),
-    include_str!("../fixtures/tool-results/everything.json"),
-    include_str!("../fixtures/tool-results/filesystem.json"),
-    include_str!("../fixtures/tool-results/git.json"),
-    include_str!("../fixtures/tool-results/memory.json"),
-    include_str!("../fixtures/tool-results/sqlite.json"),
-    include_str!("../fixtures/tool-results/time.json"),
-];
-
-const ROWS: &[&str] = &[
-    include_str!("../fixtures/rows/connections.json"),
-    include_str!("../fixtures/rows/issues.json"),
-    include_str!("../fixtures/rows/logs.json"),
-    include_str!("../fixtures/rows/staff.json"),
-    include_str!("../fixtures/rows/stations.json"),
-];
+macro_rules! servers {
+    ($($name:literal)*) => {
+        &[$(include_str!(concat!("../../../../examples/configurations/servers/", $name, ".json"))),*]
+    };
+}
 
 /// What the servers of the example configurations answer.
-const SERVERS: &[&str] = &[
-    include_str!("../../../../examples/configurations/servers/billing.json"),
-    include_str!("../../../../examples/configurations/servers/claims.json"),
-    include_str!("../../../../examples/configurations/servers/clinic.json"),
-    include_str!("../../../../examples/configurations/servers/documents.json"),
-    include_str!("../../../../examples/configurations/servers/github.json"),
-    include_str!("../../../../examples/configurations/servers/maps.json"),
-    include_str!("../../../../examples/configurations/servers/office.json"),
-    include_str!("../../../../examples/configurations/servers/orchestrator.json"),
-    include_str!("../../../../examples/configurations/servers/orders.json"),
-    include_str!("../../../../examples/configurations/servers/research.json"),
-    include_str!("../../../../examples/configurations/servers/timetable.json"),
-    include_str!("../../../../examples/configurations/servers/trading.json"),
-    include_str!("../../../../examples/configurations/servers/weather.json"),
-];
-
+const SERVERS: &[&str] = servers!(
+    "billing" "claims" "clinic" "documents" "github" "maps" "office" "orchestrator" "orders"
+    "research" "timetable" "trading" "weather"
+);
 const VECTORS: &str = include_str!("../../../../spec/vectors/shaping.json");
 
 const TAGS: &[&[&str]] = &[
@@ -62,19 +41,9 @@ const TAGS: &[&[&str]] = &[
 
 /// The results of every fixture; of the rows so many that not all stay.
 fn results() -> Vec<String> {
-    let mut all = Vec::new();
-    for recording in RECORDINGS {
-        for call in elements(recording).unwrap() {
-            let call = Members::parse(call).unwrap();
-            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
-            all.push(reply.get("result").unwrap().to_owned());
-        }
-    }
-    for set in ROWS {
-        let set: Value = serde_json::from_str(set).unwrap();
-        let mut value = set["structuredContent"].clone();
-        let rows = value[set["rows"].as_str().unwrap()].as_array_mut();
-        rows.unwrap().truncate(30);
+    let mut all = recordings::results();
+    for (_, set) in ROWS {
+        let value = Rows::of(set).first(30);
         let text = json!({"type": "text", "text": value.to_string()});
         all.push(json!({"content": [text], "structuredContent": value}).to_string());
         all.push(json!({"content": [text]}).to_string());
@@ -105,20 +74,18 @@ fn written_results() -> Vec<String> {
     all
 }
 
-/// Every audience with every format and verbosity, and with what samples.
+/// Every audience, and what samples, with at most one value of every registered key.
 fn all_tags() -> Vec<Vec<&'static str>> {
-    let mut all = Vec::new();
-    for audience in [&[][..], &["agent"], &["human"], &["agent", "sampling"]] {
-        for format in [
-            &[][..],
-            &["format=json"],
-            &["format=markdown"],
-            &["format=text"],
-        ] {
-            for verbosity in [&[][..], &["verbosity=compact"], &["verbosity=verbose"]] {
-                all.push([audience, format, verbosity].concat());
-            }
-        }
+    let audiences = [&[][..], &["agent"], &["human"], &["agent", "sampling"]];
+    let mut all: Vec<_> = audiences.iter().map(|tags| tags.to_vec()).collect();
+    for row in REGISTRY.iter().filter(|row| row.has_values()) {
+        let with_value = |tag: &&'static str| {
+            let sets = all.iter();
+            sets.map(|tags| [&tags[..], &[tag]].concat())
+                .collect::<Vec<_>>()
+        };
+        let with_values: Vec<_> = row.tags.iter().flat_map(with_value).collect();
+        all.extend(with_values);
     }
     all
 }
@@ -241,6 +208,6 @@ fn holds(case: &Case) -> bool {
     let Some(whole) = told.whole else {
         return false;
     };
-    parts::leads_to_what_is_missing(&whole, &told.left_out);
+    leads_to_what_was_written(case, &whole, &told.left_out);
     true
 }

@@ -13,7 +13,8 @@ mod resources;
 mod scalars;
 
 use mcp_vary::json::{Members, elements};
-use mcp_vary::shape::META_APPLIED;
+use mcp_vary::render::LeftOut;
+use mcp_vary::shape::{META_APPLIED, Policy};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -110,6 +111,16 @@ fn says_something(case: &Case, told: &str) {
     );
 }
 
+/// The whole that is kept is what the server wrote, and all that is missing is in it.
+#[track_caller]
+fn leads_to_what_was_written(case: &Case, whole: &str, left_out: &[LeftOut]) {
+    let written = case.served.value.iter().cloned();
+    let texts = case.served.texts.iter();
+    let texts = texts.flat_map(|text| [text.clone(), mcp_vary::json::string(text)]);
+    assert!(written.chain(texts).any(|one| one == whole), "{whole}");
+    parts::leads_to_what_is_missing(whole, left_out);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 384, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -131,6 +142,29 @@ proptest! {
     #[test]
     fn what_was_told_is_told_no_differently(case in case()) {
         is_told_once(&case);
+    }
+
+    /// CN-19: for JSON that follows from the rules, reported or not.
+    #[test]
+    fn json_is_shaped_once(mut case in case()) {
+        case.told = None;
+        case.policy = Policy { report: false, text_only: false, ..case.policy };
+        for tags in [vec!["agent", "format=json"], vec!["format=json"]] {
+            case.tags = tags;
+            let once = case.tell(&case.served.result).result;
+            prop_assert_eq!(case.tell(&once).result, once);
+        }
+    }
+
+    /// CN-9, CN-10: unless few words are asked for, a structured value is kept as it was written, or left out.
+    #[test]
+    fn a_structured_value_is_kept_as_written_or_left_out(mut case in case()) {
+        case.told = None;
+        case.tags.retain(|tag| *tag != "verbosity=compact");
+        let told = case.tell(&case.served.result).result;
+        let members = Members::parse(&told).ok();
+        let value = members.and_then(|members| members.get("structuredContent").map(str::to_owned));
+        prop_assert!(case.served.value.is_none() || value.is_none() || value == case.served.value);
     }
 
     /// TR-3: a result that said something says something to everybody.
@@ -162,11 +196,7 @@ proptest! {
         case.told = None;
         let told = case.tell(&case.served.result);
         if let Some(whole) = told.whole {
-            let written = case.served.value.iter().cloned();
-            let texts = case.served.texts.iter();
-            let texts = texts.flat_map(|text| [text.clone(), mcp_vary::json::string(text)]);
-            prop_assert!(written.chain(texts).any(|one| one == whole), "{}", whole);
-            parts::leads_to_what_is_missing(&whole, &told.left_out);
+            leads_to_what_was_written(&case, &whole, &told.left_out);
         }
     }
 

@@ -10,6 +10,7 @@ use mcp_vary::shape::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use mcp_vary::feature::registered_tags;
 use mcp_vary_testkit::generate::written::{given, spacing, tags, word};
 
 /// One of the contents, and whether its text may be told otherwise.
@@ -84,7 +85,7 @@ proptest! {
     /// CN-15, CN-19, CN-7: blobs, other resources and unknown members stay; what is rendered says what it is;
     /// twice is once, and who asks for nothing gets every byte.
     #[test]
-    fn a_resource_keeps_all_that_is_no_text(contents in vec(content(), 0..4), tags in tags(), own in any::<bool>()) {
+    fn a_resource_keeps_all_that_is_no_text(contents in vec(content(), 0..4), tags in tags(registered_tags()), own in any::<bool>()) {
         let written: Vec<_> = contents.iter().map(|(written, _)| written.as_str()).collect();
         let result = format!(r#"{{ "contents" : [{}],"ttlMs":1e3, "_meta":{{"a":1.0}}}}"#, written.join(" ,"));
         let (features, _) = Features::from_tags(tags);
@@ -111,14 +112,22 @@ proptest! {
         }
     }
 
-    /// CN-15, CN-19, CN-8: a prompt keeps its images and resources, has one block to a message, and is told once.
+    /// CN-15, CN-19, CN-8: a prompt keeps its images and resources in their order, has one block to a message, and is told
+    /// once.
     #[test]
-    fn a_prompt_keeps_all_that_is_no_text(texts in vec(word(), 0..4), tags in tags(), under in "human|agent|\\*", words in word()) {
-        let image = r#"{"role":"user","content":{"type":"image", "data":"aGk=","mimeType":"image/png"}}"#;
-        let mut messages = vec![image.to_owned()];
-        messages.extend(texts.iter().map(|text| {
+    fn a_prompt_keeps_all_that_is_no_text(texts in vec(word(), 0..4), tags in tags(registered_tags()), under in "human|agent|\\*", words in word()) {
+        let others = [
+            r#"{"role":"user","content":{"type":"image", "data":"aGk=","mimeType":"image/png"}}"#,
+            r#"{"role":"user", "content":{"type":"resource","resource":{"uri":"a:b","text":"c"}}}"#,
+            r#"{"role":"user", "content":{"type":"hologram"}}"#,
+        ];
+        let texts = texts.iter().map(|text| {
             format!(r#"{{"role":"assistant","content":{{"type":"text","text":{}}}}}"#, string(text))
-        }));
+        });
+        let mut messages: Vec<_> = texts.collect();
+        for (at, other) in others.iter().enumerate() {
+            messages.insert((2 * at).min(messages.len()), (*other).to_owned());
+        }
         let result = format!(r#"{{"messages": [{}], "x":1.10}}"#, messages.join(", "));
         let (features, _) = Features::from_tags(tags);
         let predicate: Predicate = under.parse().unwrap();
@@ -130,7 +139,8 @@ proptest! {
         let members = Members::parse(&once).unwrap();
         prop_assert_eq!(members.get("x"), Some("1.10"));
         let now = elements(members.get("messages").unwrap()).unwrap();
-        prop_assert!(now.contains(&image), "{}", once);
+        let kept: Vec<_> = now.iter().filter(|message| others.contains(message)).copied().collect();
+        prop_assert_eq!(&kept, &others, "{}", once);
         for message in now {
             let message = Members::parse(message).unwrap();
             let is_one = message.get("content").is_some_and(|content| content.starts_with('{'));

@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_catalog::selected::SelectedResources;
 use mcp_vary_gateway::VariantConfig;
 use mcp_vary_view::ResourceOverride;
 use serde_json::{Value, json};
+
+use super::selected_resources::SelectedResources;
 
 /// Where a reader finds a resource. All readers compare scheme and host in any case.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{Client, at_once, initialize};
+use super::client::{Answer, Client, at_once, initialize};
 use super::server::{Kind, Server};
 use crate::process;
 
@@ -64,66 +64,60 @@ impl Cases {
         }
     }
 
-    fn bodies(&self) -> Case {
-        let connections = self.of(200, 24);
+    /// A case with an ordinary server and the memory of the gateway as its bound.
+    fn case(
+        &self,
+        name: &'static str,
+        run: impl Fn(&Client, &Server) -> Result<String, String> + 'static,
+    ) -> Case {
         Case {
-            name: "bodies of 4 MiB whose last byte does not come",
+            name,
             bound: self.memory(),
-            what: MEMORY,
+            what: "`limits.memory`",
             config: self.config(),
             server: Kind::default(),
-            run: Box::new(move |client, _| client.unfinished(connections, 4 * MIB)),
+            run: Box::new(run),
         }
+    }
+
+    fn bodies(&self) -> Case {
+        let connections = self.of(200, 24);
+        self.case(
+            "bodies of 4 MiB whose last byte does not come",
+            move |client, _| client.unfinished(connections, 4 * MIB),
+        )
     }
 
     fn capabilities(&self) -> Case {
         let clients = self.of(32, 4);
-        Case {
-            name: "capabilities of 4 MiB, `[]` in `[]`, at once",
-            bound: self.memory(),
-            what: MEMORY,
-            config: self.config(),
-            server: Kind::default(),
-            run: Box::new(move |client, _| {
+        self.case(
+            "capabilities of 4 MiB, `[]` in `[]`, at once",
+            move |client, _| {
                 let body = initialize(&format!(r#"{{"x":{}}}"#, arrays(4 * MIB - 1024)));
-                let answers = at_once(clients, |_| client.post("", &body));
-                Ok(in_short(
-                    &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
-                ))
-            }),
-        }
+                at_once_in_short(clients, || client.post("", &body))
+            },
+        )
     }
 
     fn arguments_beside_a_state(&self) -> Case {
         let clients = self.of(8, 2);
-        Case {
-            name: "arguments of 4 MiB beside a `requestState`, at once",
-            bound: self.memory(),
-            what: MEMORY,
-            config: self.config(),
-            server: Kind::default(),
-            run: Box::new(move |client, _| {
+        self.case(
+            "arguments of 4 MiB beside a `requestState`, at once",
+            move |client, _| {
                 let params = format!(
                     r#"{{"name":"text","requestState":"x","arguments":{{"a":{}}}}}"#,
                     arrays(4 * MIB - 1024)
                 );
-                let answers = at_once(clients, |_| client.modern_text("", "tools/call", &params));
-                Ok(in_short(
-                    &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
-                ))
-            }),
-        }
+                at_once_in_short(clients, || client.modern_text("", "tools/call", &params))
+            },
+        )
     }
 
     fn subscriptions(&self) -> Case {
         let (long, sessions, short) = (self.of(180, 10), self.of(4, 1), self.of(1000, 100));
         Case {
-            name: "subscriptions to URIs of 4 MiB, and many to URIs of 8 KiB",
-            bound: self.memory(),
             what: "`limits.memory`, a quarter of it for subscriptions",
-            config: self.config(),
-            server: Kind::default(),
-            run: Box::new(move |client, _| {
+..self.case("subscriptions to URIs of 4 MiB, and many to URIs of 8 KiB", move |client, _| {
                 let subscribe = |session: &str, bytes: usize, at: usize| {
                     let uri = format!("a:{at}{}", "x".repeat(bytes));
                     let params = json!({"uri": uri});
@@ -142,8 +136,8 @@ impl Cases {
                     }
                 }
                 Ok(in_short(&answers))
-            }),
-        }
+            })
+}
     }
 
     /// Arguments that none of so many branches take.
@@ -164,22 +158,17 @@ impl Cases {
             let mut config = self.config();
             config["variants"] = json!({"v": {"dialect": "gemini"}});
             cases.push(Case {
-                name,
-                bound: self.memory(),
                 what: "`limits.memory`, 100,000 values, and 16 MiB of copies in errors",
                 config,
                 server: Kind {
                     branches,
                     ..Kind::default()
                 },
-                run: Box::new(move |client, _| {
+                ..self.case(name, move |client, _| {
                     let array = format!("[0{}]", ",0".repeat(bytes / 2));
                     let params = format!(r#"{{"name":"choose","arguments":{{"a":{array}}}}}"#);
-                    let answers = at_once(2, |_| client.modern_text("", "tools/call", &params));
-                    Ok(in_short(
-                        &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
-                    ))
-                }),
+                    at_once_in_short(2, || client.modern_text("", "tools/call", &params))
+                })
             });
         }
         cases
@@ -188,25 +177,26 @@ impl Cases {
     fn list(&self) -> Case {
         let tools = self.of(1_000_000, 150_000);
         Case {
-            name: self.or(
-                "a list of 1,000,000 tools on one page",
-                "a list of 150,000 tools on one page",
-            ),
             bound: 128 * MIB,
             what: "what a list may take",
-            config: self.config(),
             server: Kind {
                 tools,
                 ..Kind::default()
             },
-            run: Box::new(|client, server| {
-                reread(client, server)?;
-                let answer = client.list()?;
-                Ok(match answer.body.len() {
-                    0..10_000 => "the list before".to_owned(),
-                    bytes => format!("{} MB", bytes / 1_000_000),
-                })
-            }),
+            ..self.case(
+                self.or(
+                    "a list of 1,000,000 tools on one page",
+                    "a list of 150,000 tools on one page",
+                ),
+                |client, server| {
+                    reread(client, server)?;
+                    let answer = client.list()?;
+                    Ok(match answer.body.len() {
+                        0..10_000 => "the list before".to_owned(),
+                        bytes => format!("{} MB", bytes / 1_000_000),
+                    })
+                },
+            )
         }
     }
 
@@ -214,73 +204,72 @@ impl Cases {
     fn classes(&self) -> Case {
         let tools = self.of(25_000, 3_000);
         Case {
-            name: self.or(
-                "seven odd combinations of capabilities, before 25,000 tools",
-                "seven odd combinations of capabilities, before 3,000 tools",
-            ),
             bound: self.of(64 * MIB, 12 * MIB),
             what: "what one list takes",
-            config: self.config(),
             server: Kind {
                 tools,
                 ..Kind::default()
             },
-            run: Box::new(|client, server| {
-                reread(client, server)?;
-                let listed = client.list()?.body.len();
-                for odd in [
-                    json!({"roots": {}}),
-                    json!({"roots": {"listChanged": true}}),
-                    json!({"sampling": {}}),
-                    json!({"sampling": {"tools": {}}}),
-                    json!({"sampling": {"context": {}}}),
-                    json!({"sampling": {"context": {}, "tools": {}}}),
-                    json!({"elicitation": {"url": {}}}),
-                ] {
-                    let session = client.session(&odd)?;
-                    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-                    client.post(&session, list)?;
-                }
-                Ok(format!("{} KB each", listed / 1000))
-            }),
+            ..self.case(
+                self.or(
+                    "seven odd combinations of capabilities, before 25,000 tools",
+                    "seven odd combinations of capabilities, before 3,000 tools",
+                ),
+                |client, server| {
+                    reread(client, server)?;
+                    let listed = client.list()?.body.len();
+                    for odd in [
+                        json!({"roots": {}}),
+                        json!({"roots": {"listChanged": true}}),
+                        json!({"sampling": {}}),
+                        json!({"sampling": {"tools": {}}}),
+                        json!({"sampling": {"context": {}}}),
+                        json!({"sampling": {"context": {}, "tools": {}}}),
+                        json!({"elicitation": {"url": {}}}),
+                    ] {
+                        let session = client.session(&odd)?;
+                        let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+                        client.post(&session, list)?;
+                    }
+                    Ok(format!("{} KB each", listed / 1000))
+                },
+            )
         }
     }
 
     /// A server that offers many variants, of which clients can select each.
     fn variants(&self) -> Case {
         Case {
-            name: "7,000 variants with hints in a handshake of 1 MB, `passthrough`, with the start",
             bound: 48 * MIB,
             what: "32 variants, and the gateway itself",
-            config: self.config(),
             server: Kind {
                 variants: 7_000,
                 ..Kind::default()
             },
-            run: Box::new(|client, _| {
-                let answer = client.modern("", "server/discover", &json!({}))?;
-                Ok(format!(
-                    "{} KB of `server/discover`",
-                    answer.body.len() / 1000
-                ))
-            }),
+            ..self.case(
+                "7,000 variants with hints in a handshake of 1 MB, `passthrough`, with the start",
+                |client, _| {
+                    let answer = client.modern("", "server/discover", &json!({}))?;
+                    Ok(format!(
+                        "{} KB of `server/discover`",
+                        answer.body.len() / 1000
+                    ))
+                },
+            )
         }
     }
 
     fn depth(&self) -> Case {
         Case {
-            name: "an answer that nests 100,000 deep, to six at once",
             bound: 8 * MIB,
             what: "128 levels",
-            config: self.config(),
-            server: Kind::default(),
-            run: Box::new(|client, _| {
-                let params = json!({"name": "deep", "arguments": {}});
-                let answers = at_once(6, |_| client.modern("", "tools/call", &params));
-                Ok(in_short(
-                    &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
-                ))
-            }),
+            ..self.case(
+                "an answer that nests 100,000 deep, to six at once",
+                |client, _| {
+                    let params = json!({"name": "deep", "arguments": {}});
+                    at_once_in_short(6, || client.modern("", "tools/call", &params))
+                },
+            )
         }
     }
 
@@ -312,7 +301,6 @@ impl Cases {
                 false => (6 * 8 * MIB, "8 MiB for each"),
             };
             cases.push(Case {
-                name,
                 bound,
                 what,
                 config,
@@ -320,15 +308,12 @@ impl Cases {
                     text: 1_000_000,
                     ..Kind::default()
                 },
-                run: Box::new(|client, _| {
+                ..self.case(name, |client, _| {
                     let params = json!({"name": "text", "arguments": {}});
-                    let answers = at_once(6, |_| {
+                    at_once_in_short(6, || {
                         client.modern("format=markdown", "tools/call", &params)
-                    });
-                    Ok(in_short(
-                        &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
-                    ))
-                }),
+                    })
+                })
             });
         }
         cases
@@ -351,6 +336,16 @@ fn reread(client: &Client, server: &Server) -> Result<(), String> {
     }
     // The list is shown, or refused, once all of it has been read.
     process::until_calm(client.process)
+}
+
+/// What so many clients are answered at the same time.
+fn at_once_in_short(
+    clients: usize,
+    ask: impl Fn() -> Result<Answer, String> + Sync,
+) -> Result<String, String> {
+    let answers = at_once(clients, |_| ask())?;
+    let answers: Vec<String> = answers.iter().map(Answer::in_short).collect();
+    Ok(in_short(&answers))
 }
 
 /// Each answer once, with how often it came where there are several.
@@ -377,4 +372,3 @@ fn arrays(bytes: usize) -> String {
 }
 
 const MIB: usize = 1 << 20;
-const MEMORY: &str = "`limits.memory`";

@@ -20,210 +20,161 @@ pub(crate) struct Row {
 /// Does what a row is about, as a client of a pair, and tells what was seen.
 pub(crate) type Look = fn(Arc<Pair>) -> Pin<Box<dyn Future<Output = String> + Send>>;
 
-macro_rules! look {
-    ($look:path) => {
-        |pair| Box::pin($look(pair))
+/// The rows by what they are about: what a client does, what it is called, a sign for each pair, and what each sign stands for.
+macro_rules! table {
+    ($($topic:literal: { $($look:path, $about:literal, $cells:literal: $($sign:literal $sees:literal),+;)+ })+) => {
+        pub(crate) const TABLE: &[(&str, &[Row])] = &[$(($topic, &[$(Row {
+            about: $about,
+            cells: $cells,
+            sees: &[$(($sign, $sees)),+],
+            look: |pair| Box::pin($look(pair)),
+        }),+])),+];
     };
 }
 
-/// All rows, by what they are about.
-///
-/// `=`: nothing is lost. What the server says arrives, in the form of the client's revision. The other signs stand in
-/// [`WHY`].
-#[rustfmt::skip]
-pub(crate) const TABLE: &[(&str, &[Row])] = &[
-    // The servers in each group: legacy HTTP, legacy stdio, modern HTTP, modern stdio.
-    //                                                       client: lHTTP lstd. mHTTP mstd.
-    ("Discovery", &[
-        Row { about: "the server's name, in a version of the client", cells: "==== ==== ==== ====", look: look!(discovery::introduction), sees: &[
-            ('=', r#""fixture" in its revision"#),
-        ]},
-        Row { about: "instructions",                             cells: "==== ==== ==== ====", look: look!(discovery::instructions), sees: &[
-            ('=', r#""For tests only: every tool says what it does.""#),
-        ]},
-        Row { about: "capabilities",                             cells: "==kk ==kk ==== ====", look: look!(discovery::capabilities), sees: &[
-            ('k', "completions extensions.io.modelcontextprotocol/tasks logging prompts.listChanged=true resources.listChanged=true resources.subscribe=true tasks.cancel tasks.list tasks.requests.tools.call tools.listChanged=true"),
-            ('=', "completions extensions.io.modelcontextprotocol/tasks logging prompts.listChanged=true resources.listChanged=true resources.subscribe=true tools.listChanged=true"),
-        ]},
-        Row { about: "`ping`",                                   cells: "==== ==== rrrr rrrr", look: look!(discovery::ping), sees: &[
-            ('=', "{}"),
-            ('r', "-32601"),
-        ]},
-    ]),
-    ("Lists", &[
-        Row { about: "tools, page by page",                      cells: "==kk ==kk ==== ====", look: look!(lists::tools), sees: &[
-            ('k', "all as they are listed, page by page, each with leave to wish for a task"),
-            ('=', "all as they are listed, page by page"),
-        ]},
-        Row { about: "prompts",                                  cells: "==== ==== ==== ====", look: look!(lists::prompts), sees: &[
-            ('=', "all as they are listed, page by page"),
-        ]},
-        Row { about: "resources",                                cells: "==== ==== ==== ====", look: look!(lists::resources), sees: &[
-            ('=', "all as they are listed"),
-        ]},
-        Row { about: "resource templates",                       cells: "==== ==== ==== ====", look: look!(lists::templates), sees: &[
-            ('=', "all as they are listed"),
-        ]},
-        Row { about: "an unknown cursor",                cells: "==== ==== ==== ====", look: look!(lists::cursor), sees: &[
-            ('=', "-32602"),
-        ]},
-    ]),
-    ("Calls", &[
-        Row { about: "arguments and result",                     cells: "==== ==== ==== ====", look: look!(calls::echo), sees: &[
-            ('=', "what it said, as structure and as text"),
-        ]},
-        Row { about: "content of every kind",                    cells: "==== ==== ==== ====", look: look!(calls::every_kind), sees: &[
-            ('=', r#"text image audio resource_link resource text {"items":[{"id":1},{"id":2}]}"#),
-        ]},
-        Row { about: "a structured value that is not an object",            cells: "==tt ==tt ==== ====", look: look!(calls::array), sees: &[
-            ('=', r#"structure [1,2], text "[1,2]""#),
-            ('t', r#"text "[1,2]""#),
-        ]},
-        Row { about: "what reaches the server",                  cells: "==== ==== ==== ====", look: look!(calls::seen), sees: &[
-            ('=', r#"its own revision, {"a":1}, {"b":2}"#),
-        ]},
-        Row { about: "progress with the client's token",         cells: "==== ==== ==== ====", look: look!(calls::progress), sees: &[
-            ('=', r#""mine" 1.0/3.0, "mine" 2.0/3.0, "mine" 3.0/3.0, then "took 3 steps""#),
-        ]},
-        Row { about: "no progress without a token",              cells: "==== ==== ==== ====", look: look!(calls::silence), sees: &[
-            ('=', r#"then "took 3 steps""#),
-        ]},
-    ]),
-    ("Log messages", &[
-        Row { about: "for a client that names no level",          cells: "==uu ==uu qqqq qqqq", look: look!(logs::without_level), sees: &[
-            ('=', "debug info notice warning error critical alert emergency"),
-            ('u', "nothing"),
-            ('q', "nothing"),
-        ]},
-        Row { about: "from `warning` on",                        cells: "==== ==== ==== ====", look: look!(logs::from_warning), sees: &[
-            ('=', "warning error critical alert emergency"),
-        ]},
-        Row { about: "from `alert` on, for a client's second call", cells: "==== ==== dd=d ====", look: look!(logs::of_the_second_call), sees: &[
-            ('=', "alert emergency"),
-            ('d', "nothing"),
-        ]},
-        Row { about: "from `alert` on, after another client's call", cells: "dd=d dd=d dd=d dd=d", look: look!(logs::of_several), sees: &[
-            ('=', "alert emergency"),
-            ('d', "nothing"),
-        ]},
-        Row { about: "from `warning` on, for a client that accepts server requests", cells: "==== ==== ==== ====", look: look!(logs::of_one_who_can_be_asked), sees: &[
-            ('=', "warning error critical alert emergency"),
-        ]},
-        Row { about: "while another client's call is running",   cells: "dd=d dd=d dd=d dd=d", look: look!(logs::beside_another), sees: &[
-            ('=', "alert emergency"),
-            ('d', "nothing"),
-        ]},
-    ]),
-    ("Cancelled calls", &[
-        Row { about: "cancelled, as in the client's version", cells: "==== ==== ==== ====", look: look!(ends::cancellation), sees: &[
-            ('=', "no answer; the server stops"),
-        ]},
-        Row { about: "the client closes the connection",                      cells: "==== eeee cccc eeee", look: look!(ends::hang_up), sees: &[
-            ('=', r#"the server goes on; who comes back hears "waited 500 ms""#),
-            ('c', "the server stops"),
-            ('e', "the server stops"),
-        ]},
-    ]),
-    ("Resources, prompts, completions", &[
-        Row { about: "a text",                                   cells: "==== ==== ==== ====", look: look!(contents::text), sees: &[
-            ('=', r#""text/plain" "This is the content of the static text resource.""#),
-        ]},
-        Row { about: "bytes",                                    cells: "==== ==== ==== ====", look: look!(contents::binary), sees: &[
-            ('=', r#""image/png" 92 characters"#),
-        ]},
-        Row { about: "a URI of a template",               cells: "==== ==== ==== ====", look: look!(contents::template), sees: &[
-            ('=', r#""text/plain" "A note called a%20b.""#),
-        ]},
-        Row { about: "a prompt with arguments",                  cells: "==== ==== ==== ====", look: look!(contents::prompt), sees: &[
-            ('=', r#""user": "Prompt with arguments: arg1='one', arg2='ü'""#),
-        ]},
-        Row { about: "a prompt with a resource",                 cells: "==== ==== ==== ====", look: look!(contents::prompt_with_resource), sees: &[
-            ('=', r#""user": "resource" "test://static-text", "user": "Please process the embedded resource above.""#),
-        ]},
-        Row { about: "completion of a prompt's argument",        cells: "==== ==== ==== ====", look: look!(contents::completion), sees: &[
-            ('=', r#"["paris","party"]"#),
-        ]},
-        Row { about: "completion of a template's argument",      cells: "==== ==== ==== ====", look: look!(contents::completion_of_template), sees: &[
-            ('=', r#"["12","123"]"#),
-        ]},
-    ]),
-    ("Errors", &[
-        Row { about: "an error of the server",             cells: "==== ==== ==== ====", look: look!(errors::of_protocol), sees: &[
-            ('=', r#"-32050 "as asked" {"a":[1.0]}"#),
-        ]},
-        Row { about: "an error of the tool",                     cells: "==== ==== ==== ====", look: look!(errors::of_tool), sees: &[
-            ('=', r#"isError true: "as asked""#),
-        ]},
-        Row { about: "arguments that the tool rejects",          cells: "==== ==== ==== ====", look: look!(errors::of_arguments), sees: &[
-            ('=', r#"-32602 "`a` is missing or not a number""#),
-        ]},
-        Row { about: "an unknown tool",                          cells: "==== ==== ==== ====", look: look!(errors::unknown_tool), sees: &[
-            ('=', r#"-32602 "Unknown tool: nobody" {"activeVariant":"standard"}"#),
-        ]},
-        Row { about: "an unknown prompt",                        cells: "==== ==== ==== ====", look: look!(contents::no_prompt), sees: &[
-            ('=', r#"-32602 "Unknown prompt: nobody" {"activeVariant":"standard"}"#),
-        ]},
-        Row { about: "an unknown resource",                      cells: "==== ==== mmmm mmmm", look: look!(contents::no_resource), sees: &[
-            ('=', r#"-32002 "resource not found: test://nowhere" {"uri":"test://nowhere"}"#),
-            ('m', r#"-32602 "resource not found: test://nowhere" {"uri":"test://nowhere"}"#),
-        ]},
-        Row { about: "an unknown method",                        cells: "==== ==== ==== ====", look: look!(errors::unknown_method), sees: &[
-            ('=', r#"-32601 "Method not found: no/such""#),
-        ]},
-    ]),
-    ("Requests of the server", &[
-        Row { about: "a form",                                   cells: "==== ==== ==== ====", look: look!(asks::form), sees: &[
-            ('=', r#""Hello, Ada!""#),
-        ]},
-        Row { about: "a sampled message",                        cells: "==== ==== ==== ====", look: look!(asks::sampling), sees: &[
-            ('=', r#""the model says {\"type\":\"text\",\"text\":\"Paris\"}""#),
-        ]},
-        Row { about: "the roots",                                cells: "==== ==== ==== ====", look: look!(asks::roots), sees: &[
-            ('=', r#""the roots are [{\"uri\":\"file:///a\"}]""#),
-        ]},
-        Row { about: "several requests, one after the other",               cells: "==== ==== ==== ====", look: look!(asks::twice), sees: &[
-            ('=', r#""all rounds are done""#),
-        ]},
-        Row { about: "for a client that does not accept them",         cells: "==vv ==vv ==vv ==vv", look: look!(asks::nothing), sees: &[
-            ('=', r#"-32603 "the client did not answer: Mcp error: -32601: there is no client on this connection, so `elicitation/create` cannot be answered""#),
-            ('v', r#"-32603 "server `fixture` asks for `elicitation/create`: the client declared no `elicitation`""#),
-        ]},
-    ]),
-    ("Tasks", &[
-        Row { about: "to the result",                            cells: "==== ==== ==== ====", look: look!(tasks::result), sees: &[
-            ('=', r#""computed it""#),
-        ]},
-        Row { about: "with a request for input",               cells: "==== ==== ==== ====", look: look!(tasks::question), sees: &[
-            ('=', r#""deleted a""#),
-        ]},
-        Row { about: "cancelled",                                cells: "==== ==== ==== ====", look: look!(tasks::cancellation), sees: &[
-            ('=', "the server stops"),
-        ]},
-        Row { about: "requested as in 2025-11-25, to the result", cells: "ww== ww== oooo oooo", look: look!(tasks::wish), sees: &[
-            ('=', r#""computed it""#),
-            ('w', "no task"),
-            ('o', "no task"),
-        ]},
-        Row { about: "the same, with a request for input",           cells: "ww== ww== oooo oooo", look: look!(tasks::wish_with_a_question), sees: &[
-            ('=', r#""deleted a""#),
-            ('w', "no task"),
-            ('o', "no task"),
-        ]},
-        Row { about: "the same, listed and cancelled",                 cells: "ww== ww== oooo oooo", look: look!(tasks::wish_withdrawn), sees: &[
-            ('=', "listed as `working`, then as `cancelled`"),
-            ('w', "no task"),
-            ('o', "no task"),
-        ]},
-    ]),
-    ("Changes", &[
-        Row { about: "a tool is added and removed",                    cells: "==== ==== ==== ====", look: look!(changes::of_tools), sees: &[
-            ('=', "told and it is there, told and it is gone"),
-        ]},
-        Row { about: "a subscribed resource", cells: "==== ==== ==== ====", look: look!(changes::of_a_resource), sees: &[
-            ('=', "told of test://watched-resource"),
-        ]},
-    ]),
-];
+// `=`: nothing is lost. What the server says arrives, in the form of the client's revision. The other signs stand in [`WHY`].
+// The servers in each group: legacy HTTP, legacy stdio, modern HTTP, modern stdio; so are the groups, which are the clients.
+table! {
+    "Discovery": {
+        discovery::introduction, "the server's name, in a version of the client", "==== ==== ==== ====":
+            '=' r#""fixture" in its revision"#;
+        discovery::instructions, "instructions", "==== ==== ==== ====":
+            '=' r#""For tests only: every tool says what it does.""#;
+        discovery::capabilities, "capabilities", "==kk ==kk ==== ====":
+            'k' "completions extensions.io.modelcontextprotocol/tasks logging prompts.listChanged=true resources.listChanged=true resources.subscribe=true tasks.cancel tasks.list tasks.requests.tools.call tools.listChanged=true",
+            '=' "completions extensions.io.modelcontextprotocol/tasks logging prompts.listChanged=true resources.listChanged=true resources.subscribe=true tools.listChanged=true";
+        discovery::ping, "`ping`", "==== ==== rrrr rrrr":
+            '=' "{}",
+            'r' "-32601";
+    }
+    "Lists": {
+        lists::tools, "tools, page by page", "==kk ==kk ==== ====":
+            'k' "all as they are listed, page by page, each with leave to wish for a task",
+            '=' "all as they are listed, page by page";
+        lists::prompts, "prompts", "==== ==== ==== ====":
+            '=' "all as they are listed, page by page";
+        lists::resources, "resources", "==== ==== ==== ====":
+            '=' "all as they are listed";
+        lists::templates, "resource templates", "==== ==== ==== ====":
+            '=' "all as they are listed";
+        lists::cursor, "an unknown cursor", "==== ==== ==== ====":
+            '=' "-32602";
+    }
+    "Calls": {
+        calls::echo, "arguments and result", "==== ==== ==== ====":
+            '=' "what it said, as structure and as text";
+        calls::every_kind, "content of every kind", "==== ==== ==== ====":
+            '=' r#"text image audio resource_link resource text {"items":[{"id":1},{"id":2}]}"#;
+        calls::array, "a structured value that is not an object", "==tt ==tt ==== ====":
+            '=' r#"structure [1,2], text "[1,2]""#,
+            't' r#"text "[1,2]""#;
+        calls::seen, "what reaches the server", "==== ==== ==== ====":
+            '=' r#"its own revision, {"a":1}, {"b":2}"#;
+        calls::progress, "progress with the client's token", "==== ==== ==== ====":
+            '=' r#""mine" 1.0/3.0, "mine" 2.0/3.0, "mine" 3.0/3.0, then "took 3 steps""#;
+        calls::silence, "no progress without a token", "==== ==== ==== ====":
+            '=' r#"then "took 3 steps""#;
+    }
+    "Log messages": {
+        logs::without_level, "for a client that names no level", "==uu ==uu qqqq qqqq":
+            '=' "debug info notice warning error critical alert emergency",
+            'u' "nothing",
+            'q' "nothing";
+        logs::from_warning, "from `warning` on", "==== ==== ==== ====":
+            '=' "warning error critical alert emergency";
+        logs::of_the_second_call, "from `alert` on, for a client's second call", "==== ==== dd=d ====":
+            '=' "alert emergency",
+            'd' "nothing";
+        logs::of_several, "from `alert` on, after another client's call", "dd=d dd=d dd=d dd=d":
+            '=' "alert emergency",
+            'd' "nothing";
+        logs::of_one_who_can_be_asked, "from `warning` on, for a client that accepts server requests", "==== ==== ==== ====":
+            '=' "warning error critical alert emergency";
+        logs::beside_another, "while another client's call is running", "dd=d dd=d dd=d dd=d":
+            '=' "alert emergency",
+            'd' "nothing";
+    }
+    "Cancelled calls": {
+        ends::cancellation, "cancelled, as in the client's version", "==== ==== ==== ====":
+            '=' "no answer; the server stops";
+        ends::hang_up, "the client closes the connection", "==== eeee cccc eeee":
+            '=' r#"the server goes on; who comes back hears "waited 500 ms""#,
+            'c' "the server stops",
+            'e' "the server stops";
+    }
+    "Resources, prompts, completions": {
+        contents::text, "a text", "==== ==== ==== ====":
+            '=' r#""text/plain" "This is the content of the static text resource.""#;
+        contents::binary, "bytes", "==== ==== ==== ====":
+            '=' r#""image/png" 92 characters"#;
+        contents::template, "a URI of a template", "==== ==== ==== ====":
+            '=' r#""text/plain" "A note called a%20b.""#;
+        contents::prompt, "a prompt with arguments", "==== ==== ==== ====":
+            '=' r#""user": "Prompt with arguments: arg1='one', arg2='ü'""#;
+        contents::prompt_with_resource, "a prompt with a resource", "==== ==== ==== ====":
+            '=' r#""user": "resource" "test://static-text", "user": "Please process the embedded resource above.""#;
+        contents::completion, "completion of a prompt's argument", "==== ==== ==== ====":
+            '=' r#"["paris","party"]"#;
+        contents::completion_of_template, "completion of a template's argument", "==== ==== ==== ====":
+            '=' r#"["12","123"]"#;
+    }
+    "Errors": {
+        errors::of_protocol, "an error of the server", "==== ==== ==== ====":
+            '=' r#"-32050 "as asked" {"a":[1.0]}"#;
+        errors::of_tool, "an error of the tool", "==== ==== ==== ====":
+            '=' r#"isError true: "as asked""#;
+        errors::of_arguments, "arguments that the tool rejects", "==== ==== ==== ====":
+            '=' r#"-32602 "`a` is missing or not a number""#;
+        errors::unknown_tool, "an unknown tool", "==== ==== ==== ====":
+            '=' r#"-32602 "Unknown tool: nobody" {"activeVariant":"standard"}"#;
+        contents::no_prompt, "an unknown prompt", "==== ==== ==== ====":
+            '=' r#"-32602 "Unknown prompt: nobody" {"activeVariant":"standard"}"#;
+        contents::no_resource, "an unknown resource", "==== ==== mmmm mmmm":
+            '=' r#"-32002 "resource not found: test://nowhere" {"uri":"test://nowhere"}"#,
+            'm' r#"-32602 "resource not found: test://nowhere" {"uri":"test://nowhere"}"#;
+        errors::unknown_method, "an unknown method", "==== ==== ==== ====":
+            '=' r#"-32601 "Method not found: no/such""#;
+    }
+    "Requests of the server": {
+        asks::form, "a form", "==== ==== ==== ====":
+            '=' r#""Hello, Ada!""#;
+        asks::sampling, "a sampled message", "==== ==== ==== ====":
+            '=' r#""the model says {\"type\":\"text\",\"text\":\"Paris\"}""#;
+        asks::roots, "the roots", "==== ==== ==== ====":
+            '=' r#""the roots are [{\"uri\":\"file:///a\"}]""#;
+        asks::twice, "several requests, one after the other", "==== ==== ==== ====":
+            '=' r#""all rounds are done""#;
+        asks::nothing, "for a client that does not accept them", "==vv ==vv ==vv ==vv":
+            '=' r#"-32603 "the client did not answer: Mcp error: -32601: there is no client on this connection, so `elicitation/create` cannot be answered""#,
+            'v' r#"-32603 "server `fixture` asks for `elicitation/create`: the client declared no `elicitation`""#;
+    }
+    "Tasks": {
+        tasks::result, "to the result", "==== ==== ==== ====":
+            '=' r#""computed it""#;
+        tasks::question, "with a request for input", "==== ==== ==== ====":
+            '=' r#""deleted a""#;
+        tasks::cancellation, "cancelled", "==== ==== ==== ====":
+            '=' "the server stops";
+        tasks::wish, "requested as in 2025-11-25, to the result", "ww== ww== oooo oooo":
+            '=' r#""computed it""#,
+            'w' "no task",
+            'o' "no task";
+        tasks::wish_with_a_question, "the same, with a request for input", "ww== ww== oooo oooo":
+            '=' r#""deleted a""#,
+            'w' "no task",
+            'o' "no task";
+        tasks::wish_withdrawn, "the same, listed and cancelled", "ww== ww== oooo oooo":
+            '=' "listed as `working`, then as `cancelled`",
+            'w' "no task",
+            'o' "no task";
+    }
+    "Changes": {
+        changes::of_tools, "a tool is added and removed", "==== ==== ==== ====":
+            '=' "told and it is there, told and it is gone";
+        changes::of_a_resource, "a subscribed resource", "==== ==== ==== ====":
+            '=' "told of test://watched-resource";
+    }
+}
 
 /// What each sign but `=` means, and why it is so.
 #[rustfmt::skip]

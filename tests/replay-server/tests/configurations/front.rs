@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use mcp_vary_config::Source;
 use mcp_vary_gateway::{Environment, Gateway};
+use mcp_vary_testkit::message::{modern, under};
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use serde_json::{Value, json};
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
-};
+use tokio::io::BufReader;
 
 pub(crate) const REPLAY_SERVER: &str = env!("CARGO_BIN_EXE_replay-server");
 
@@ -53,8 +53,7 @@ fn text(example: &str) -> String {
 /// A client of the modern era before a gateway.
 pub(crate) struct Front {
     pub(crate) gateway: Arc<Gateway>,
-    answers: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    requests: WriteHalf<DuplexStream>,
+    pipe: StdioPipe,
     next: u64,
 }
 
@@ -76,21 +75,16 @@ impl Front {
         let mut config = file.into_config(outside);
         config.start_wait = Duration::from_secs(60);
         let gateway = Gateway::start(config).await.unwrap();
-        let (ours, theirs) = tokio::io::duplex(1 << 20);
-        let (input, output) = tokio::io::split(theirs);
         let serving = Arc::clone(&gateway);
-        tokio::spawn(async move {
-            let forever = std::future::pending::<()>();
+        let serve = |input, output, stop| async move {
             serving
-                .serve_stdio(BufReader::new(input), output, forever)
+                .serve_stdio(BufReader::new(input), output, stop)
                 .await
-                .unwrap();
-        });
-        let (answers, requests) = tokio::io::split(ours);
+        };
+        let pipe = StdioPipe::connect(serve);
         Self {
             gateway,
-            answers: BufReader::new(answers).lines(),
-            requests,
+            pipe,
             next: 0,
         }
     }
@@ -103,7 +97,7 @@ impl Front {
         mut params: Value,
     ) -> Result<Value, Value> {
         if let Some(variant) = variant {
-            params["_meta"]["io.modelcontextprotocol/server-variant"] = json!(variant);
+            params = under(variant, params);
         }
         self.ask_declaring(json!({}), method, params).await
     }
@@ -116,7 +110,7 @@ impl Front {
         params: Value,
     ) -> Result<Value, Value> {
         let id = self.send(capabilities, method, params).await;
-        let mut answer = self.hear().await;
+        let mut answer = self.pipe.receive().await;
         assert_eq!(answer["id"], id, "{answer}");
         match answer["error"].take() {
             Value::Null => Ok(answer["result"].take()),
@@ -132,27 +126,17 @@ impl Front {
             self.send(capabilities, method, params).await;
         }
         for _ in 0..count {
-            let answer = self.hear().await;
+            let answer = self.pipe.receive().await;
             answers.insert(answer["id"].as_u64().unwrap(), answer);
         }
         answers.into_values().collect()
     }
 
-    async fn send(&mut self, capabilities: Value, method: &str, mut params: Value) -> u64 {
-        let meta = &mut params["_meta"];
-        meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-        meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+    async fn send(&mut self, capabilities: Value, method: &str, params: Value) -> u64 {
         self.next += 1;
-        let id = self.next;
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let line = format!("{request}\n");
-        self.requests.write_all(line.as_bytes()).await.unwrap();
-        id
-    }
-
-    async fn hear(&mut self) -> Value {
-        let answer = self.answers.next_line().await.unwrap().expect("an answer");
-        serde_json::from_str(&answer).unwrap()
+        let request = modern(json!(self.next), method, params, &capabilities);
+        self.pipe.send(request.to_string()).await;
+        self.next
     }
 
     /// All items of a list of a variant, from all its pages.
@@ -179,9 +163,7 @@ impl Front {
 
 /// The capabilities of a client that declares these tags; none declares nothing.
 pub(crate) fn features(tags: Option<&[&str]>) -> Value {
-    tags.map_or(json!({}), |tags| {
-        json!({"extensions": {"io.modelcontextprotocol/content-negotiation": {"features": tags}}})
-    })
+    tags.map_or(json!({}), mcp_vary_testkit::message::features)
 }
 
 /// The ids of the variants of an example, in the order of its file; those that there are without any.

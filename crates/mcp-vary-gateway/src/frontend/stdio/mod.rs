@@ -168,7 +168,7 @@ impl StdioConnection {
             Err(outcome) => return self.write_outcome(&snapshot, outcome).await,
         };
         let Ok(memory) = memory else {
-            return debug!("there is no memory for a notification; it was dropped");
+            return debug!("a notification was dropped, since the memory budget is used up");
         };
         let admitted = AdmittedLine {
             snapshot,

@@ -15,7 +15,7 @@ use serde_json::Map;
 use super::ResponseContext;
 use crate::mrtr;
 use crate::pipeline::exchange::ExchangeServices;
-use crate::pipeline::method_action::MethodAction;
+use crate::pipeline::request::MethodAction;
 
 impl ResponseContext {
     pub(crate) fn error_response(&self, error: &str, services: &ExchangeServices) -> Reply {

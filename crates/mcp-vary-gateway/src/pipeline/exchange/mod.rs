@@ -23,7 +23,7 @@ pub(crate) use crate::pipeline::exchange::response::{ResponseContext, ResponsePl
 pub(crate) use crate::pipeline::exchange::retry::RetryState;
 use crate::pipeline::exchange::server_requests::server_request_ended;
 pub(crate) use crate::pipeline::exchange::undeclared::UndeclaredMethod;
-use crate::pipeline::method_action::MethodAction;
+use crate::pipeline::request::MethodAction;
 
 use crate::audit::ExchangeObservation;
 use crate::mrtr::{InputRelay, InputRequests};

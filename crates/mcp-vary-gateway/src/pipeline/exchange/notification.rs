@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::json::edit;
-use mcp_vary_wire::envelope;
-use mcp_vary_wire::era;
 use mcp_vary_wire::log_level::{is_level_enabled, level_of};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
+use mcp_vary_wire::{envelope, era};
 
 use super::ResponseContext;
 

@@ -7,10 +7,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::pipeline::exchange::ExchangeServices;
-use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, orphaned_for};
+use crate::pipeline::exchange::{ExchangeServices, InFlightRequest, ResponseEvent, orphaned_for};
 use crate::session::Session;
-use crate::session::replay::ReplayBuffer;
+use mcp_vary_http::replay::ReplayBuffer;
 
 /// Writes the server's messages of a request into `log`, until its answer.
 ///

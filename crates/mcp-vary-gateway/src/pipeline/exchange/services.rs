@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary_base::environment::Environment;
+use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_results::link_index::LinkIndex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,6 @@ use tokio_util::task::TaskTracker;
 
 use super::Leases;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
-use crate::session::replay::ReplayStreams;
 use crate::tasks::TaskRegistry;
 
 /// The parts of the gateway that requests in flight use, from its start to its end.

@@ -9,8 +9,7 @@ use mcp_vary_view::{describe_named_tools, describe_tools, search_arguments, sear
 use mcp_vary_wire::response::RpcError;
 
 use super::{is_on_demand, tool_response};
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 
 /// The name of the tool that describes others, unless a server has a tool of that name.
 pub(crate) const DESCRIBE: &str = "describe_tools";

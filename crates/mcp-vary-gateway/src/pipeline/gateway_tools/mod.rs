@@ -11,8 +11,7 @@ use mcp_vary_wire::response::RpcError;
 
 use self::directory::{call_directory_tool, describe_tool, search_tool};
 use self::read_result::{read_result, reader_tool};
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::request_context::ViewScope;
+use crate::pipeline::request_context::{Dispatch, ViewScope};
 
 /// Appends the gateway's tools to `list`, the result of `tools/list` from `view`.
 pub(crate) fn with_gateway_tools<'l>(

@@ -6,8 +6,7 @@ use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
 use super::tool_response;
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::request_context::ViewScope;
+use crate::pipeline::request_context::{Dispatch, ViewScope};
 use crate::pipeline::steps::stored_results;
 
 /// The tool without its name.
@@ -51,8 +50,7 @@ async fn read_part(scope: ViewScope<'_>, uri: &str) -> Result<Vec<String>, Strin
     }
 }
 
-const NO_SUCH_RESULT: &str =
-    "there is no such result, or its time is over; call the tool that made it again";
+const NO_SUCH_RESULT: &str = "the result is unknown or has expired; call the tool again";
 
 /// The URI of the part that the arguments name, or their fault.
 fn uri(arguments: &str) -> Result<String, String> {
@@ -112,10 +110,8 @@ mod tests {
             r#"{"pointer": "/a"}"#,
         ] {
             let error = uri(object).unwrap_err();
-            assert_eq!(
-                error,
-                "`uri` is missing; name the URI that the result names"
-            );
+            let expected = "`uri` is missing; name the URI that the result names";
+            assert_eq!(error, expected);
         }
     }
 }

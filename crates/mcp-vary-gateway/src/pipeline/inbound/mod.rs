@@ -6,7 +6,6 @@
 
 mod client_message;
 mod connection_sessions;
-mod http_headers;
 mod open_session;
 mod sender;
 
@@ -21,9 +20,10 @@ use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
 pub(crate) use self::connection_sessions::ConnectionSessions;
-pub(crate) use self::http_headers::{follow_claims, requested_version, session_of};
 use self::open_session::open_session;
-pub(crate) use self::sender::{MessageSource, Sender};
+pub(crate) use self::sender::{
+    MessageSource, Sender, follow_claims, requested_version, session_of,
+};
 use crate::audit::{AuditedRequest, Observation};
 use crate::pipeline::clients::legacy_client;
 use crate::pipeline::exchange::InFlightRequest;

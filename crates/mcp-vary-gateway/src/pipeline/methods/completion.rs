@@ -13,14 +13,13 @@ use mcp_vary_view::{ArgumentError, PreparedPrompt};
 use mcp_vary_wire::method_names::COMPLETE;
 use mcp_vary_wire::response::RpcError;
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::method_action::method_not_found;
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request::method_not_found;
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::resources::LocatedResource;
 use crate::pipeline::steps::undeclared_methods::{may_have, undeclared};
-use crate::pipeline::steps::{access, active_view, items, rates, resources};
+use crate::pipeline::steps::{policy, resources, view};
 
 /// The target of `ref`: the name of a prompt, or the URI of a resource template.
 #[derive(Debug, Eq, PartialEq)]
@@ -89,7 +88,7 @@ pub(crate) async fn complete(context: &mut RequestContext<'_>) -> Result<Dispatc
     for key in ["ref", "argument"] {
         context.request.params.object(key)?;
     }
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let reference = scope.request.params.object("ref")?;
     let upstream = match Reference::read(reference).map_err(RpcError::invalid_params)? {
         Reference::Prompt(name) => of_prompt(scope, reference, &name).await?,
@@ -97,7 +96,7 @@ pub(crate) async fn complete(context: &mut RequestContext<'_>) -> Result<Dispatc
     };
     let server = upstream.server;
     let undeclared = undeclared(context, server, "completions", COMPLETE)?;
-    rates::count_read(scope, server)?;
+    policy::count_read(scope, server)?;
     let forwarding = ForwardRequest {
         plan: ResponsePlan {
             names: upstream.names,
@@ -133,9 +132,9 @@ async fn of_prompt(
     if let Some(only) = only.filter(|_| shows_all && !is_listed) {
         return Ok(UpstreamCompletion::unchanged(only));
     }
-    let prompt = items::find_prompt(scope, name).await?;
+    let prompt = view::find_prompt(scope, name).await?;
     let item_ref = &prompt.item_ref;
-    access::check(scope, ListKind::Prompts, item_ref, None)?;
+    policy::check_access(scope, ListKind::Prompts, item_ref, None)?;
     let mut upstream = UpstreamCompletion {
         names: prompt.name_rewriter.clone(),
         ..UpstreamCompletion::unchanged(item_ref.server)
@@ -155,7 +154,7 @@ async fn of_template(
     uri: &str,
 ) -> Result<UpstreamCompletion, RpcError> {
     let located = locate_template(scope, uri).await?;
-    access::check(scope, ListKind::Templates, &located.item_ref(), None)?;
+    policy::check_access(scope, ListKind::Templates, &located.item_ref(), None)?;
     let mut upstream = UpstreamCompletion::unchanged(located.server);
     if located.upstream_uri != uri {
         upstream.change_reference(reference, "uri", &located.upstream_uri);
@@ -189,7 +188,7 @@ async fn locate_template(scope: ViewScope<'_>, uri: &str) -> Result<LocatedResou
         Some(LocatedResource::new(server?, target.upstream_uri))
     };
     let not_found = || resources::no_such_uri(scope, uri, Identifier::Resource);
-    items::find(&scope, ListKind::Templates, uri, find, not_found).await
+    view::find_item(&scope, ListKind::Templates, uri, find, not_found).await
 }
 
 /// The argument to complete and those completed before, by the server's names: the members `argument` and `context`.
@@ -206,7 +205,7 @@ fn upstream_argument(
     })?;
     let renamed = edit::set(argument, "name", &json::string(upstream_name)).into_owned();
     let context = upstream_context(&scope, prepared, &name, upstream_name).map_err(|errors| {
-        scope.with_active_variant(items::invalid_prompt_arguments(&scope, &errors))
+        scope.with_active_variant(view::invalid_prompt_arguments(&scope, &errors))
     })?;
     let context = context.map(|context| ("context", context));
     Ok([("argument", renamed)].into_iter().chain(context).collect())

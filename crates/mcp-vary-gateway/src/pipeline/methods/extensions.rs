@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::json::Members;
-use mcp_vary::json::edit;
+use mcp_vary::json::{Members, edit};
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, UpstreamContext};
@@ -13,26 +12,23 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use tracing::{debug, info};
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::forwarded_extensions::{declares, declares_unknown, may_notify};
 use crate::pipeline::member_check;
-use crate::pipeline::method_action::{MethodAction, method_not_found};
-use crate::pipeline::request::IncomingRequest;
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request::{IncomingRequest, MethodAction, method_not_found};
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pipeline::steps::connection::RequestConnection;
-use crate::pipeline::steps::forward::{ForwardRequest, forward};
-use crate::pipeline::steps::{active_view, connection, rates, task_mode};
+use crate::pipeline::steps::forward::{ForwardRequest, RequestConnection, forward};
+use crate::pipeline::steps::{forward, policy, task_mode, view};
 use crate::session::client::Client;
 
 /// Forwards a method of an extension to the server that declares one, if only one does.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let declares_one = |handshake: &Handshake| declares_unknown(&handshake.capabilities);
     let server = only_server(scope, declares_one);
     let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
     check_allowed(scope, server)?;
-    rates::count_read(scope, server)?;
+    policy::count_read(scope, server)?;
     let forwarding = ForwardRequest::new(scope.view, server);
     forward(context, forwarding).await
 }
@@ -92,7 +88,7 @@ fn server_of_same_extension(scope: ViewScope<'_>) -> Option<ServerIndex> {
 
 /// Sends a notification to its server, on the connection of the client's calls.
 async fn notify(context: &mut RequestContext<'_>) -> Result<(), RpcError> {
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let server = server_of_same_extension(scope);
     let server = server.ok_or_else(|| method_not_found(scope.request.method))?;
     member_check::check(scope.action, &scope.request.params)
@@ -100,7 +96,7 @@ async fn notify(context: &mut RequestContext<'_>) -> Result<(), RpcError> {
     check_allowed(scope, server)?;
     let leased = RequestConnection::to(context, server).await?;
     let upstream = leased.connection.ready().await?;
-    let capabilities = connection::sent_capabilities(context, server, upstream.handshake().era());
+    let capabilities = forward::sent_capabilities(context, server, upstream.handshake().era());
     let upstream_context = UpstreamContext {
         revision: upstream.handshake().revision,
         capabilities: capabilities

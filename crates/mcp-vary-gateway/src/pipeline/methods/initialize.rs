@@ -14,16 +14,14 @@ use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, SERVER_INFO, client_info};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, RpcError};
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::forwarded_extensions::{CARRIERS, is_forwarded};
 use crate::pipeline::negotiated_extensions::{Advertisement, NEGOTIATED};
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::session_offers::{offer_variants, record_variant, sealed_reason};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
@@ -44,7 +42,9 @@ pub(crate) async fn initialize(
     let info = params.object("clientInfo")?;
     let declared = snapshot.parse_capabilities(capabilities)?;
     declared.has_required(Era::Legacy)?;
-    wait_for_servers(snapshot, caller, &declared, Era::Legacy).await;
+    snapshot
+        .wait_for_servers(&declared, caller, Era::Legacy)
+        .await;
     let offers = offer_variants(snapshot, caller, params, &declared)?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
@@ -78,19 +78,6 @@ pub(crate) async fn initialize(
     };
     record_variant(snapshot, caller, &declared, &offers);
     Ok((negotiated, result))
-}
-
-/// Waits a moment for the servers that rank their own variants for a client.
-async fn wait_for_servers(
-    snapshot: &ConfigSnapshot,
-    caller: &Caller,
-    declared: &ParsedCapabilities,
-    era: Era,
-) {
-    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let (selector, allowed) = (&snapshot.selector, allowed.as_deref());
-    let waiting = selector.wait_for_servers(declared, caller, allowed, era);
-    Box::pin(waiting).await;
 }
 
 /// Answers `server/discover`.

@@ -5,21 +5,20 @@ use mcp_vary::error::Error;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::response::{self, RpcError};
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::gateway_tools::{has_gateway_tools, with_gateway_tools};
-use crate::pipeline::method_action::method_not_found;
-use crate::pipeline::request_context::{RequestContext, ViewScope};
-use crate::pipeline::steps::{active_view, items};
+use crate::pipeline::request::method_not_found;
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
+use crate::pipeline::steps::view;
 
 /// Answers with one page of the list.
 pub(crate) async fn list(
     context: &mut RequestContext<'_>,
     kind: ListKind,
 ) -> Result<Dispatch, RpcError> {
-    if let Err(failure) = items::require_list(context, kind).await {
+    if let Err(failure) = context.require_list(kind).await {
         return empty_list(context, kind).unwrap_or(Err(failure));
     }
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let (view, position) = (scope.view, list_position(scope, kind)?);
     context.catalog = context.class.catalog.fresh(kind).await;
     let scope = context.in_view(view);
@@ -47,7 +46,7 @@ fn empty_list(context: &RequestContext<'_>, kind: ListKind) -> Option<Result<Dis
     let negotiates = context.client.features.is_some();
     let is_offered = kind.capability() == "resources" && context.snapshot.may_shorten(negotiates);
     is_offered.then(|| {
-        let scope = active_view::enter(context)?;
+        let scope = view::enter(context)?;
         let result = format!(r#"{{"{}":[]}}"#, kind.items_key());
         Ok(scope.answer_uncached(&result))
     })

@@ -4,9 +4,8 @@ use futures_util::future::join_all;
 use mcp_vary_wire::log_level::level_from_name;
 use mcp_vary_wire::response::RpcError;
 
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::method_action::method_not_found;
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request::method_not_found;
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 
 /// Sets the log level of a session, and of the connections to the servers.
 pub(crate) async fn set_level(context: &RequestContext<'_>) -> Result<Dispatch, RpcError> {

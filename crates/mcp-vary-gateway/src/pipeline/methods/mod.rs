@@ -17,4 +17,4 @@ pub(crate) mod tasks;
 pub(crate) mod tools;
 
 pub(crate) use self::extensions::{forward_notification, is_of_an_extension};
-pub(crate) use crate::pipeline::dispatch::Dispatch;
+pub(crate) use crate::pipeline::request_context::Dispatch;

@@ -5,29 +5,28 @@ use std::borrow::Cow;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::response::RpcError;
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
-use crate::pipeline::steps::{access, active_view, items, rates, response_plan, round_trips};
+use crate::pipeline::steps::{policy, response_plan, round_trips, view};
 
 /// Forwards `prompts/get`.
 pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
-    items::require_list(context, ListKind::Prompts).await?;
+    context.require_list(ListKind::Prompts).await?;
     let name = context.request.params.string("name")?;
-    let scope = active_view::enter(context)?;
-    let prompt = items::find_prompt(scope, &name).await?;
+    let scope = view::enter(context)?;
+    let prompt = view::find_prompt(scope, &name).await?;
     let binding = round_trips::binding(context, &name);
     let written = scope.arguments()?;
     let arguments = match &prompt.prepared {
         Some(prepared) => prepared
             .arguments(written)
-            .map_err(|errors| items::invalid_prompt_arguments(context, &errors))?,
+            .map_err(|errors| view::invalid_prompt_arguments(context, &errors))?,
         None => Cow::Borrowed(written),
     };
     let item_ref = &prompt.item_ref;
-    access::check(scope, ListKind::Prompts, item_ref, Some(&arguments))?;
-    rates::count_read(scope, item_ref.server)?;
+    policy::check_access(scope, ListKind::Prompts, item_ref, Some(&arguments))?;
+    policy::count_read(scope, item_ref.server)?;
     let forwarding = ForwardRequest {
         name: Some(item_ref.upstream_name.to_string()),
         binding,

@@ -11,15 +11,12 @@ use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::{ResponsePlan, UndeclaredMethod};
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::resources::LocatedResource;
 use crate::pipeline::steps::undeclared_methods::undeclared;
-use crate::pipeline::steps::{
-    active_view, items, rates, resources, response_plan, round_trips, stored_results,
-};
+use crate::pipeline::steps::{policy, resources, response_plan, round_trips, stored_results, view};
 
 /// Forwards `resources/read`, or reads a stored part of a result.
 pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
@@ -29,10 +26,10 @@ pub(crate) async fn read(context: &mut RequestContext<'_>) -> Result<Dispatch, R
     }
     let undeclared = require_resources(context).await?;
     let uri = context.request.params.string("uri")?;
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let located = resources::locate(scope, &uri, Identifier::Resource).await?;
     resources::check(scope, &located)?;
-    rates::count_read(scope, located.server)?;
+    policy::count_read(scope, located.server)?;
     let forwarding = ForwardRequest {
         binding: round_trips::binding(context, &uri),
         plan: response_plan(scope, &located, undeclared),
@@ -78,16 +75,16 @@ async fn require_resources(
     if !is_offered && is_only {
         return undeclared(context, ServerIndex::FIRST, "resources", "resources/read");
     }
-    let listed = items::require_list(context, ListKind::Resources).await;
+    let listed = context.require_list(ListKind::Resources).await;
     if listed.is_err() {
-        items::require_list(context, ListKind::Templates).await?;
+        context.require_list(ListKind::Templates).await?;
     }
     Ok(None)
 }
 
 /// Reads a stored part of a shortened result. It belongs to no server, and to no view.
 async fn read_stored(context: &RequestContext<'_>, uri: String) -> Result<Dispatch, RpcError> {
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     stored_results::require_readable(scope, &uri).await?;
     let store = &scope.snapshot.services.result_store;
     match store.read(&uri, stored_results::reader(context)) {

@@ -15,15 +15,14 @@ use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::forwarded_extensions::{UI, declares};
 use crate::pipeline::gateway_tools::directory::describe_tool_name;
 use crate::pipeline::gateway_tools::{call_gateway_tool, is_on_demand, tool_response};
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::task_mode::TaskMode;
-use crate::pipeline::steps::{access, active_view, items, rates, response_plan, round_trips};
+use crate::pipeline::steps::{policy, response_plan, round_trips, view};
 use crate::session::memory_cost;
 
 /// Forwards `tools/call`, or answers a call of a tool of the gateway.
@@ -37,9 +36,9 @@ use crate::session::memory_cost;
 /// - A call counts for rate limits only after access rules allow it, and in the directory only after both.
 /// - The request becomes the server's last, so that its states are bound to what the client wrote.
 pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
-    items::require_list(context, ListKind::Tools).await?;
+    context.require_list(ListKind::Tools).await?;
     let name = context.request.params.string("name")?;
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     if let Some(answer) = call_gateway_tool(scope, &name).await? {
         return Ok(answer);
     }
@@ -50,8 +49,8 @@ pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispat
         Ok(arguments) => arguments,
         Err(errors) => return refuse_arguments(scope, &tool, &errors),
     };
-    access::check(scope, ListKind::Tools, &tool.item_ref, Some(&arguments))?;
-    rates::count_call(scope, &tool.item_ref)?;
+    policy::check_access(scope, ListKind::Tools, &tool.item_ref, Some(&arguments))?;
+    policy::count_call(scope, &tool.item_ref)?;
     count_accepted(scope, &tool);
     let task_mode = TaskMode::of_call(context, &tool);
     let forwarding = plan_call(scope, &name, &tool, &arguments, task_mode);
@@ -78,7 +77,7 @@ async fn find_tool(scope: ViewScope<'_>, name: &str) -> Result<Arc<Tool>, RpcErr
         listed.or_else(|| app_tool(catalog).filter(|_| has_apps))
     };
     let not_found = || scope.not_found(Identifier::Tool(name.to_owned()));
-    items::find(&scope, ListKind::Tools, name, find, not_found).await?
+    view::find_item(&scope, ListKind::Tools, name, find, not_found).await?
 }
 
 /// The error for an app whose server cannot be determined.

@@ -1,32 +1,29 @@
-//! Forwards a request to its server, with the context of its response.
+//! Forwards a request to its server, with the context of its response: on the connection of its class, or on a dedicated one.
 
-use std::borrow::Cow;
-use std::sync::{Arc, Weak};
-
+use super::{response_plan, round_trips, task_mode};
+use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, read_responses};
+use crate::pipeline::exchange::{
+    ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
+};
+use crate::pipeline::request::MethodAction;
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
+use crate::pool::ConnectionUse;
+use crate::pool::dedicated::DedicatedLease;
+use crate::pool::source::ServerSource;
+use crate::session::{BASE_CLASS, Session};
+use crate::tasks::proxy::{TaskBounds, TaskConnection};
 use http::{HeaderName, HeaderValue};
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection};
-use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
 use mcp_vary_wire::log_level::{level_from_name, level_name};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect;
+use mcp_vary_wire::{envelope, task_dialect};
+use std::borrow::Cow;
+use std::sync::{Arc, Weak};
 use tokio::sync::OwnedSemaphorePermit;
-
-use super::connection::{RequestConnection, sent_capabilities};
-use super::{response_plan, round_trips, task_mode};
-use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, read_responses};
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::exchange::{
-    ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
-};
-use crate::pipeline::method_action::MethodAction;
-use crate::pipeline::request_context::{RequestContext, ViewScope};
-use crate::pool::ConnectionUse;
-use crate::session::Session;
-use crate::tasks::proxy::{TaskBounds, TaskConnection};
 
 /// The result of a method's checks: where its request goes, and the plan for its response.
 #[derive(Debug)]
@@ -326,4 +323,74 @@ fn log_level(context: &RequestContext<'_>) -> Result<Option<u8>, RpcError> {
     let invalid =
         || RpcError::invalid_params(format!("`_meta.{}` is not a log level", era::LOG_LEVEL));
     level.map(Some).ok_or_else(invalid)
+}
+
+/// The connection on which a request goes to its server.
+pub(crate) struct RequestConnection {
+    pub(crate) connection: Arc<SupervisedConnection>,
+    /// Its lease, if the client has it for itself.
+    pub(crate) dedicated: Option<DedicatedLease>,
+}
+
+impl RequestConnection {
+    /// The connection that the clients of a class share.
+    pub(crate) fn shared(source: &ServerSource) -> Self {
+        Self {
+            connection: Arc::clone(&source.connection),
+            dedicated: None,
+        }
+    }
+
+    /// The client's dedicated connection if the server could send requests before it answers, else that of the class.
+    pub(crate) async fn to(
+        context: &RequestContext<'_>,
+        server: ServerIndex,
+    ) -> Result<Self, RpcError> {
+        Ok(match dedicated(context, server).await? {
+            None => Self::shared(context.class.source(server)),
+            Some(lease) => Self {
+                connection: Arc::clone(lease.connection()),
+                dedicated: Some(lease),
+            },
+        })
+    }
+}
+
+/// Leases the client's dedicated connection, if the server could send requests before it answers.
+///
+/// Modern servers send requests in results. A server that speaks both eras can send them to a client with a session
+/// directly, as it would without a gateway.
+pub(crate) async fn dedicated(
+    context: &RequestContext<'_>,
+    server: ServerIndex,
+) -> Result<Option<DedicatedLease>, RpcError> {
+    if !context.class.accepts_server_requests {
+        return Ok(None);
+    }
+    let shared = context.class.shared().source(server);
+    let upstream = shared.connection.ready().await?;
+    if upstream.handshake().era() == Era::Modern {
+        let may_be_legacy = || shared.connection.server_facts().may_support(Era::Legacy);
+        if context.client.session.is_none() || !may_be_legacy() {
+            return Ok(None);
+        }
+    }
+    let pool = &context.snapshot.pool;
+    let lease = pool.lease_dedicated(&context.class, server, context.client)?;
+    lease.ready().await?;
+    lease.mirror_subscriptions(shared).await;
+    Ok(Some(lease))
+}
+
+/// The capabilities that a server of `era` gets with the request, if they may differ from those of the class: a
+/// class may have clients with other capabilities, and a server without sessions gets those of each client.
+pub(crate) fn sent_capabilities(
+    context: &RequestContext<'_>,
+    server: ServerIndex,
+    era: Era,
+) -> Option<Arc<str>> {
+    let forwardable = &*context.client.forwardable;
+    let may_differ = era == Era::Modern && forwardable != BASE_CLASS;
+    let pool = &context.snapshot.pool;
+    may_differ.then(|| pool.capabilities_for(&context.class, server, forwardable))
 }

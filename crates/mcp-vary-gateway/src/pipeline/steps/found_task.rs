@@ -8,7 +8,7 @@ use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
-use mcp_vary_results::result_rewriter::ResultRewriter;
+use mcp_vary_results::shaper::ResultRewriter;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::TaskDialect;
 

@@ -6,7 +6,7 @@ use mcp_vary::json;
 use mcp_vary_upstream::{CallerId, Request};
 use mcp_vary_wire::response::RpcError;
 
-use super::connection::RequestConnection;
+use super::forward::RequestConnection;
 use super::found_task::{FoundTask, TaskNotFound};
 use super::task_mode::task_codec;
 use crate::pipeline::request_context::RequestContext;

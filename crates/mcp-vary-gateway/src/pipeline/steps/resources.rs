@@ -13,7 +13,7 @@ use mcp_vary_view::{UriRejection, check_uri};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::response::RpcError;
 
-use super::{access, items};
+use super::{policy, view};
 use crate::pipeline::request_context::ViewScope;
 
 /// A resource or template at its server.
@@ -71,12 +71,12 @@ pub(crate) async fn locate(
         Some(LocatedResource::new(server?, target.upstream_uri))
     };
     let not_found = || no_such_uri(scope, uri, identifier);
-    items::find(&scope, ListKind::Resources, uri, find, not_found).await
+    view::find_item(&scope, ListKind::Resources, uri, find, not_found).await
 }
 
 /// Checks the read of a resource, listed or not, by its URI on the server.
 pub(crate) fn check(scope: ViewScope<'_>, located: &LocatedResource) -> Result<(), RpcError> {
-    access::check(scope, ListKind::Resources, &located.item_ref(), None)
+    policy::check_access(scope, ListKind::Resources, &located.item_ref(), None)
 }
 
 /// Whether the variant shows a resource of `server` that no server lists: it must be selected by its own URI.

@@ -9,7 +9,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_results::result_store::ResultReader;
 use mcp_vary_wire::response::RpcError;
 
-use super::items;
+use super::view;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 
 /// The name of the tool that reads them, unless a server has a tool of that name.
@@ -51,5 +51,5 @@ pub(crate) async fn require_readable(scope: ViewScope<'_>, uri: &str) -> Result<
             .any(|(_, item_ref)| is_tool(item_ref))
             .then_some(())
     };
-    items::find(&scope, ListKind::Tools, uri, shows, not_found).await
+    view::find_item(&scope, ListKind::Tools, uri, shows, not_found).await
 }

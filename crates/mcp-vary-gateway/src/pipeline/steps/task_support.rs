@@ -8,7 +8,7 @@ use mcp_vary_wire::task_dialect::{
     TASKS_EXTENSION, TaskDialect, has_extension, translates_to_core,
 };
 
-use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::request::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::request_context::RequestContext;
 use crate::tasks::proxy::EXT_OVER_CORE;
 

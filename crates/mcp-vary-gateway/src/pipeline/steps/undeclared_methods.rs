@@ -7,7 +7,7 @@ use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::exchange::UndeclaredMethod;
-use crate::pipeline::method_action::method_not_found;
+use crate::pipeline::request::method_not_found;
 use crate::pipeline::request_context::RequestContext;
 use crate::pool::source::ServerSource;
 

@@ -102,10 +102,8 @@ async fn for_a_pinned_client_there_is_one_variant() {
     is_offered_alone(offered);
     for selector in [None, Some("compact")] {
         let answer = ask(&snapshot, &pinned(), "resources/read", selector).await;
-        assert_eq!(
-            answer["error"]["data"]["activeVariant"], "compact",
-            "{answer}"
-        );
+        let found = &answer["error"]["data"]["activeVariant"];
+        assert_eq!(*found, "compact", "{answer}");
     }
     // One that there is for others, and one that there is for nobody.
     for other in ["standard", "no-such", ""] {
@@ -118,10 +116,8 @@ async fn for_a_pinned_client_there_is_one_variant() {
             Some("standard"),
         )
         .await;
-        assert_eq!(
-            unpinned["error"]["data"]["activeVariant"], "standard",
-            "{unpinned}"
-        );
+        let found = &unpinned["error"]["data"]["activeVariant"];
+        assert_eq!(*found, "standard", "{unpinned}");
     }
 }
 
@@ -139,10 +135,8 @@ async fn address_and_header_name_the_pinned_variant_or_none() {
     };
     for requested in [by_path("compact"), by_header("compact")] {
         let answer = ask(&snapshot, &requested, "resources/read", None).await;
-        assert_eq!(
-            answer["error"]["data"]["activeVariant"], "compact",
-            "{answer}"
-        );
+        let found = &answer["error"]["data"]["activeVariant"];
+        assert_eq!(*found, "compact", "{answer}");
     }
     for other in ["standard", "no-such"] {
         for requested in [by_path(other), by_header(other)] {
@@ -202,10 +196,13 @@ async fn a_pin_never_opens_more() {
     let offers = off
         .selector
         .select(
-            (&Arc::default(), None),
+            &Candidates {
+                order: &Arc::default(),
+                allowed: None,
+                outcome: None,
+            },
             &pinned(),
             &params,
-            || None,
             |_| None,
         )
         .unwrap();

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mcp_vary::json::edit;
-use mcp_vary::json::{self, Members};
+use mcp_vary::json::{self, Members, edit};
 use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
 use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::headers::param_headers;

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary::json::Members;
-use mcp_vary::json::edit;
+use mcp_vary::json::{Members, edit};
 use mcp_vary_upstream::{Event, Subscription};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use mcp_vary_access::{AccessPolicy, AccessRule, Claims, ItemPattern, Presence, Principal, When};
-use mcp_vary_testkit::era::Era;
 use mcp_vary_view::Rule;
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::json;
+
+use crate::support::*;
 
 /// The names of items of each kind, of which a catalogue has some.
 pub(super) const NAMES: [&str; 3] = ["aa", "ab", "b"];

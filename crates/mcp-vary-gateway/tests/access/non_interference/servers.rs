@@ -1,18 +1,10 @@
 //! The servers of a case: two behind each gateway, which have all items or those that the rules show.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
-
-use bytes::Bytes;
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::message::{SUBSCRIPTION, introduced, notification};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use std::sync::MutexGuard;
 
 use super::case::{Case, Declares, Item, Items, Kind, SERVERS, mark};
+use crate::support::*;
 
 /// The header that says for which gateway a server is asked.
 pub(super) const GATEWAY: &str = "x-gateway";
@@ -116,7 +108,7 @@ impl Servers {
         let is_read = |state: &mut State| state.announced.is_empty();
         soon(async {
             while !self.with(gateway, is_read) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         })
         .await;

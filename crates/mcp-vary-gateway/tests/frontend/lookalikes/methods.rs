@@ -16,11 +16,8 @@ async fn methods_of_extensions_pass_where_nothing_is_hidden() {
         for way in ClientKind::ALL {
             let said = balance("standard").ask(&harness, way).await;
             let said = &said["result"]["said"];
-            assert_eq!(
-                (&said["of"], &said["Name"]),
-                (&json!(1.0), &json!("free")),
-                "{way:?}"
-            );
+            let expected = (&json!(1.0), &json!("free"));
+            assert_eq!((&said["of"], &said["Name"]), expected, "{way:?}");
         }
         let adapt = |config| {
             let mut config: Config = variants(config);
@@ -62,10 +59,8 @@ async fn a_method_that_imitates_one_of_the_protocol_is_unknown() {
             ClientKind::StdioModern,
         ] {
             let answer = raw.ask(&harness, way).await;
-            assert_eq!(
-                answer["error"]["code"], -32601,
-                "{way:?} {method:?} {answer}"
-            );
+            let found = &answer["error"]["code"];
+            assert_eq!(*found, -32601, "{way:?} {method:?} {answer}");
         }
     }
     let known = [
@@ -95,10 +90,8 @@ async fn a_method_that_imitates_one_of_the_protocol_is_unknown() {
 async fn a_variant_that_only_shortens_hides_nothing() {
     let based = |id: &str, base: Base| VariantConfig::with_base(variant(id), base);
     let all = || vec![based("short", Base::Compact), based("safe", Base::ReadOnly)];
-    let harness = Harness::behind_one(server(Era::Legacy).await, |config| {
-        config.with_variants_of(all()).unwrap()
-    })
-    .await;
+    let adapt = |config: Config| config.with_variants_of(all()).unwrap();
+    let harness = Harness::behind_one(server(Era::Legacy).await, adapt).await;
     for way in ClientKind::ALL {
         let balance = |id: &str| Raw::new("ledger/balance", "").under(id);
         let answer = balance("short").ask(&harness, way).await;
@@ -124,14 +117,7 @@ async fn notifications_of_extensions_pass_where_nothing_is_hidden() {
         let body = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/ledger/changed","params":{{"of":{of},"_meta":{meta}}}}}"#
         );
-        assert_eq!(
-            client
-                .http
-                .ask(&HttpRequest::of(&client.session, body))
-                .await
-                .status,
-            202
-        );
+        assert_eq!(client.send_text(body).await.status, 202);
     }
     soon(harness.peer.wait_for("notifications/ledger/changed", 1)).await;
     let seen = harness.peer.of("notifications/ledger/changed");
@@ -152,16 +138,12 @@ async fn a_reload_allows_a_method_and_refuses_it_again() {
             next.servers[0].allowed_methods = methods.collect();
             next
         };
-        harness
-            .gateway
-            .reload(next(&["ledger/balance"]))
-            .await
-            .unwrap();
+        harness.reload(next(&["ledger/balance"])).await;
         for way in ClientKind::ALL {
             let said = balance.ask(&harness, way).await;
             assert_eq!(said["result"]["said"]["of"], 1.0, "{era:?} {way:?} {said}");
         }
-        harness.gateway.reload(next(&[])).await.unwrap();
+        harness.reload(next(&[])).await;
         is_refused(&harness, &balance, -32601, &["allow-methods"]).await;
     }
 }

@@ -1,18 +1,7 @@
 //! Legacy clients of modern servers: an input request in a result becomes a request to the client.
 
-use std::time::Duration;
-
-use mcp_vary_gateway::Config;
-use mcp_vary_testkit::client::LegacyClient;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{notification, request, tool};
-use mcp_vary_testkit::scripted_server::ScriptedServer;
-use mcp_vary_testkit::stdio_pipe::StdioPipe;
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-
 use super::sealed;
-use crate::support::{Harness, legacy_pipe};
+use crate::support::*;
 
 async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
     Harness::behind_one(ScriptedServer::start(sealed::answer).await, adapt).await
@@ -93,13 +82,13 @@ async fn what_a_modern_server_asks_is_asked_in_a_request() {
     for mut client in Client::each(&harness).await {
         for (method, params) in sealed::subjects() {
             let question = client.ask(method, params).await;
-            assert_eq!(question["method"], "elicitation/create", "{question}");
-            assert_eq!(question["params"], json!({"message": "Who?", "x": 1.0}));
+            question.has("/method", "elicitation/create");
+            question.has("/params", json!({"message": "Who?", "x": 1.0}));
             client.send(&reply(&question, &accepts())).await;
             let answer = client.receive().await;
-            assert_eq!(answer["id"], 7);
-            assert_eq!(answer["result"]["said"]["who"], accepts(), "{answer}");
-            assert_eq!(answer["result"]["state"], "asked \"who\"");
+            answer.has("/id", 7);
+            answer.has("/result/said/who", accepts());
+            answer.has("/result/state", "asked \"who\"");
             client.is_over().await;
             let calls = harness.peer.of(method);
             let [first, second] = &calls[calls.len() - 2..] else {
@@ -108,10 +97,8 @@ async fn what_a_modern_server_asks_is_asked_in_a_request() {
             assert_ne!(first.id(), second.id());
             let meta = "io.modelcontextprotocol/clientCapabilities";
             assert_eq!(first.body["params"]["_meta"][meta]["sampling"], json!({}));
-            assert_eq!(
-                second.body["params"]["_meta"],
-                first.body["params"]["_meta"]
-            );
+            let expected = &first.body["params"]["_meta"];
+            assert_eq!(second.body["params"]["_meta"], *expected);
         }
     }
 }
@@ -123,16 +110,13 @@ async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
     let harness = harness(|config| config).await;
     for mut client in Client::each(&harness).await {
         let question = client.ask("tools/call", tool("visit")).await;
-        assert_eq!(
-            question["params"]["url"], "https://example.org",
-            "{question}"
-        );
+        question.has("/params/url", "https://example.org");
         let id = question["params"]["elicitationId"].as_str().unwrap();
         assert_eq!(id.len(), 32);
         let accepted = json!({"action": "accept"});
         client.send(&reply(&question, &accepted)).await;
         let answer = client.receive().await;
-        assert_eq!(answer["result"]["said"]["page"], accepted, "{answer}");
+        answer.has("/result/said/page", accepted);
     }
 }
 
@@ -141,22 +125,18 @@ async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
 async fn a_state_alone_is_no_question() {
     let harness = harness(|config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client.ask("tools/call", tool("later")).await.json();
-    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    let answer = client.answer("tools/call", tool("later")).await;
+    answer.has("/result/content", json!([]));
     assert_eq!(harness.peer.of("tools/call").len(), 2);
 }
 
 #[tokio::test]
 async fn a_server_asks_only_so_often() {
-    let harness = harness(|mut config| {
-        config.limits.max_rounds = 2;
-        config
-    })
-    .await;
+    let harness = harness(edited(|config| config.limits.max_rounds = 2)).await;
     for mut client in Client::each(&harness).await {
         let mut question = client.ask("tools/call", tool("again")).await;
         for _ in 0..2 {
-            assert_eq!(question["method"], "elicitation/create", "{question}");
+            question.has("/method", "elicitation/create");
             client.send(&reply(&question, &accepts())).await;
             question = client.receive().await;
         }
@@ -179,7 +159,7 @@ async fn what_a_client_refuses_ends_its_request() {
         let refusal = json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
         client.send(&refusal).await;
         let answer = client.receive().await;
-        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+        answer.has("/error/code", -32603);
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(message.contains("refused it: \"not now\""), "{message}");
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
@@ -189,18 +169,12 @@ async fn what_a_client_refuses_ends_its_request() {
 /// Who does not answer is told that nobody waits any more, and why the request failed.
 #[tokio::test]
 async fn a_client_that_does_not_answer_is_not_waited_for() {
-    let harness = harness(|mut config| {
-        config.limits.ask_timeout = Duration::from_millis(1);
-        config
-    })
-    .await;
+    let adapt = edited(|config| config.limits.ask_timeout = Duration::from_millis(1));
+    let harness = harness(adapt).await;
     for mut client in Client::each(&harness).await {
         let question = client.ask("tools/call", tool("greet")).await;
         let withdrawn = client.receive().await;
-        assert_eq!(
-            withdrawn["method"], "notifications/cancelled",
-            "{withdrawn}"
-        );
+        withdrawn.has("/method", "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         let answer = client.receive().await;
         let message = answer["error"]["message"].as_str().unwrap();
@@ -216,13 +190,13 @@ async fn a_client_that_is_gone_is_not_waited_for() {
     for mut client in Client::each(&harness).await {
         let (method, params) = sealed::subjects().into_iter().next().unwrap();
         let question = client.ask(method, params).await;
-        assert_eq!(question["method"], "elicitation/create", "{question}");
+        question.has("/method", "elicitation/create");
         match client {
             Client::Http(mut legacy, mut calls) => {
                 let delete = HttpRequest::of(&legacy.session, "").line("DELETE /mcp HTTP/1.1");
                 assert_eq!(legacy.http.ask(&delete).await.status, 200);
                 let answer = soon(calls.event()).await.expect("an answer");
-                assert_eq!(answer["error"]["code"], -32001, "{answer}");
+                answer.has("/error/code", -32001);
             }
             Client::Stdio(pipe) => {
                 let rest = pipe.close().await.join("\n");
@@ -237,8 +211,8 @@ async fn a_client_that_is_gone_is_not_waited_for() {
 async fn what_a_client_cannot_be_asked_is_the_servers_mistake() {
     let harness = harness(|config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let answer = client.ask("tools/call", tool("greet")).await.json();
-    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    let answer = client.answer("tools/call", tool("greet")).await;
+    answer.has("/error/code", -32603);
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("declared no `elicitation`"), "{message}");
 }
@@ -251,14 +225,13 @@ async fn a_request_that_is_cancelled_has_no_second_round() {
         let before = harness.peer.of("tools/call").len();
         let question = client.ask("tools/call", tool("greet")).await;
         let cancelled = json!({"requestId": 7});
-        client
-            .send(&notification("notifications/cancelled", cancelled))
-            .await;
+        let message = notification("notifications/cancelled", cancelled);
+        client.send(&message).await;
         client.is_over().await;
         client.send(&reply(&question, &accepts())).await;
         if let Client::Stdio(pipe) = &mut client {
             let answer = pipe.ask(&request(json!(8), "ping", json!({}))).await;
-            assert_eq!(answer["id"], 8, "{answer}");
+            answer.has("/id", 8);
         }
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
     }

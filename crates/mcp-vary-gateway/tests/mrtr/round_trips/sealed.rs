@@ -1,25 +1,16 @@
 //! Modern clients of modern servers: input requests are in results, and their state is sealed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use mcp_vary_gateway::{Config, Environment};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool, under};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
-use serde_json::{Value, json};
+use std::sync::atomic::AtomicU64;
 
 use super::with;
-use crate::support::{Harness, open_pipe};
+use crate::support::*;
 
 pub(super) fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];
     let result = match seen.method() {
-        "server/discover" => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
-        }),
+        "server/discover" => {
+            discovered(json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}}))
+        }
         "tools/list" => {
             let tools = ["greet", "later", "wrong", "nothing", "again", "visit"];
             json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).to_vec()})
@@ -119,11 +110,8 @@ async fn a_request_takes_as_many_rounds_as_the_server_wants() {
             let asked = way.ask(&harness, &forms(), method, params.clone()).await;
             let result = &asked["result"];
             assert_eq!(result["resultType"], "input_required", "{asked}");
-            assert_eq!(
-                result["inputRequests"],
-                json!({"who": {"method": "elicitation/create", "params": {"message": "Who?", "x": 1.0}}})
-            );
-            assert_eq!(result["y"], json!([2.0]));
+            result.has("/inputRequests", json!({"who": {"method": "elicitation/create", "params": {"message": "Who?", "x": 1.0}}}));
+            result.has("/y", json!([2.0]));
             assert!(result.get("ttlMs").is_none(), "{asked}");
             let state = result["requestState"].as_str().unwrap();
             assert!(!state.contains("asked"), "{state}");
@@ -131,7 +119,7 @@ async fn a_request_takes_as_many_rounds_as_the_server_wants() {
             let answer = way.ask(&harness, &forms(), method, again).await;
             let result = &answer["result"];
             assert_eq!(result["said"]["who"]["content"]["name"], "Ada", "{answer}");
-            assert_eq!(result["state"], "asked \"who\"");
+            result.has("/state", "asked \"who\"");
         }
     }
 }
@@ -141,13 +129,11 @@ async fn a_request_takes_as_many_rounds_as_the_server_wants() {
 async fn a_state_alone_comes_back_too() {
     let harness = harness(|config| config).await;
     for way in MODERN {
-        let asked = way
-            .ask(&harness, &json!({}), "tools/call", tool("later"))
-            .await;
+        let asked = harness.ask(way, "tools/call", tool("later")).await;
         let state = json!({"requestState": asked["result"]["requestState"]});
         let again = with(&tool("later"), &state);
-        let answer = way.ask(&harness, &json!({}), "tools/call", again).await;
-        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        let answer = harness.ask(way, "tools/call", again).await;
+        answer.has("/result/resultType", "complete");
     }
 }
 
@@ -157,9 +143,7 @@ async fn a_server_is_told_what_the_client_can_be_asked() {
     let harness = harness(|config| config).await;
     let ui = |n: u32| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
     for n in 0..9 {
-        ClientKind::HttpModern
-            .ask(&harness, &ui(n), "tools/list", json!({}))
-            .await;
+        ask_modern_as(&harness, &ui(n), "tools/list", json!({})).await;
     }
     for declared in [
         json!({}),
@@ -230,9 +214,7 @@ async fn a_state_is_good_for_its_own_request() {
     let harness = harness(|config| config).await;
     let call = json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}});
     for way in MODERN {
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", call.clone())
-            .await;
+        let asked = ask_as(&harness, way, &forms(), "tools/call", call.clone()).await;
         let back = back(&asked);
         let state = back["requestState"].as_str().unwrap();
         let mut tampered = state.to_owned();
@@ -278,10 +260,8 @@ async fn a_state_is_good_for_its_own_request() {
         assert_eq!(harness.peer.of("tools/call").len(), before);
         // The members in another order, and another spelling, are the same request.
         let same = json!({"arguments": {"n": 1, "to": "\u{41}da"}, "name": "greet"});
-        let answer = way
-            .ask(&harness, &forms(), "tools/call", with(&same, &back))
-            .await;
-        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        let answer = ask_as(&harness, way, &forms(), "tools/call", with(&same, &back)).await;
+        answer.has("/result/resultType", "complete");
     }
 }
 
@@ -290,26 +270,21 @@ static NOW: AtomicU64 = AtomicU64::new(1_000);
 /// SV-26: a client has as long as is configured.
 #[tokio::test]
 async fn a_state_expires() {
-    let harness = harness(|mut config| {
+    let harness = harness(edited(|config| {
         let now = || NOW.load(Ordering::SeqCst);
         config.environment = Environment::new(now, config.environment.random);
         config.limits.state_lifetime = Duration::from_secs(60);
-        config
-    })
+    }))
     .await;
     for way in MODERN {
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", tool("greet"))
-            .await;
+        let asked = ask_as(&harness, way, &forms(), "tools/call", tool("greet")).await;
         let again = with(&tool("greet"), &back(&asked));
         NOW.fetch_add(59, Ordering::SeqCst);
-        let answer = way
-            .ask(&harness, &forms(), "tools/call", again.clone())
-            .await;
-        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        let answer = ask_as(&harness, way, &forms(), "tools/call", again.clone()).await;
+        answer.has("/result/resultType", "complete");
         NOW.fetch_add(1, Ordering::SeqCst);
         let late = way.ask(&harness, &forms(), "tools/call", again).await;
-        assert_eq!(late["error"]["code"], -32602, "{late}");
+        late.has("/error/code", -32602);
         let message = late["error"]["message"].as_str().unwrap();
         assert!(message.contains("expired"), "{message}");
     }
@@ -327,28 +302,22 @@ async fn a_state_travels_between_replicas_that_share_keys() {
     let answer = way
         .ask(&second, &forms(), "tools/call", again.clone())
         .await;
-    assert_eq!(answer["result"]["state"], "asked \"who\"", "{answer}");
+    answer.has("/result/state", "asked \"who\"");
     let refused = way.ask(&stranger, &forms(), "tools/call", again).await;
-    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    refused.has("/error/code", -32602);
 }
 
 /// EXT-3: where variants are off states are sealed all the same, and nothing is said of variants.
 #[tokio::test]
 async fn states_are_sealed_without_variants_too() {
     let harness = harness(|config| config.with_variants(false)).await;
-    let asked = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", tool("greet"))
-        .await;
+    let asked = ask_modern_as(&harness, &forms(), "tools/call", tool("greet")).await;
     let again = with(&tool("greet"), &back(&asked));
-    let answer = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", again.clone())
-        .await;
-    assert_eq!(answer["result"]["state"], "asked \"who\"", "{answer}");
+    let answer = ask_modern_as(&harness, &forms(), "tools/call", again.clone()).await;
+    answer.has("/result/state", "asked \"who\"");
     let forged = with(&again, &json!({"requestState": "AAAA"}));
-    let refused = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", forged)
-        .await;
-    assert_eq!(refused["error"]["code"], -32602);
+    let refused = ask_modern_as(&harness, &forms(), "tools/call", forged).await;
+    refused.has("/error/code", -32602);
     assert_eq!(refused["error"].get("data"), None, "{refused}");
 }
 
@@ -356,13 +325,10 @@ async fn states_are_sealed_without_variants_too() {
 #[tokio::test]
 async fn a_legacy_client_brings_no_state() {
     let harness = harness(|config| config).await;
-    let forged = with(
-        &tool("nothing"),
-        &json!({"requestState": "later", "inputResponses": {}}),
-    );
+    let arguments = json!({"requestState": "later", "inputResponses": {}});
+    let forged = with(&tool("nothing"), &arguments);
     for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
-        way.ask(&harness, &json!({}), "tools/call", forged.clone())
-            .await;
+        harness.ask(way, "tools/call", forged.clone()).await;
         let calls = harness.peer.of("tools/call");
         let params = &calls.last().unwrap().body["params"];
         assert_eq!(params.get("requestState"), None, "{params}");
@@ -389,8 +355,8 @@ async fn rounds_of_several_requests_go_on_side_by_side() {
             &forms(),
         );
         let answer = pipe.ask(&again).await;
-        assert_eq!(answer["id"], to);
-        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        answer.has("/id", to);
+        answer.has("/result/resultType", "complete");
     }
     let post = HttpRequest::modern(&modern(json!(1), "tools/call", call("Ada"), &forms()));
     assert_eq!(harness.connect().await.ask(&post).await.status, 200);

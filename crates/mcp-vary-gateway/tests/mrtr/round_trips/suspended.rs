@@ -1,26 +1,12 @@
 //! Modern clients of legacy servers: a call is suspended until the client has answered.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_vary_gateway::{Config, Gateway, Target};
-use mcp_vary_testkit::client::ClientKind;
-use mcp_vary_testkit::http_client::HttpRequest;
-use mcp_vary_testkit::message::{modern, tool, under};
-use mcp_vary_testkit::scripted_server::{
-    ReceivedRequest, Reply, ScriptedServer, event, initialize,
-};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
+use mcp_vary_testkit::scripted_server::initialize;
 
 use super::sealed::MODERN;
 use super::with;
-use crate::support::{Harness, config, open_pipe};
+use crate::support::*;
 
 /// A server on HTTP that asks before it answers.
 #[derive(Default)]
@@ -119,10 +105,8 @@ fn visit(seen: &ReceivedRequest) -> Reply {
         "mode": "url", "elicitationId": "e1", "url": "https://example.org", "message": "Sign in"});
     let error =
         json!({"code": -32042, "message": "sign in", "data": {"elicitations": [elicitation]}});
-    Reply::json(
-        200,
-        &json!({"jsonrpc": "2.0", "id": seen.id(), "error": error}),
-    )
+    let params = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+    Reply::json(200, &params)
 }
 
 async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
@@ -130,9 +114,7 @@ async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
 }
 
 fn before_a_process() -> Config {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/asks.py");
-    let script = script.to_str().unwrap().to_owned();
-    config(Target::command("python3", [script]))
+    config(of_script("asks.py"))
 }
 
 fn forms() -> Value {
@@ -154,15 +136,13 @@ fn again(params: &Value, asked: &Value) -> Value {
     assert_eq!(result["resultType"], "input_required", "{asked}");
     let requests = result["inputRequests"].as_object().unwrap();
     let responses: BTreeMap<_, _> = requests.keys().map(|key| (key, accepts())).collect();
-    with(
-        params,
-        &json!({"requestState": result["requestState"], "inputResponses": responses}),
-    )
+    let arguments = json!({"requestState": result["requestState"], "inputResponses": responses});
+    with(params, &arguments)
 }
 
 #[track_caller]
 fn is_refused(answer: &Value, code: i64, says: &str) {
-    assert_eq!(answer["error"]["code"], code, "{answer}");
+    answer.has("/error/code", code);
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains(says), "{message}");
 }
@@ -173,16 +153,14 @@ async fn a_call_goes_on_when_its_client_comes_back() {
     let harness = harness(|config| config).await;
     for way in MODERN {
         let before = harness.peer.of("tools/call").len();
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", asking("ask"))
-            .await;
+        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
         let question =
             json!({"method": "elicitation/create", "params": {"message": "Who?", "x": 1.5}});
-        assert_eq!(asked["result"]["inputRequests"], json!({"1": question}));
+        asked.has("/result/inputRequests", json!({"1": question}));
         let back = again(&asking("ask"), &asked);
         let answer = way.ask(&harness, &forms(), "tools/call", back).await;
-        assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
-        assert_eq!(answer["result"]["resultType"], "complete");
+        answer.has("/result/reply/result", accepts());
+        answer.has("/result/resultType", "complete");
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
     }
 }
@@ -217,14 +195,11 @@ async fn a_process_waits_for_its_client_too() {
     let first = pipe.ask(&call(1, asking("ask"))).await;
     let roots = json!({"name": "ask", "arguments": {"method": "roots/list", "params": {}}});
     let second = pipe.ask(&call(2, roots.clone())).await;
-    assert_eq!(
-        second["result"]["inputRequests"]["1"]["method"],
-        "roots/list"
-    );
+    second.has("/result/inputRequests/1/method", "roots/list");
     let mut pids = Vec::new();
     for (id, params, asked) in [(3, asking("ask"), first), (4, roots, second)] {
         let answer = pipe.ask(&call(id, again(&params, &asked))).await;
-        assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
+        answer.has("/result/reply/result", accepts());
         pids.push(answer["result"]["pid"].clone());
     }
     assert_ne!(pids[0], pids[1]);
@@ -236,17 +211,11 @@ async fn a_process_waits_for_its_client_too() {
 async fn a_call_may_wait_more_than_once() {
     let harness = harness(|config| config).await;
     for way in MODERN {
-        let first = way
-            .ask(&harness, &forms(), "tools/call", asking("twice"))
-            .await;
+        let first = ask_as(&harness, way, &forms(), "tools/call", asking("twice")).await;
         let back = again(&asking("twice"), &first);
-        let second = way
-            .ask(&harness, &forms(), "tools/call", back.clone())
-            .await;
-        assert!(
-            second["result"]["inputRequests"]["2"].is_object(),
-            "{second}"
-        );
+        let second = ask_as(&harness, way, &forms(), "tools/call", back.clone()).await;
+        let found = &second["result"]["inputRequests"]["2"];
+        assert!(found.is_object(), "{second}");
         let answer = way
             .ask(
                 &harness,
@@ -255,7 +224,7 @@ async fn a_call_may_wait_more_than_once() {
                 again(&asking("twice"), &second),
             )
             .await;
-        assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
+        answer.has("/result/reply/result", accepts());
         // The first state is not good any more.
         let replayed = way.ask(&harness, &forms(), "tools/call", back).await;
         is_refused(&replayed, -32602, "no longer waits");
@@ -268,23 +237,17 @@ async fn a_call_may_wait_more_than_once() {
 async fn what_the_client_leaves_out_is_asked_again() {
     let harness = harness(|config| config).await;
     for way in MODERN {
-        let first = way
-            .ask(&harness, &forms(), "tools/call", asking("ask"))
-            .await;
+        let first = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
         let other = json!({"inputResponses": {"no such key": {}}});
         let empty = with(&again(&asking("ask"), &first), &other);
         let second = way.ask(&harness, &forms(), "tools/call", empty).await;
-        assert_eq!(
-            second["result"]["inputRequests"],
-            first["result"]["inputRequests"]
-        );
-        assert_ne!(
-            second["result"]["requestState"],
-            first["result"]["requestState"]
-        );
+        let expected = &first["result"]["inputRequests"];
+        assert_eq!(second["result"]["inputRequests"], *expected);
+        let expected = &first["result"]["requestState"];
+        assert_ne!(second["result"]["requestState"], *expected);
         let back = again(&asking("ask"), &second);
         let answer = way.ask(&harness, &forms(), "tools/call", back).await;
-        assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
+        answer.has("/result/reply/result", accepts());
     }
 }
 
@@ -295,9 +258,7 @@ async fn a_call_is_found_by_its_own_request_and_once() {
     let harness = harness(|config| config).await;
     for way in MODERN {
         let before = harness.peer.of("tools/call").len();
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", asking("ask"))
-            .await;
+        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
         let back = again(&asking("ask"), &asked);
         let mut tampered = back.clone();
         let state = back["requestState"].as_str().unwrap();
@@ -317,10 +278,8 @@ async fn a_call_is_found_by_its_own_request_and_once() {
             is_refused(&refused, -32602, "`inputResponses");
         }
         // It has waited all the time.
-        let answer = way
-            .ask(&harness, &forms(), "tools/call", back.clone())
-            .await;
-        assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
+        let answer = ask_as(&harness, way, &forms(), "tools/call", back.clone()).await;
+        answer.has("/result/reply/result", accepts());
         let twice = way.ask(&harness, &forms(), "tools/call", back).await;
         is_refused(&twice, -32602, "no longer waits");
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
@@ -339,29 +298,23 @@ async fn another_gateway_does_not_run_the_call_again() {
     is_refused(&refused, -32603, "waits at another gateway");
     assert_eq!(second.peer.of("tools/call").len(), 0);
     let answer = way.ask(&first, &forms(), "tools/call", back).await;
-    assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
+    answer.has("/result/reply/result", accepts());
 }
 
 /// A client that does not come back is waited for as long as is configured; then the server hears of it.
 #[tokio::test]
 async fn a_call_whose_client_is_gone_is_cancelled() {
-    let harness = harness(|mut config| {
-        config.limits.ask_timeout = Duration::from_millis(1);
-        config
-    })
-    .await;
+    let adapt = edited(|config| config.limits.ask_timeout = Duration::from_millis(1));
+    let harness = harness(adapt).await;
     let mut pipe = open_pipe(&harness.gateway);
-    let asked = pipe
-        .ask(&modern(json!(1), "tools/call", asking("ask"), &forms()))
-        .await;
+    let message = modern(json!(1), "tools/call", asking("ask"), &forms());
+    let asked = pipe.ask(&message).await;
     let back = again(&asking("ask"), &asked);
     pipe.close().await;
     let cancelled = soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
     let call = &harness.peer.of("tools/call")[0];
     assert_eq!(cancelled[0].body["params"]["requestId"], *call.id());
-    let late = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", back)
-        .await;
+    let late = ask_modern_as(&harness, &forms(), "tools/call", back).await;
     is_refused(&late, -32602, "expired");
     assert_eq!(harness.peer.of("tools/call").len(), 1);
 }
@@ -370,31 +323,24 @@ async fn a_call_whose_client_is_gone_is_cancelled() {
 #[tokio::test]
 async fn only_so_many_calls_wait() {
     for (in_all, per_principal) in [(1, 64), (256, 1)] {
-        let harness = harness(|mut config| {
+        let harness = harness(edited(|config| {
             config.limits.suspended_calls = in_all;
             config.limits.suspended_calls_per_principal = per_principal;
-            config
-        })
+        }))
         .await;
         let way = ClientKind::HttpModern;
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", asking("ask"))
-            .await;
-        let refused = way
-            .ask(&harness, &forms(), "tools/call", asking("twice"))
-            .await;
+        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
+        let refused = ask_as(&harness, way, &forms(), "tools/call", asking("twice")).await;
         is_refused(&refused, -32603, "too many calls wait");
         let cancelled = soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
         let calls = harness.peer.of("tools/call");
         assert_eq!(cancelled[0].body["params"]["requestId"], *calls[1].id());
         let back = again(&asking("ask"), &asked);
         let answer = way.ask(&harness, &forms(), "tools/call", back).await;
-        assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
+        answer.has("/result/reply/result", accepts());
         // There is room again.
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", asking("ask"))
-            .await;
-        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        let asked = ask_as(&harness, way, &forms(), "tools/call", asking("ask")).await;
+        asked.has("/result/resultType", "input_required");
     }
 }
 
@@ -402,10 +348,8 @@ async fn only_so_many_calls_wait() {
 #[tokio::test]
 async fn calls_do_not_wait_for_a_gateway_that_has_stopped() {
     let harness = harness(|config| config).await;
-    let asked = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", asking("ask"))
-        .await;
-    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
+    asked.has("/result/resultType", "input_required");
     harness.gateway.close().await;
     soon(harness.peer.wait_for("DELETE", 1)).await;
 }
@@ -420,9 +364,7 @@ async fn who_cannot_be_asked_is_not() {
             json!({"roots": {}}),
             json!({"elicitation": {"url": {}}}),
         ] {
-            let answer = way
-                .ask(&harness, &capabilities, "tools/call", asking("ask"))
-                .await;
+            let answer = ask_as(&harness, way, &capabilities, "tools/call", asking("ask")).await;
             let code = answer["result"]["reply"]["result"]["code"].as_i64();
             assert!(matches!(code, Some(-32601 | -32602)), "{answer}");
         }
@@ -435,12 +377,10 @@ async fn a_question_that_was_withdrawn_needs_no_answer() {
     let harness = harness(|config| config).await;
     let way = ClientKind::HttpModern;
     let params = asking("thought better");
-    let asked = way
-        .ask(&harness, &forms(), "tools/call", params.clone())
-        .await;
+    let asked = ask_as(&harness, way, &forms(), "tools/call", params.clone()).await;
     let back = again(&params, &asked);
     let answer = way.ask(&harness, &forms(), "tools/call", back).await;
-    assert_eq!(answer["result"]["reply"]["result"], "nothing", "{answer}");
+    answer.has("/result/reply/result", "nothing");
 }
 
 /// Progress is told with the token of the request that runs, not of the one that has ended.
@@ -453,21 +393,17 @@ async fn progress_follows_the_request() {
         params
     };
     let params = token(&asking("ask"), "first");
-    let asked = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", params)
-        .await;
+    let asked = ask_modern_as(&harness, &forms(), "tools/call", params).await;
     let back = token(&again(&asking("ask"), &asked), "second");
     let mut http = harness.connect().await;
     let post = HttpRequest::modern(&modern(json!(2), "tools/call", back, &forms()));
     http.send(&post.bytes()).await;
-    assert_eq!(
-        http.head().await.header("content-type"),
-        Some("text/event-stream")
-    );
+    let expected = Some("text/event-stream");
+    assert_eq!(http.head().await.header("content-type"), expected);
     let events = http.events().await;
     assert_eq!(events[0]["params"]["progressToken"], "second", "{events:?}");
-    assert_eq!(events[1]["id"], 2);
-    assert_eq!(events[1]["result"]["reply"]["result"], accepts());
+    events[1].has("/id", 2);
+    events[1].has("/result/reply/result", accepts());
 }
 
 /// `-32042` of a legacy server is a question to a modern client, and the call is made anew after it.
@@ -475,16 +411,10 @@ async fn progress_follows_the_request() {
 async fn an_address_to_visit_first_is_asked_for() {
     let harness = harness(|config| config).await;
     for way in MODERN {
-        let asked = way
-            .ask(&harness, &forms(), "tools/call", tool("visit"))
-            .await;
+        let asked = ask_as(&harness, way, &forms(), "tools/call", tool("visit")).await;
         let params = json!({"mode": "url", "url": "https://example.org", "message": "Sign in"});
         let question = json!({"method": "elicitation/create", "params": params});
-        assert_eq!(
-            asked["result"]["inputRequests"],
-            json!({"1": question}),
-            "{asked}"
-        );
+        asked.has("/result/inputRequests", json!({"1": question}));
         let back = again(&tool("visit"), &asked);
         let mut declined = back.clone();
         declined["inputResponses"]["1"] = json!({"action": "decline"});
@@ -497,12 +427,9 @@ async fn an_address_to_visit_first_is_asked_for() {
         assert_eq!(said.get("inputResponses"), None);
         // Who cannot be shown an address is told what the server said.
         let capabilities = json!({"elicitation": {}});
-        let refused = way
-            .ask(&harness, &capabilities, "tools/call", tool("visit"))
-            .await;
+        let refused = ask_as(&harness, way, &capabilities, "tools/call", tool("visit")).await;
         is_refused(&refused, -32603, "sign in");
-        way.ask(&harness, &capabilities, "tools/call", tool("visit"))
-            .await;
+        ask_as(&harness, way, &capabilities, "tools/call", tool("visit")).await;
     }
 }
 
@@ -522,20 +449,15 @@ async fn a_legacy_server_hears_of_no_rounds() {
 /// Whoever has a connection alone is not held up by those who come without one.
 #[tokio::test]
 async fn what_waits_for_others_is_not_counted_for_a_process() {
-    let harness = harness(|mut config| {
-        config.limits.suspended_calls_per_principal = 1;
-        config
-    })
-    .await;
-    let asked = ClientKind::HttpModern
-        .ask(&harness, &forms(), "tools/call", asking("ask"))
-        .await;
-    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let adapt = edited(|config| config.limits.suspended_calls_per_principal = 1);
+    let harness = harness(adapt).await;
+    let asked = ask_modern_as(&harness, &forms(), "tools/call", asking("ask")).await;
+    asked.has("/result/resultType", "input_required");
     for _ in 0..2 {
         let mut pipe = open_pipe(&harness.gateway);
         let call = |id: u64| modern(json!(id), "tools/call", asking("ask"), &forms());
         let asked = pipe.ask(&call(1)).await;
-        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        asked.has("/result/resultType", "input_required");
         is_refused(&pipe.ask(&call(2)).await, -32603, "too many calls wait");
     }
 }

@@ -35,7 +35,7 @@ async fn an_endpoint_asks_on_either_stream() {
     assert_eq!(call.head().await.status, 200);
     for stream in [&mut call, &mut client.stream] {
         let question = next(stream).await;
-        assert_eq!(question["method"], "roots/list");
+        question.has("/method", "roots/list");
         let answer = answer_to(&question, json!({"roots": []}));
         let post = client.legacy.post(&answer);
         assert_eq!(client.legacy.http.ask(&post).await.status, 202);
@@ -49,12 +49,7 @@ async fn an_endpoint_asks_on_either_stream() {
         });
         reply.is_some()
     };
-    soon(async {
-        while !(is_about("GET") && is_about("tools/call")) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(async || is_about("GET") && is_about("tools/call")).await;
     loop {
         let (sender, message) = soon(streams.recv()).await.unwrap();
         if message["id"].is_u64() {
@@ -126,19 +121,17 @@ async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
     let harness = Harness::behind_one(peer, |config| config).await;
     let mut http = harness.connect().await;
     let call = |params| modern(json!(1), "tools/call", params, &json!({"roots": {}}));
-    let asked = http
-        .ask(&HttpRequest::modern(&call(tool("x"))))
-        .await
-        .json();
+    let post = HttpRequest::modern(&call(tool("x")));
+    let asked = http.ask(&post).await.json();
     let requests = asked["result"]["inputRequests"].as_object().unwrap();
     let (key, question) = requests.iter().next().unwrap();
-    assert_eq!(question["method"], "roots/list");
+    question.has("/method", "roots/list");
     let roots = json!({"roots": [{"uri": "file:///one"}]});
     let mut again = tool("x");
     again["requestState"] = asked["result"]["requestState"].clone();
     again["inputResponses"] = json!({key: roots});
     let answer = http.ask(&HttpRequest::modern(&call(again))).await.json();
-    assert_eq!(answer["result"]["said"]["result"], roots);
+    answer.has("/result/said/result", roots);
 }
 
 /// What a session's calls change, a server may tell of on the connection of those calls alone.
@@ -149,7 +142,7 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
     let subscribed = client
         .legacy
         .ask("resources/subscribe", json!({"uri": "a:1"}));
-    assert_eq!(subscribed.await.json()["result"], json!({}));
+    subscribed.await.json().has("/result", json!({}));
     let told = async {
         loop {
             client.called(tool("x")).await;
@@ -160,8 +153,8 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
         }
     };
     let told = soon(told).await;
-    assert_eq!(told["method"], "notifications/resources/updated");
-    assert_eq!(told["params"]["uri"], "a:1");
+    told.has("/method", "notifications/resources/updated");
+    told.has("/params/uri", "a:1");
     let asked = harness.peer.of("resources/subscribe");
     let sessions = asked.iter().map(|seen| seen.header("mcp-session-id"));
     let sessions: Vec<_> = sessions.collect();
@@ -240,10 +233,6 @@ async fn an_answer_that_reaches_another_gateway_is_refused_there() {
     // The call waits all the same; and what comes twice is only late.
     client.send(&answer).await;
     let answered = next(&mut call).await;
-    assert_eq!(
-        answered["result"]["reply"]["result"],
-        json!({"action": "decline"}),
-        "{answered}"
-    );
+    answered.has("/result/reply/result", json!({"action": "decline"}));
     client.send(&answer).await;
 }

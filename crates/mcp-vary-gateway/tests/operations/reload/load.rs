@@ -34,7 +34,7 @@ async fn no_call_is_lost_or_run_twice_under_load() {
                 let refused = harness.gateway.reload(diary.config_of(vec![none])).await;
                 assert!(refused.is_err());
             }
-            _ => drop(harness.gateway.reload(config).await.unwrap()),
+            _ => drop(harness.reload(config).await),
         }
     }
     done.store(true, Ordering::Relaxed);
@@ -53,11 +53,7 @@ async fn no_call_is_lost_or_run_twice_under_load() {
     }
     assert_eq!(process(&harness, "kept_who").await, kept);
     assert_eq!(diary.count("kept", "start"), 1);
-    harness
-        .gateway
-        .reload(diary.config(&["kept"]))
-        .await
-        .unwrap();
+    harness.reload(diary.config(&["kept"])).await;
     diary.runs(1).await;
     harness.gateway.close().await;
     diary.runs(0).await;
@@ -88,9 +84,8 @@ async fn call_until(
     while !done.load(Ordering::Relaxed) {
         for (server, name) in [("kept", "kept_who"), ("changed", "changed_change")] {
             let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let answer = client
-                .call(number, json!({"name": name, "arguments": {"n": number}}))
-                .await;
+            let params = json!({"name": name, "arguments": {"n": number}});
+            let answer = client.call(number, params).await;
             assert_eq!(answer["id"], number, "{way:?}: {answer}");
             assert_eq!(answer["result"]["n"], number, "{way:?}: {answer}");
             assert_eq!(answer["result"]["by"], server, "{way:?}: {answer}");

@@ -1,8 +1,7 @@
 //! What servers announce.
 
-use mcp_vary_testkit::message::tool;
-
 use super::*;
+use crate::support::*;
 
 /// SV-16: what a server says is told, of all variants, even if its list reads as before.
 #[tokio::test]
@@ -19,11 +18,8 @@ async fn what_a_server_announces_is_told() {
                 false => vec!["standard", "compact", "directory", "read-only"],
             };
             for variant in expected {
-                assert_eq!(
-                    subscriber.change().await,
-                    changed(list, variant),
-                    "{era:?} {way:?}"
-                );
+                let found = subscriber.change().await;
+                assert_eq!(found, changed(list, variant), "{era:?} {way:?}");
             }
         }
     };
@@ -43,29 +39,22 @@ async fn a_change_that_was_found_before_it_was_announced_is_told_once() {
     let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        let mut subscriber =
-            NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        let mut subscriber = listening(&harness, way, &[]).await;
         stage.set_tools(&["first", "early"]);
         let declared = json!({});
         let call = || way.ask(&harness, &declared, "tools/call", tool("early"));
         soon(async { while call().await.get("error").is_some() {} }).await;
-        assert_eq!(
-            standard(&mut subscriber).await,
-            changed("tools", "standard")
-        );
+        let expected = changed("tools", "standard");
+        assert_eq!(standard(&mut subscriber).await, expected);
         stage.notify_list_changed("tools");
         stage.set_prompts(&["other"]);
         stage.notify_list_changed("prompts");
-        assert_eq!(
-            standard(&mut subscriber).await,
-            changed("prompts", "standard")
-        );
+        let expected = changed("prompts", "standard");
+        assert_eq!(standard(&mut subscriber).await, expected);
         // Nothing was found before this one.
         stage.notify_list_changed("tools");
-        assert_eq!(
-            standard(&mut subscriber).await,
-            changed("tools", "standard")
-        );
+        let expected = changed("tools", "standard");
+        assert_eq!(standard(&mut subscriber).await, expected);
     };
     join_all(every_pair().map(check)).await;
 }

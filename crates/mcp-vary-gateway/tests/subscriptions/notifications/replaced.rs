@@ -16,8 +16,7 @@ async fn a_reload_is_told_like_any_change() {
                     .await;
             if !way.is_modern() {
                 let params = under("all", json!({"uri": "note:b"}));
-                let answer = subscriber.ask("resources/subscribe", params).await;
-                assert_eq!(answer["result"], json!({}));
+                subscriber.succeeds("resources/subscribe", params).await;
             }
             ears.push(subscriber);
         }
@@ -27,30 +26,25 @@ async fn a_reload_is_told_like_any_change() {
         };
         let mut others = variants();
         others[0].tools = selection("none");
-        harness.gateway.reload(next(others.clone())).await.unwrap();
+        harness.reload(next(others.clone())).await;
         for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
-            assert_eq!(
-                subscriber.change().await,
-                changed("tools", "all"),
-                "{era:?} {way:?}"
-            );
+            let expected = changed("tools", "all");
+            assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         }
         stage.notify_updated("note:b");
         for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
-            assert_eq!(
-                subscriber.change().await,
-                updated("note:b", "all"),
-                "{era:?} {way:?}"
-            );
+            let expected = updated("note:b", "all");
+            assert_eq!(subscriber.change().await, expected, "{era:?} {way:?}");
         }
 
         let few = everything(&[]);
         let mut leaving =
             NotificationClient::listening(&harness, ClientKind::HttpModern, few, Some("few")).await;
         others.remove(1);
-        harness.gateway.reload(next(others)).await.unwrap();
-        assert_eq!(leaving.receive().await["method"], "notifications/cancelled");
-        assert_eq!(leaving.receive().await["id"], "listen");
+        harness.reload(next(others)).await;
+        let expected = "notifications/cancelled";
+        leaving.receive().await.has("/method", expected);
+        leaving.receive().await.has("/id", "listen");
         assert_eq!(leaving.receive_or_end().await, None);
     }
 }
@@ -61,13 +55,7 @@ async fn the_order_of_changes_is_kept() {
     let check = async |era: Era| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        let mut subscriber = NotificationClient::listening(
-            &harness,
-            ClientKind::HttpModern,
-            everything(&["note:a"]),
-            None,
-        )
-        .await;
+        let mut subscriber = listening(&harness, ClientKind::HttpModern, &["note:a"]).await;
         for round in ["x", "y", "z"] {
             stage.set_tools(&["first", round]);
             stage.notify_list_changed("tools");
@@ -76,10 +64,8 @@ async fn the_order_of_changes_is_kept() {
                 // The server has a stream for each of the two.
                 let mut told = [subscriber.change().await, subscriber.change().await];
                 told.sort();
-                assert_eq!(
-                    told,
-                    [updated("note:a", "standard"), changed("tools", "standard")]
-                );
+                let expected = [updated("note:a", "standard"), changed("tools", "standard")];
+                assert_eq!(told, expected);
             } else {
                 assert_eq!(subscriber.change().await, changed("tools", "standard"));
                 assert_eq!(subscriber.change().await, updated("note:a", "standard"));
@@ -100,17 +86,14 @@ async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
             .into_iter()
             .enumerate()
         {
-            let mut subscriber =
-                NotificationClient::listening(&harness, way, everything(&["note:b"]), None).await;
+            let mut subscriber = listening(&harness, way, &["note:b"]).await;
             if !way.is_modern() {
-                let answer = subscriber
-                    .ask("resources/subscribe", json!({"uri": "note:b"}))
-                    .await;
-                assert_eq!(answer["result"], json!({}));
+                let params = json!({"uri": "note:b"});
+                subscriber.succeeds("resources/subscribe", params).await;
             }
             let mut next = config(Target::http(harness.peer.url.clone()));
             next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
-            harness.gateway.reload(next).await.unwrap();
+            harness.reload(next).await;
             loop {
                 let told = subscriber.change().await;
                 if told.0 == "resources/updated" {

@@ -12,12 +12,11 @@ async fn a_task_outlives_a_configuration() {
     works.is_waited_for("work-1").await;
     let mut changed = config(Target::http(harness.peer.url.clone()));
     changed.limits.max_rounds = 3;
-    harness.gateway.reload(changed).await.unwrap();
+    harness.reload(changed).await;
     let number = works.asks("work-1", "elicitation/create", form()).await;
     client.until(&id, "input_required").await;
-    client
-        .updated(&id, json!({"1": {"action": "decline"}}))
-        .await;
+    let params = json!({"1": {"action": "decline"}});
+    client.updated(&id, params).await;
     works.reply(number).await;
     works.ends("work-1", Ok(json!({"content": []}))).await;
     client.until(&id, "completed").await;
@@ -55,12 +54,7 @@ async fn a_task_whose_process_ends_has_failed() {
         let why = task["result"]["error"]["message"].as_str().unwrap();
         assert!(why.contains("gone"), "{task}");
     }
-    soon(async {
-        while gateway.status().proxied_tasks > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || gateway.status().proxied_tasks == 0).await;
 }
 
 /// What tasks came to is kept in so many bytes: the oldest gives way, and what is too large for itself is not kept.
@@ -118,7 +112,7 @@ async fn what_a_process_asks_for_a_session_stands_in_its_task() {
         }
     })
     .await;
-    assert_eq!(told["params"]["taskId"], id, "{told}");
+    assert_eq!(told["params"]["taskId"], id);
     let said = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
     pipe.send(request(json!(2), "tasks/update", said).to_string())
         .await;

@@ -1,16 +1,9 @@
 //! A server of 2025-11-25 whose tool `job` can only be called as a task. A test decides what it does.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use bytes::Bytes;
-use mcp_vary_testkit::message::{introduced, notification, request};
-use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
-use mcp_vary_testkit::wait::soon;
-use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::RELATED;
+use crate::support::*;
 
 /// The server; its tasks are `work-1`, `work-2` and so on.
 #[derive(Clone, Default)]
@@ -282,12 +275,7 @@ impl Works {
     }
 
     async fn until(&self, holds: impl Fn(&State) -> bool) {
-        soon(async {
-            while !self.with(|state| holds(state)) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(async || self.with(|state| holds(state))).await;
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {

@@ -1,5 +1,7 @@
 //! Failures over HTTP, and how they are reported.
 
+use tokio::io::AsyncReadExt as _;
+
 use super::*;
 
 async fn fails(reply: fn(&ReceivedRequest) -> Reply, parts: &[&str]) {
@@ -16,7 +18,14 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
         &["401 Unauthorized", r"log in\u{1b}[2J"],
     )
     .await;
-    fails(|seen| seen.refuse(403, -32000, "no"), &["403 Forbidden"]).await;
+    fails(
+        |seen| seen.refuse(403, -32000, "no"),
+        &[
+            "403 Forbidden",
+            "it wants credentials: write them into `headers`",
+        ],
+    )
+    .await;
     fails(
         |_| Reply::new(500, "text/plain", "x".repeat(999)),
         &["500 Internal", "xxx…"],
@@ -100,6 +109,26 @@ async fn clients_are_told_what_happened_and_no_more() {
         "server `remote` broke off its reply",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_plain_connection_that_is_closed_at_once_may_need_tls() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            // What does not speak HTTP reads the request, and closes.
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 4096]).await;
+        }
+    });
+    let config = UpstreamConfig::new("remote", Target::http(url.parse().unwrap()));
+    let error = UpstreamConnection::connect(config).await.unwrap_err();
+    let advice = "if it expects TLS, its address begins with https://";
+    says(
+        &error,
+        &["closed the connection without an answer", &url, advice],
+    );
 }
 
 #[tokio::test]

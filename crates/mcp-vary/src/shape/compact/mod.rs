@@ -203,7 +203,7 @@ pub fn compact_shaped(
         tool,
         policy,
         compaction,
-        is_terse: features.verbosity() == Verbosity::Compact,
+        is_terse: features.shortens(),
     };
     if !compacting.is_terse && compaction.bounds.is_unbounded() {
         return Compacted::unchanged(shaped);

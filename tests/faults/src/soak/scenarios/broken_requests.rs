@@ -7,25 +7,17 @@ use serde_json::json;
 use super::super::client_run::ClientRun;
 use super::super::deployment::WRITE_TIMEOUT;
 use super::super::http::{Http, Legacy, initialize, post};
-use super::{Scenario, ScenarioResult, common, rare};
+use super::{Scenario, ScenarioResult};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    common("half a head, then nothing", |run| Box::pin(half(run, 40))),
-    common("half a body, then nothing", |run| {
-        Box::pin(half(run, usize::MAX))
-    }),
-    common("no HTTP at all", |run| Box::pin(nonsense(run))),
-    common("a body that is no JSON", |run| Box::pin(garbage(run))),
-    common("a request that is too large", |run| {
-        Box::pin(oversized(run))
-    }),
-    rare("half a body, and wait", 149, |run| {
-        Box::pin(half_and_wait(run))
-    }),
-    rare("session: stop reading a long stream", 151, |run| {
-        Box::pin(slow(run))
-    }),
-];
+scenarios! {
+    "half a head, then nothing" => |run| half(run, 40);
+    "half a body, then nothing" => |run| half(run, usize::MAX);
+    "no HTTP at all" => |run| nonsense(run);
+    "a body that is no JSON" => |run| garbage(run);
+    "a request that is too large" => |run| oversized(run);
+    "half a body, and wait" one in 149 => |run| half_and_wait(run);
+    "session: stop reading a long stream" one in 151 => |run| slow(run);
+}
 
 /// The first bytes of a request, without the last.
 async fn half(run: ClientRun<'_>, bytes: usize) -> ScenarioResult {

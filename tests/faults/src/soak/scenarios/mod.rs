@@ -1,5 +1,16 @@
 //! The scenarios: how clients connect, call and disconnect.
 
+/// The table of a file: the name of each scenario, `one in N` clients where only some run it, and how it runs.
+macro_rules! scenarios {
+    ($($name:literal $(one in $one_in:literal)? => |$run:ident| $scenario:expr;)*) => {
+        pub(super) const SCENARIOS: &[Scenario] = &[$(Scenario {
+            name: $name,
+            one_in: [$($one_in,)? 1][0],
+            run: |$run| Box::pin($scenario),
+        }),*];
+    };
+}
+
 mod broken_requests;
 mod notifications;
 mod server_requests;
@@ -23,21 +34,6 @@ pub(super) struct Scenario {
 pub(super) type ScenarioFuture<'a> = Pin<Box<dyn Future<Output = ScenarioResult> + Send + 'a>>;
 
 pub(super) type ScenarioResult = Result<(), String>;
-
-const fn common(
-    name: &'static str,
-    run: for<'a> fn(ClientRun<'a>) -> ScenarioFuture<'a>,
-) -> Scenario {
-    rare(name, 1, run)
-}
-
-const fn rare(
-    name: &'static str,
-    one_in: usize,
-    run: for<'a> fn(ClientRun<'a>) -> ScenarioFuture<'a>,
-) -> Scenario {
-    Scenario { name, one_in, run }
-}
 
 /// The scenarios of a soak.
 pub(super) struct Scenarios {

@@ -4,38 +4,19 @@ use serde_json::json;
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, Legacy, modern, request};
-use super::{Scenario, ScenarioResult, common};
+use super::{Scenario, ScenarioResult};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    common("session: hang up a `GET` stream", |run| {
-        Box::pin(listens(run))
-    }),
-    common("session: end the session of a `GET` stream", |run| {
-        Box::pin(ends_while_listening(run))
-    }),
-    common("session: come back to a `GET` stream, hang up", |run| {
-        Box::pin(listens_again(run))
-    }),
-    common("session: subscribe and vanish", |run| {
-        Box::pin(subscribes(run, Left::Nothing))
-    }),
-    common("session: subscribe, `DELETE`", |run| {
-        Box::pin(subscribes(run, Left::Delete))
-    }),
-    common("session: subscribe, unsubscribe, vanish", |run| {
-        Box::pin(subscribes(run, Left::Unsubscribe))
-    }),
-    common("session: subscribe, hear of a change, hang up", |run| {
-        Box::pin(receives(run))
-    }),
-    common("stateless: `subscriptions/listen`, hang up", |run| {
-        Box::pin(listens_stateless(run, false))
-    }),
-    common(
-        "stateless: `subscriptions/listen`, hear of a change, hang up",
-        |run| Box::pin(listens_stateless(run, true)),
-    ),
-];
+scenarios! {
+    "session: hang up a `GET` stream" => |run| listens(run);
+    "session: end the session of a `GET` stream" => |run| ends_while_listening(run);
+    "session: come back to a `GET` stream, hang up" => |run| listens_again(run);
+    "session: subscribe and vanish" => |run| subscribes(run, Left::Nothing);
+    "session: subscribe, `DELETE`" => |run| subscribes(run, Left::Delete);
+    "session: subscribe, unsubscribe, vanish" => |run| subscribes(run, Left::Unsubscribe);
+    "session: subscribe, hear of a change, hang up" => |run| receives(run);
+    "stateless: `subscriptions/listen`, hang up" => |run| listens_stateless(run, false);
+    "stateless: `subscriptions/listen`, hear of a change, hang up" => |run| listens_stateless(run, true);
+}
 
 async fn open(run: ClientRun<'_>) -> Result<Legacy, String> {
     Legacy::open(run.address(), &json!({})).await

@@ -4,31 +4,17 @@ use serde_json::{Value, json};
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, Legacy, modern};
-use super::{Scenario, ScenarioResult, rare};
+use super::{Scenario, ScenarioResult};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    rare("session: be asked, answer", 101, |run| {
-        Box::pin(session(run, Then::Answer))
-    }),
-    rare("session: be asked, answer nothing, vanish", 199, |run| {
-        Box::pin(session(run, Then::Vanish))
-    }),
-    rare("session: be asked, answer nothing, `DELETE`", 103, |run| {
-        Box::pin(session(run, Then::Delete))
-    }),
-    rare("session: be asked, cancel the call", 107, |run| {
-        Box::pin(session(run, Then::Cancel))
-    }),
-    rare("batch: be asked, hang up, `DELETE`", 211, |run| {
-        Box::pin(batch(run))
-    }),
-    rare("stateless: input required, given", 109, |run| {
-        Box::pin(stateless(run, true))
-    }),
-    rare("stateless: input required, never given", 197, |run| {
-        Box::pin(stateless(run, false))
-    }),
-];
+scenarios! {
+    "session: be asked, answer" one in 101 => |run| session(run, Then::Answer);
+    "session: be asked, answer nothing, vanish" one in 199 => |run| session(run, Then::Vanish);
+    "session: be asked, answer nothing, `DELETE`" one in 103 => |run| session(run, Then::Delete);
+    "session: be asked, cancel the call" one in 107 => |run| session(run, Then::Cancel);
+    "batch: be asked, hang up, `DELETE`" one in 211 => |run| batch(run);
+    "stateless: input required, given" one in 109 => |run| stateless(run, true);
+    "stateless: input required, never given" one in 197 => |run| stateless(run, false);
+}
 
 /// What a client does after a server request.
 #[derive(Clone, Copy)]

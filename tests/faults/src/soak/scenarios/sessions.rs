@@ -4,49 +4,23 @@ use serde_json::json;
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, Legacy, initialize, notification, post, request};
-use super::{Scenario, ScenarioResult, common};
+use super::{Scenario, ScenarioResult};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    common("session: a list, a call, `DELETE`", |run| {
-        Box::pin(whole(run))
-    }),
-    common("session: `initialize` and never come back", |run| {
-        Box::pin(vanishes(run))
-    }),
-    common("session: vanish before the answer to `initialize`", |run| {
-        Box::pin(hasty(run))
-    }),
-    common("session: hang up while an answer is awaited", |run| {
-        Box::pin(silent_hang_up(run))
-    }),
-    common("session: hang up in the middle of a call's stream", |run| {
-        Box::pin(hang_up(run, false))
-    }),
-    common("session: the same, then `DELETE`", |run| {
-        Box::pin(hang_up(run, true))
-    }),
-    common(
-        "session: lose a call's stream, come back, read to its end",
-        |run| Box::pin(resumes(run)),
-    ),
-    common(
-        "session: lose a call's stream, come back, hang up again",
-        |run| Box::pin(resumes_twice(run)),
-    ),
-    common("session: cancel a call on its stream", |run| {
-        Box::pin(cancels(run))
-    }),
-    common("session: cancel a call that has said nothing", |run| {
-        Box::pin(cancels_silence(run))
-    }),
-    common("session: leave a stream unread, hang up", |run| {
-        Box::pin(does_not_read(run))
-    }),
-    common("batch: read to its end", |run| Box::pin(batch(run, true))),
-    common("batch: hang up in the middle of its stream", |run| {
-        Box::pin(batch(run, false))
-    }),
-];
+scenarios! {
+    "session: a list, a call, `DELETE`" => |run| whole(run);
+    "session: `initialize` and never come back" => |run| vanishes(run);
+    "session: vanish before the answer to `initialize`" => |run| hasty(run);
+    "session: hang up while an answer is awaited" => |run| silent_hang_up(run);
+    "session: hang up in the middle of a call's stream" => |run| hang_up(run, false);
+    "session: the same, then `DELETE`" => |run| hang_up(run, true);
+    "session: lose a call's stream, come back, read to its end" => |run| resumes(run);
+    "session: lose a call's stream, come back, hang up again" => |run| resumes_twice(run);
+    "session: cancel a call on its stream" => |run| cancels(run);
+    "session: cancel a call that has said nothing" => |run| cancels_silence(run);
+    "session: leave a stream unread, hang up" => |run| does_not_read(run);
+    "batch: read to its end" => |run| batch(run, true);
+    "batch: hang up in the middle of its stream" => |run| batch(run, false);
+}
 
 async fn open(run: ClientRun<'_>) -> Result<Legacy, String> {
     Legacy::open(run.address(), &json!({})).await

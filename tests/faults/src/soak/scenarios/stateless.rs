@@ -4,20 +4,13 @@ use serde_json::json;
 
 use super::super::client_run::ClientRun;
 use super::super::http::{Http, modern, request};
-use super::{Scenario, ScenarioResult, common};
+use super::{Scenario, ScenarioResult};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    common("stateless: `server/discover`, a call", |run| {
-        Box::pin(whole(run))
-    }),
-    common(
-        "stateless: hang up in the middle of a call's stream",
-        |run| Box::pin(hang_up(run)),
-    ),
-    common("stateless: hang up while an answer is awaited", |run| {
-        Box::pin(silent(run))
-    }),
-];
+scenarios! {
+    "stateless: `server/discover`, a call" => |run| whole(run);
+    "stateless: hang up in the middle of a call's stream" => |run| hang_up(run);
+    "stateless: hang up while an answer is awaited" => |run| silent(run);
+}
 
 async fn whole(run: ClientRun<'_>) -> ScenarioResult {
     let mut http = Http::connect(run.address()).await?;

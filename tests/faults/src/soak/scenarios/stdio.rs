@@ -9,37 +9,17 @@ use tokio::process::{Child, ChildStdout};
 
 use super::super::client_run::ClientRun;
 use super::super::http::{initialize, modern_message, notification, request};
-use super::{Scenario, ScenarioResult, rare};
+use super::{Scenario, ScenarioResult};
 use crate::process;
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    rare("stdio: a call, then the input ends", 401, |run| {
-        Box::pin(calls(run, Disconnect::Closes))
-    }),
-    rare(
-        "stdio: gone in the middle of a call, as after `kill -9`",
-        409,
-        |run| Box::pin(calls(run, Disconnect::Vanishes)),
-    ),
-    rare(
-        "stdio: `vary` itself is killed with `kill -9`",
-        419,
-        |run| Box::pin(calls(run, Disconnect::Kills)),
-    ),
-    rare(
-        "stdio: a first line that is no JSON, then a call",
-        421,
-        |run| Box::pin(garbage(run)),
-    ),
-    rare("stdio: be asked, then the input ends", 431, |run| {
-        Box::pin(server_request(run))
-    }),
-    rare(
-        "stdio: `subscriptions/listen`, cancelled; another, then the input ends",
-        433,
-        |run| Box::pin(listens(run)),
-    ),
-];
+scenarios! {
+    "stdio: a call, then the input ends" one in 401 => |run| calls(run, Disconnect::Closes);
+    "stdio: gone in the middle of a call, as after `kill -9`" one in 409 => |run| calls(run, Disconnect::Vanishes);
+    "stdio: `vary` itself is killed with `kill -9`" one in 419 => |run| calls(run, Disconnect::Kills);
+    "stdio: a first line that is no JSON, then a call" one in 421 => |run| garbage(run);
+    "stdio: be asked, then the input ends" one in 431 => |run| server_request(run);
+    "stdio: `subscriptions/listen`, cancelled; another, then the input ends" one in 433 => |run| listens(run);
+}
 
 /// A client and its gateway.
 struct Pipes {

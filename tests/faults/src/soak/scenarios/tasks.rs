@@ -7,62 +7,24 @@ use serde_json::{Value, json};
 use super::super::client_run::ClientRun;
 use super::super::deployment::{SERVERS, TASKS};
 use super::super::http::{Http, Legacy, modern, request};
-use super::{Scenario, ScenarioResult, common};
+use super::{Scenario, ScenarioResult};
 
-pub(super) const SCENARIOS: &[Scenario] = &[
-    common("session: have a task made, forget it", |run| {
-        Box::pin(session(with_sessions(run), Then::Forget))
-    }),
-    common("session: have a task made, cancel it, `DELETE`", |run| {
-        Box::pin(session(with_sessions(run), Then::Cancel))
-    }),
-    common(
-        "session: have a task made, wait for what it comes to",
-        |run| Box::pin(session(with_sessions(run), Then::Fetch)),
-    ),
-    common(
-        "session: have a task made, hang up while waiting for what it comes to",
-        |run| Box::pin(session(with_sessions(run), Then::HangUp)),
-    ),
-    common(
-        "session: have a task of 2026-07-28 made, forget it",
-        |run| Box::pin(session(without_sessions(run), Then::Forget)),
-    ),
-    common(
-        "session: have a task of 2026-07-28 made, cancel it, `DELETE`",
-        |run| Box::pin(session(without_sessions(run), Then::Cancel)),
-    ),
-    common(
-        "session: have a task of 2026-07-28 made, wait for what it comes to",
-        |run| Box::pin(session(without_sessions(run), Then::Fetch)),
-    ),
-    common(
-        "session: have a task of 2026-07-28 made, hang up while waiting for it",
-        |run| Box::pin(session(without_sessions(run), Then::HangUp)),
-    ),
-    common("stateless: have a task made, forget it", |run| {
-        Box::pin(stateless(run, Then::Forget))
-    }),
-    common("stateless: have a task made, cancel it", |run| {
-        Box::pin(stateless(run, Then::Cancel))
-    }),
-    common(
-        "stateless: have a task made, fetch what it came to",
-        |run| Box::pin(stateless(run, Then::Fetch)),
-    ),
-    common(
-        "stateless: have a task of 2025-11-25 made, forget it",
-        |run| Box::pin(stateless(with_sessions(run), Then::Forget)),
-    ),
-    common(
-        "stateless: have a task of 2025-11-25 made, cancel it",
-        |run| Box::pin(stateless(with_sessions(run), Then::Cancel)),
-    ),
-    common(
-        "stateless: have a task of 2025-11-25 made, fetch what it came to",
-        |run| Box::pin(stateless(with_sessions(run), Then::Fetch)),
-    ),
-];
+scenarios! {
+    "session: have a task made, forget it" => |run| session(with_sessions(run), Then::Forget);
+    "session: have a task made, cancel it, `DELETE`" => |run| session(with_sessions(run), Then::Cancel);
+    "session: have a task made, wait for what it comes to" => |run| session(with_sessions(run), Then::Fetch);
+    "session: have a task made, hang up while waiting for what it comes to" => |run| session(with_sessions(run), Then::HangUp);
+    "session: have a task of 2026-07-28 made, forget it" => |run| session(without_sessions(run), Then::Forget);
+    "session: have a task of 2026-07-28 made, cancel it, `DELETE`" => |run| session(without_sessions(run), Then::Cancel);
+    "session: have a task of 2026-07-28 made, wait for what it comes to" => |run| session(without_sessions(run), Then::Fetch);
+    "session: have a task of 2026-07-28 made, hang up while waiting for it" => |run| session(without_sessions(run), Then::HangUp);
+    "stateless: have a task made, forget it" => |run| stateless(run, Then::Forget);
+    "stateless: have a task made, cancel it" => |run| stateless(run, Then::Cancel);
+    "stateless: have a task made, fetch what it came to" => |run| stateless(run, Then::Fetch);
+    "stateless: have a task of 2025-11-25 made, forget it" => |run| stateless(with_sessions(run), Then::Forget);
+    "stateless: have a task of 2025-11-25 made, cancel it" => |run| stateless(with_sessions(run), Then::Cancel);
+    "stateless: have a task of 2025-11-25 made, fetch what it came to" => |run| stateless(with_sessions(run), Then::Fetch);
+}
 
 /// To the server whose tasks are of 2025-11-25.
 fn with_sessions(run: ClientRun<'_>) -> ClientRun<'_> {

@@ -17,11 +17,10 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
 
 use self::tasks::subscribe_to_tasks;
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::method_action::method_not_found;
-use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pipeline::request::method_not_found;
+use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 use crate::pipeline::steps::resources::LocatedResource;
-use crate::pipeline::steps::{active_view, connection, resources, undeclared_methods};
+use crate::pipeline::steps::{forward, resources, undeclared_methods, view};
 use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::source::ServerSource;
 use crate::session::Session;
@@ -35,7 +34,7 @@ use crate::subscriptions::{
 pub(crate) async fn subscribe(context: &RequestContext<'_>) -> Result<Dispatch, RpcError> {
     require_subscriptions(context)?;
     let uri = context.request.params.string("uri")?;
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let session = context.client.session.as_ref();
     let session = session.ok_or_else(|| method_not_found(context.request.method))?;
     check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
@@ -80,7 +79,7 @@ pub(crate) async fn listen(context: &RequestContext<'_>) -> Result<Dispatch, Rpc
     let limit = context.snapshot.config.limits.subscriptions;
     let requested = context.request.params.object("notifications")?;
     let mut filter = SubscriptionFilter::read(requested, limit)?;
-    let scope = active_view::enter(context)?;
+    let scope = view::enter(context)?;
     let offered = &context.catalog.capabilities;
     filter
         .kinds
@@ -196,7 +195,7 @@ async fn retained_connection(
     context: &RequestContext<'_>,
     server: ServerIndex,
 ) -> Result<Option<KeepAliveLease>, RpcError> {
-    let dedicated = connection::dedicated(context, server).await?;
+    let dedicated = forward::dedicated(context, server).await?;
     // If sessions share nothing, it is the same connection.
     let dedicated = dedicated.filter(|dedicated| !dedicated.is_adopted());
     Ok(dedicated.map(|dedicated| dedicated.keep_alive()))

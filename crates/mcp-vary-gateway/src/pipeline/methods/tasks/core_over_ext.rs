@@ -11,17 +11,15 @@ use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::era::{self, PROGRESS_TOKEN, UpstreamContext};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use mcp_vary_wire::task_dialect::with_extension;
 
-use crate::pipeline::dispatch::Dispatch;
 use crate::pipeline::exchange::{InFlightRequest, Leases, ResponseContext};
-use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::response_context;
 use crate::pipeline::steps::found_task::{FoundTask, TaskNotFound};
-use crate::pipeline::steps::{connection, found_task, response_plan, task_mode};
+use crate::pipeline::steps::{forward, found_task, response_plan, task_mode};
 use crate::pool::ConnectionUse;
 use crate::tasks::core_over_ext::{ResultWaiter, TaskAnswer, TaskClient};
 use crate::tasks::task_text::{is_terminal, status, with_related_task};
@@ -196,7 +194,7 @@ fn task_params(
     server: ServerIndex,
     mut params: Params<'_>,
 ) -> Arc<str> {
-    let declared = connection::sent_capabilities(context, server, Era::Modern);
+    let declared = forward::sent_capabilities(context, server, Era::Modern);
     let config = context.class.source(server).connection.config();
     let declared = declared.as_deref().unwrap_or(&config.capabilities);
     let handshake = context.catalog.handshake(server);
@@ -219,7 +217,7 @@ fn task_response(
     let mut response = response_context(scope, &mut forwarding)?;
     response.upstream = Era::Modern;
     let server = found.item_ref.server;
-    if let Some(declared) = connection::sent_capabilities(context, server, response.upstream) {
+    if let Some(declared) = forward::sent_capabilities(context, server, response.upstream) {
         let handshake = context.catalog.handshake(server).map(Arc::as_ref);
         response_plan::leave_to_server(context, server, handshake, &declared, &mut response.plan);
     }

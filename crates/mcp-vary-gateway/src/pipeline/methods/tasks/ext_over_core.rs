@@ -9,9 +9,8 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
 use crate::mrtr::{INPUT_RESPONSES, read_responses};
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::method_action::{MethodAction, TaskAction};
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request::{MethodAction, TaskAction};
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::response_context;
 use crate::pipeline::steps::found_task::FoundTask;
 use crate::pipeline::steps::proxied_task;

@@ -9,9 +9,8 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
 use super::core_over_ext::page_of_tasks;
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::request_context::RequestContext;
-use crate::pipeline::steps::connection::RequestConnection;
+use crate::pipeline::request_context::{Dispatch, RequestContext};
+use crate::pipeline::steps::forward::RequestConnection;
 use crate::pipeline::steps::{found_task, task_support};
 use crate::tasks::task_text::string;
 

@@ -10,12 +10,11 @@ use mcp_vary_wire::response::RpcError;
 
 use self::core_over_ext::{answer_completed_task, cancel_task, wait_for_result};
 use self::ext_over_core::answer_proxied_task;
-use crate::pipeline::dispatch::Dispatch;
-use crate::pipeline::method_action::{MethodAction, TaskAction};
-use crate::pipeline::request_context::RequestContext;
+use crate::pipeline::request::{MethodAction, TaskAction};
+use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::{ForwardRequest, forward};
 use crate::pipeline::steps::found_task::{FoundTask, OpenedTask};
-use crate::pipeline::steps::{rates, task_support};
+use crate::pipeline::steps::{policy, task_support};
 
 /// Handles a request about a task: answers it here, or forwards it to the server that created the task.
 pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch, RpcError> {
@@ -37,7 +36,7 @@ pub(crate) async fn request(context: &mut RequestContext<'_>) -> Result<Dispatch
     let scope = context.in_view(found.view);
     // A cancellation ends work, whatever the rate.
     if !matches!(context.action, MethodAction::Task(TaskAction::Cancel)) {
-        rates::count_read(scope, found.item_ref.server)?;
+        policy::count_read(scope, found.item_ref.server)?;
     }
     if found.dialects.is_core_over_ext() {
         match context.action {

@@ -1,0 +1,213 @@
+//! `vary login` and `vary logout`.
+
+pub(crate) mod args;
+mod browser;
+pub(crate) mod source;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcp_vary::variant::Date;
+use mcp_vary_gateway::Target;
+use mcp_vary_login::address::Address;
+use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings, Logout};
+use mcp_vary_login::scope::Scopes;
+use mcp_vary_login::secret::Secret;
+use mcp_vary_login::store::{LoginSummary, StoreError, TokenStore};
+use mcp_vary_login::user_agent::Flow;
+use serde_json::{Value, json};
+
+use crate::approval::state_directory;
+use crate::environment::environment;
+use crate::failure::{Failure, Verdict};
+use crate::print::table::table;
+use crate::print::{self, sanitize};
+use crate::stop::Stop;
+use crate::target_args::{FOUND, is_url};
+use crate::{file, target};
+
+use self::args::ServerFile;
+use self::browser::Browser;
+
+/// Logs in, or lists the logins.
+pub(crate) async fn log_in(args: args::Login, mut stop: Stop) -> Result<Verdict, Failure> {
+    let Some(server) = &args.server else {
+        return list(args.json).await;
+    };
+    let flow = if args.device {
+        Flow::Device
+    } else {
+        Flow::AuthorizationCode
+    };
+    let browser = if args.no_browser {
+        Browser::Pasted
+    } else {
+        Browser::Opened
+    };
+    let settings = settings(server, &args)?;
+    let interaction = Interaction::new(Arc::new(browser), flow);
+    let login = LoginCredentials::new(settings, store()?, Some(interaction), environment()?);
+    let summary = stop.unless_requested(async {
+        let logged_in = login.log_in().await;
+        logged_in.map_err(|error| Failure::looked_at(format!("{}: {error}", shown(server))))
+    });
+    let summary = summary.await?;
+    let line = format!("logged in to {} {}", summary.key.server, status(&summary));
+    print::progress(&sanitize(&line));
+    Ok(Verdict::Fine)
+}
+
+/// Logs out.
+pub(crate) async fn log_out(args: args::Logout, mut stop: Stop) -> Result<Verdict, Failure> {
+    let settings = named(&args.server, &args.file)?;
+    let server = settings.server.resource();
+    let login = LoginCredentials::new(settings, store()?, None, environment()?);
+    let outcome = stop.unless_requested(async {
+        let logged_out = login.log_out().await;
+        logged_out.map_err(|error| Failure::command(error.to_string()))
+    });
+    let line = match outcome.await? {
+        Logout::Revoked => format!("logged out of {server}; the tokens are revoked"),
+        Logout::NotRevoked => format!(
+            "logged out of {server}; its authorization server did not revoke the tokens, so they end by themselves"
+        ),
+        _ => {
+            let why =
+                format!("nobody is logged in to {server}; `vary login --list` shows the logins");
+            return Err(Failure::looked_at(why));
+        }
+    };
+    print::progress(&sanitize(&line));
+    Ok(Verdict::Fine)
+}
+
+async fn list(is_json: bool) -> Result<Verdict, Failure> {
+    let store = store()?;
+    // The keyring may wait for a person.
+    let listed = tokio::task::spawn_blocking(move || store.list()).await;
+    let listed = listed.map_err(|error| Failure::command(error.to_string()))?;
+    let logins = listed.map_err(|error| Failure::command(error.to_string()))?;
+    let is_fine = logins.iter().all(Result::is_ok);
+    let text = if is_json {
+        let values: Vec<Value> = logins.iter().map(json_entry).collect();
+        print::sanitize_json(&format!("{}\n", Value::from(values)))
+    } else {
+        let rows: Vec<Vec<String>> = logins.iter().map(row).collect();
+        sanitize(&table(&rows, 3))
+    };
+    print::data(&text)?;
+    if logins.is_empty() && !is_json {
+        print::progress("nobody is logged in; `vary login URL` logs in");
+    }
+    Ok(Verdict::fine_if(is_fine))
+}
+
+fn row(login: &Result<LoginSummary, StoreError>) -> Vec<String> {
+    match login {
+        Ok(login) => vec![
+            login.key.server.clone(),
+            status(login),
+            login.scope.to_string(),
+        ],
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+fn json_entry(login: &Result<LoginSummary, StoreError>) -> Value {
+    match login {
+        Ok(login) => json!({
+            "server": login.key.server,
+            "issuer": login.issuer,
+            "scope": login.scope.to_string(),
+            "expires": login.expires_at,
+            "refreshed": login.is_refreshed,
+            "ended": login.has_ended,
+        }),
+        Err(error) => json!({"error": error.to_string()}),
+    }
+}
+
+/// Until when a login is valid.
+fn status(login: &LoginSummary) -> String {
+    let time = |seconds| {
+        let minutes = seconds / 60;
+        format!(
+            "{} {:02}:{:02} UTC",
+            Date::from_unix(seconds),
+            minutes / 60 % 24,
+            minutes % 60
+        )
+    };
+    match login.expires_at {
+        _ if login.has_ended => "ended".to_owned(),
+        _ if login.is_refreshed => "refreshed by itself".to_owned(),
+        Some(end) => format!("until {}", time(end)),
+        None => "without end".to_owned(),
+    }
+}
+
+/// What the options say of the login at `server`.
+fn settings(server: &str, args: &args::Login) -> Result<LoginSettings, Failure> {
+    let mut settings = named(server, &args.file)?;
+    settings.scope = Scopes::from_names(args.scopes.iter().flat_map(|text| text.split(' ')));
+    settings.client.id.clone_from(&args.client_id);
+    settings.client.redirect_port = args.redirect_port;
+    if let Some(path) = &args.client_secret_file {
+        let text = file::text(path)?;
+        settings.client.secret = Some(Secret::new(text.trim()));
+    }
+    if let Some(issuer) = &args.issuer {
+        let issuer = Address::parse(issuer);
+        let unusable = |error| Failure::command(format!("--issuer cannot be used: {error}"));
+        settings.issuer = Some(issuer.map_err(unusable)?);
+    }
+    Ok(settings)
+}
+
+/// The server at a URL, or with a name in a file.
+fn named(server: &str, file: &ServerFile) -> Result<LoginSettings, Failure> {
+    let unusable = |error| Failure::command(format!("`{}` cannot be used: {error}", shown(server)));
+    if is_url(server) {
+        target::http_url(server, server).map_err(Failure::command)?;
+        let address = Address::parse(server).map_err(unusable)?;
+        return Ok(LoginSettings::new(shown(server), address));
+    }
+    let found = FOUND.iter().map(Path::new).find(|path| path.exists());
+    let path = file.path.as_deref().or(found).ok_or_else(|| {
+        Failure::command(format!(
+            "`{}` is not a URL, and this directory has neither {}; name the file of the server with `--file`",
+            shown(server),
+            FOUND.join(" nor ")
+        ))
+    })?;
+    let only = [server.to_owned()];
+    let secrets = mcp_vary_config::SecretFiles::beside(path);
+    let read = file::parse_and_report(path, &file::text(path)?, &only, &secrets)?;
+    let config = read.into_config(environment()?);
+    let found = config.servers.iter().find(|found| found.name == server);
+    let Some(Target::Http { url, .. }) = found.map(|found| &found.target) else {
+        let why = format!(
+            "`{server}` of {} has no `url`: only servers with one need a login",
+            path.display()
+        );
+        return Err(Failure::command(why));
+    };
+    let address = Address::parse(&url.to_string()).map_err(unusable)?;
+    Ok(LoginSettings::new(server, address))
+}
+
+/// The logins of this user.
+pub(crate) fn store() -> Result<TokenStore, Failure> {
+    let directory = state_directory(&crate::approval::variable).ok_or_else(|| {
+        Failure::command(
+            "there is no directory for logins; set HOME, or XDG_STATE_HOME to an absolute path",
+        )
+    })?;
+    let directory = directory.join("vary").join("logins");
+    Ok(TokenStore::new(directory, Vec::new(), environment()?).with_keyring())
+}
+
+/// An address without a query, which can have a key.
+fn shown(server: &str) -> &str {
+    server.split('?').next().unwrap_or_default()
+}

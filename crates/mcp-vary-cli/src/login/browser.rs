@@ -1,0 +1,110 @@
+//! How the command line shows a person where to authorize.
+
+use std::future::Future;
+use std::io::{self, Read as _};
+use std::pin::Pin;
+use std::process::Stdio;
+
+use mcp_vary_base::io_error;
+use mcp_vary_login::user_agent::{DeviceCode, UserAgent};
+use tokio::process::Command;
+
+use crate::environment::variable;
+use crate::print::{self, sanitize};
+
+/// Whether the address is opened, or a person opens it on another machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Browser {
+    /// A browser of this machine opens it.
+    Opened,
+    /// A person opens it, and pastes the address that the browser shows at the end.
+    Pasted,
+}
+
+impl UserAgent for Browser {
+    fn authorize<'a>(
+        &'a self,
+        url: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>> {
+        Box::pin(async move {
+            match self {
+                Self::Opened => {
+                    print::notice(&sanitize(&format!(
+                        "To log in, authorize Vary in the browser:\n  {url}"
+                    )));
+                    if let Err(error) = open(url) {
+                        let why = io_error::describe(&error);
+                        print::notice(&sanitize(&format!(
+                            "the browser cannot be opened: {why}; open the address yourself, or name a program in BROWSER"
+                        )));
+                    }
+                    std::future::pending().await
+                }
+                Self::Pasted => {
+                    print::notice(&sanitize(&format!(
+                        "To log in, open this address in a browser:\n  {url}\n\
+                         It ends at an address that begins with http://127.0.0.1. If the browser cannot open that, paste it here:"
+                    )));
+                    match tokio::task::spawn_blocking(line).await {
+                        Ok(Ok(line)) if !line.trim().is_empty() => Ok(line),
+                        // The browser may run on this machine.
+                        _ => std::future::pending().await,
+                    }
+                }
+            }
+        })
+    }
+
+    fn show_device_code(&self, code: &DeviceCode) {
+        print::notice(&sanitize(&format!(
+            "To log in, open {} on any device, and enter the code {}",
+            code.verification_uri, code.user_code
+        )));
+    }
+}
+
+/// A line of standard input.
+fn line() -> io::Result<String> {
+    let mut line = String::new();
+    io::BufRead::read_line(&mut io::stdin().lock().take(LONGEST_ADDRESS), &mut line)?;
+    Ok(line)
+}
+
+/// Starts the browser. The address is one argument and passes no shell.
+fn open(url: &str) -> io::Result<()> {
+    let named = variable("BROWSER").filter(|named| !named.trim().is_empty());
+    let words: Vec<String> = match &named {
+        // A list of programs, by the convention of Unix; the first one is used.
+        Some(named) => {
+            let first = named.split(':').next().unwrap_or_default();
+            let first = if cfg!(windows) { named.as_str() } else { first };
+            first.split_whitespace().map(str::to_owned).collect()
+        }
+        None => SYSTEM.iter().map(ToString::to_string).collect(),
+    };
+    let is_placed = words.iter().any(|word| word.contains("%s"));
+    let mut words = words.into_iter().map(|word| word.replace("%s", url));
+    let program = words.next().unwrap_or_default();
+    let mut command = Command::new(program);
+    command.args(words);
+    if !is_placed {
+        command.arg(url);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().map(|_| ())
+}
+
+/// The program of the system that opens an address.
+const SYSTEM: &[&str] = if cfg!(windows) {
+    &["rundll32", "url.dll,FileProtocolHandler"]
+} else if cfg!(target_os = "macos") {
+    &["open"]
+} else {
+    &["xdg-open"]
+};
+
+/// The most bytes of an address that is pasted.
+const LONGEST_ADDRESS: u64 = 16 << 10;

@@ -1,0 +1,233 @@
+//! What the operator allows: access rules over the scopes of the token and the arguments, and rate limits.
+//!
+//! Checked after the item was found and before its server receives anything: what does not exist for a client is
+//! answered as such, at any rate. A call counts for limits only after access rules allow it.
+
+use crate::audit::RequestRecord;
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+use mcp_vary::error::{Error, with_active_variant};
+use mcp_vary_access::{
+    AccessPolicy, Call, Decision, Denial, HiddenBy, Item as AccessItem, Principal, RuleIndex,
+    Verdict,
+};
+use mcp_vary_catalog::access::AccessView;
+use mcp_vary_catalog::index::{ServerIndex, VariantIndex};
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::selection::variant_selection::DecidedBy;
+use mcp_vary_rates::{Counted, LimitExceeded, Operation};
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::response::RpcError;
+use tracing::debug;
+
+/// Checks a call of a listed item with these `arguments`, JSON text.
+///
+/// # Errors
+///
+/// `-32602` when an expression refuses the call, and the error of [`RpcError::insufficient_scope`] when it needs
+/// scopes that the token lacks.
+pub(crate) fn check_access(
+    scope: ViewScope<'_>,
+    kind: ListKind,
+    item_ref: &ItemRef,
+    arguments: Option<&str>,
+) -> Result<(), RpcError> {
+    let Some(access) = scope.variant_set().access() else {
+        return Ok(());
+    };
+    let server = scope.server_name(item_ref.server);
+    if let Some(record) = scope.client.observation.record() {
+        record.set_server(&server, Some(&item_ref.upstream_name));
+    }
+    // The item may be listed since the request began: its server was starting.
+    let latest = scope.class.catalog.current();
+    let listed = scope.catalog.merged_item(kind, item_ref);
+    match listed.or_else(|| latest.merged_item(kind, item_ref)) {
+        Some(item) => check_item(scope, access, access.item(kind, item, &server), arguments),
+        None => {
+            let item = AccessItem::unlisted_resource(&item_ref.upstream_name, &server);
+            check_item(scope, access, item, None)
+        }
+    }
+}
+
+fn check_item(
+    scope: ViewScope<'_>,
+    access: &AccessView,
+    item: AccessItem<'_>,
+    arguments: Option<&str>,
+) -> Result<(), RpcError> {
+    let decision = access.decide(&item);
+    let policy = access.policy();
+    if let Decision::Allowed(rule) = decision {
+        record_rule(&scope, policy, rule, RequestRecord::allowed_by);
+        return Ok(());
+    }
+    let anonymous = Principal::anonymous();
+    let call = Call {
+        principal: scope.client.principal.as_deref().unwrap_or(&anonymous),
+        item,
+        variant: scope.snapshot.variant_id(scope.view),
+        arguments,
+    };
+    match policy.check(&decision, &call) {
+        Verdict::Allowed(rule) => {
+            record_rule(&scope, policy, rule, RequestRecord::allowed_by);
+            Ok(())
+        }
+        Verdict::NeedsScopes(rule) => {
+            record_rule(&scope, policy, rule, RequestRecord::denied_by);
+            scope.counters().increment(Counter::RefusedByAccessRules);
+            let scopes = policy.rule(rule).into_iter().flat_map(|rule| rule.scopes());
+            Err(RpcError::insufficient_scope(scopes))
+        }
+        Verdict::Denied(Denial { rule, error, .. }) => {
+            scope.counters().increment(Counter::RefusedByAccessRules);
+            match rule {
+                Some(rule) => record_rule(&scope, policy, rule, RequestRecord::denied_by),
+                None => record_default_denial(&scope),
+            }
+            let rule = rule.map(|rule| policy.label(rule));
+            let error = error.map(|(rule, error)| format!("{}: {error}", policy.label(rule)));
+            debug!(?rule, ?error, "call refused by access rules");
+            let why = "the access rules do not allow this call with these arguments";
+            Err(scope.with_active_variant(RpcError::invalid_params(why)))
+        }
+    }
+}
+
+/// Records that access rules hide the item `name` of a list, if it is there and hidden. The client gets the answer
+/// to a name that nobody has.
+pub(super) fn record_hidden(context: &RequestContext<'_>, kind: ListKind, name: &str) {
+    let (Some(_), Some(access)) = (
+        context.client.observation.record(),
+        context.variant_set().access(),
+    ) else {
+        return;
+    };
+    let Some(item) = context.catalog.merged_item_named(kind, name) else {
+        return;
+    };
+    let server = context.server_name(item.item_ref.server);
+    match access.decide(&access.item(kind, item, &server)) {
+        Decision::Hidden(HiddenBy::Default) => record_default_denial(context),
+        Decision::Hidden(HiddenBy::Rule(rule)) => {
+            record_rule(context, access.policy(), rule, RequestRecord::denied_by);
+        }
+        _ => return,
+    }
+    if let Some(record) = context.client.observation.record() {
+        record.set_server(&server, Some(&item.item_ref.upstream_name));
+    }
+}
+
+fn record_default_denial(context: &RequestContext<'_>) {
+    if let Some(record) = context.client.observation.record() {
+        record.denied_by("access: default");
+    }
+}
+
+fn record_rule(
+    context: &RequestContext<'_>,
+    policy: &AccessPolicy,
+    rule: RuleIndex,
+    record_as: impl FnOnce(&RequestRecord, &str),
+) {
+    if let Some(record) = context.client.observation.record() {
+        record_as(record, &policy.label(rule));
+    }
+}
+
+/// Counts a call of a tool.
+///
+/// # Errors
+///
+/// `-32005` with the limit that refuses it. Then no limit has counted it.
+pub(crate) fn count_call(scope: ViewScope<'_>, item_ref: &ItemRef) -> Result<(), RpcError> {
+    let Some(limits) = scope.snapshot.config.rates.counting(Counted::Calls) else {
+        return Ok(());
+    };
+    // The name before overrides, so that another variant is no way around a limit.
+    let listed = if limits.uses_tool_names {
+        scope.catalog.merged_item(ListKind::Tools, item_ref)
+    } else {
+        None
+    };
+    let tool = listed.map_or(&*item_ref.upstream_name, |item| &*item.id);
+    let server = &scope.server_name(item_ref.server);
+    let operation = Operation::CallTool { server, tool };
+    let checked = limits.check(&scope.client.rate_caller(), &operation);
+    checked.map_err(|limit| rate_limited(scope, &limit))
+}
+
+/// Counts a request that a server answers and that does not call a tool: a read, a completion, a request about a task.
+///
+/// # Errors
+///
+/// As those of [`count_call`].
+pub(crate) fn count_read(scope: ViewScope<'_>, server: ServerIndex) -> Result<(), RpcError> {
+    let Some(limits) = scope.snapshot.config.rates.counting(Counted::Calls) else {
+        return Ok(());
+    };
+    let operation = Operation::Read {
+        server: &scope.server_name(server),
+    };
+    let checked = limits.check(&scope.client.rate_caller(), &operation);
+    checked.map_err(|limit| rate_limited(scope, &limit))
+}
+
+/// Counts a change of the variant, if the client used another one before (SV-21).
+///
+/// An address `/mcp/v/NAME`, or a pin, is a gateway with one variant: requests to it change nothing.
+///
+/// # Errors
+///
+/// `-32000` when a limit refuses the change. The variant that was active stays active.
+pub(super) fn count_variant(
+    context: &RequestContext<'_>,
+    index: VariantIndex,
+    decided_by: DecidedBy,
+) -> Result<(), RpcError> {
+    let Some(limits) = context.snapshot.config.rates.counting(Counted::Switches) else {
+        return Ok(());
+    };
+    let offers = &context.client.offers;
+    let is_choice = decided_by != DecidedBy::Address && offers.pin.is_none();
+    let user = context.client.variant_user();
+    let Some(user) = user.filter(|_| is_choice && context.snapshot.config.variants) else {
+        return Ok(());
+    };
+    let variant = context.snapshot.variant_id(index.declared_view());
+    let changed = limits.change_variant(&context.client.rate_caller(), user, variant, |latest| {
+        let latest = context.snapshot.variant_index(latest.as_str());
+        latest.is_some_and(|latest| offers.allows(latest))
+    });
+    changed.map_err(|refused| {
+        record_limit(context, &refused.limit);
+        let failure = RpcError::from(&Error::TooManySwitches {
+            active: refused.active.as_ref().clone(),
+            retry_after: refused.limit.retry_after(),
+        });
+        let data = refused.limit.data().to_string();
+        failure.with_data(with_active_variant(Some(&data), &refused.active))
+    })
+}
+
+fn rate_limited(scope: ViewScope<'_>, limit: &LimitExceeded<'_>) -> RpcError {
+    record_limit(&scope, limit);
+    let data = limit.data().to_string();
+    let data = match scope.active_variant() {
+        Some(id) => with_active_variant(Some(&data), &id),
+        None => data,
+    };
+    RpcError::rate_limited(limit.to_string(), limit.retry_after()).with_data(data)
+}
+
+/// Writes a refusal to the logs.
+fn record_limit(context: &RequestContext<'_>, limit: &LimitExceeded<'_>) {
+    let (name, retry_after) = (limit.limit(), limit.retry_after());
+    debug!(limit = name, retry_after, "request refused by a rate limit");
+    if let Some(record) = context.client.observation.record() {
+        record.limited_by(name);
+    }
+}

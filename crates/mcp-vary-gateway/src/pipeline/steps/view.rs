@@ -1,0 +1,287 @@
+//! Enters the view that a request runs under, by its variant, and finds the item that it names there.
+
+use super::policy;
+use crate::audit::RankingDetails;
+use crate::pipeline::request_context::{RequestContext, ViewScope};
+use crate::pool::source::ServerSource;
+use crate::session::client_uses::ClientRequest;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use mcp_vary::error::{Error, Identifier};
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::json;
+use mcp_vary::variant::{ServerVariant, Status};
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantReason};
+use mcp_vary_catalog::shown::Prompt;
+use mcp_vary_view::{ArgumentError, wrong_arguments};
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
+use mcp_vary_wire::refusal::ParamsError;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::sanitize::excerpt;
+use serde_json::Value;
+use std::sync::Arc;
+use tracing::debug;
+
+/// Enters the view that the request runs under: that of its variant (SV-8), in the presentation that rules set for the
+/// client. Records the variant, and counts uses of deprecated variants (SV-25) and changes of the variant (SV-21).
+///
+/// # Errors
+///
+/// `-32602` for a variant that does not exist for the client, and that of a limit that refuses the change.
+pub(crate) fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>, RpcError> {
+    let (index, reason) = selected_variant(context)?;
+    policy::count_variant(context, index, reason.by)?;
+    notify_of_selected(context, index);
+    let (snapshot, method) = (context.snapshot, context.request.method);
+    let variant = index.get(snapshot.variant_set.variants.as_slice());
+    let variant = variant.filter(|_| snapshot.config.variants);
+    let by = reason.by.as_str();
+    if let Some(variant) = variant {
+        let rule = reason.rule.as_deref();
+        debug!(variant = %variant.id, by, rule, method, "variant selected");
+        if let Some(record) = context.client.observation.record() {
+            record.set_variant(variant.id.as_str(), &reason, RankingDetails::default());
+            record.use_variant(context.client.connection, || ranking_details(context));
+        }
+    }
+    count_client(context, variant.map(|variant| (variant, by)));
+    let presentation = context.client.presentation;
+    Ok(context.in_view(snapshot.variant_set.presented_view(index, presentation)))
+}
+
+/// What ranked the variants of a client that declares its hints with this request.
+fn ranking_details(context: &RequestContext<'_>) -> Option<RankingDetails> {
+    let declared = context.request.params.meta.get(CLIENT_CAPABILITIES)?;
+    let declared = context.snapshot.parse_capabilities(declared).ok()?;
+    let selector = &context.snapshot.selector;
+    Some(selector.ranking_details(&declared, &context.client.offers))
+}
+
+/// Counts a request of the client under a variant, which was selected for this reason; `None` if variants are off.
+fn count_client(context: &RequestContext<'_>, variant: Option<(&ServerVariant, &'static str)>) {
+    let services = &context.snapshot.services;
+    let declared;
+    let client = match &context.client.session {
+        Some(session) => &session.negotiated.client,
+        None => {
+            let info = context.request.params.meta.get(CLIENT_INFO);
+            declared = services.client_uses.name_in(info.unwrap_or("{}"));
+            &*declared
+        }
+    };
+    let now = (context.snapshot.config.environment.now)();
+    services.client_uses.note(&ClientRequest {
+        client,
+        variant: variant.map(|(variant, reason)| (&variant.id, reason)),
+        is_call: context.request.method == "tools/call",
+        now,
+    });
+    if let Some((variant, _)) = variant
+        && variant.status == Status::Deprecated
+    {
+        services.deprecations.note(variant, client.clone(), now);
+    }
+}
+
+/// Notifies a session of the lists of a variant that it selected although it is not notified of them yet (SV-16).
+fn notify_of_selected(context: &RequestContext<'_>, index: VariantIndex) {
+    let Some(session) = &context.client.session else {
+        return;
+    };
+    let snapshot = context.snapshot;
+    if !snapshot.config.variants || snapshot.placements.is_offered_to(session, index) {
+        return;
+    }
+    let variant = snapshot.variant_id(index.declared_view());
+    if session.note_selected(variant) {
+        snapshot.services.hub.add_variant(session.client, variant);
+    }
+}
+
+fn selected_variant(
+    context: &RequestContext<'_>,
+) -> Result<(VariantIndex, VariantReason), RpcError> {
+    let offers = &context.client.offers;
+    let Some(requested) = context.request.params.meta.get(SERVER_VARIANT_META) else {
+        return Ok((offers.default_variant(), offers.reason.clone()));
+    };
+    if !context.snapshot.config.variants {
+        return Err(RpcError::from(&Error::VariantsNotSupported));
+    }
+    let id = json::unquoted(requested);
+    let index = id.and_then(|id| context.snapshot.variant_index(&id));
+    // SV-9: for a pinned credential other variants do not exist.
+    let index = index.filter(|index| offers.allows(*index));
+    let index = index.ok_or_else(|| {
+        let requested = json::to_value(requested).unwrap_or_default();
+        record_refused(context, &requested);
+        let selector = &context.snapshot.selector;
+        selector.invalid_variant(offers, &requested)
+    })?;
+    Ok((index, DecidedBy::Selector.into()))
+}
+
+/// Counts and records that the client selected a variant that does not exist for it.
+fn record_refused(context: &RequestContext<'_>, requested: &Value) {
+    context
+        .counters()
+        .increment(Counter::RefusedUnknownVariants);
+    if let Some(record) = context.client.observation.record() {
+        let text = requested.as_str().map(str::to_owned);
+        record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
+    }
+}
+
+/// Finds an item of a list. If it is missing, the list is read again, also on the client's dedicated connections
+/// (SV-12). If the list cannot be read, the error says so.
+pub(crate) async fn find_item<T>(
+    context: &RequestContext<'_>,
+    kind: ListKind,
+    name: &str,
+    find: impl Fn(&Catalog) -> Option<T>,
+    not_found: impl FnOnce() -> RpcError,
+) -> Result<T, RpcError> {
+    if let Some(found) = find(&context.catalog) {
+        return Ok(found);
+    }
+    // The item may be one of a server that is not connected to for this client. The name does not matter here.
+    let not_found = || connection_refusal(context).unwrap_or_else(not_found);
+    let has_access_rules = context.variant_set().access().is_some();
+    if has_access_rules {
+        policy::record_hidden(context, kind, name);
+    }
+    if let Some(found) = Box::pin(find_when_started(context, kind, name, &find)).await? {
+        return Ok(found);
+    }
+    // What access rules hide is answered as what nobody has, and without a request to a server.
+    if has_access_rules {
+        return Err(not_found());
+    }
+    let failure = match context.class.catalog.find(kind, &find).await {
+        Ok(found) => return Ok(found),
+        Err(failure) => failure,
+    };
+    let (pool, owner) = (&context.snapshot.pool, context.client.list_owner());
+    let read_again = pool.read_again(&context.class, owner, kind).await;
+    let found = read_again.and_then(|class| find(&class.catalog.current()));
+    found.ok_or_else(|| failure.unwrap_or_else(not_found))
+}
+
+/// Why a server is not connected to for the clients of this class, if there is one.
+fn connection_refusal(context: &RequestContext<'_>) -> Option<RpcError> {
+    let is_unknown = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
+    let mut sources = context.visible_sources().filter(is_unknown);
+    sources.find_map(|source| source.refusal())
+}
+
+/// Finds an item that a server lists once it is ready. Waits for the servers that are starting, for `start-wait` at
+/// most; `None` if all of them are ready or down and have no such item.
+///
+/// Servers of which access rules allow the client nothing do not count, so that it is answered as if they did not
+/// exist.
+///
+/// # Errors
+///
+/// `-32603` when a server is still starting after that, and when the name is one of a server that is down and was
+/// never reached.
+async fn find_when_started<T>(
+    context: &RequestContext<'_>,
+    kind: ListKind,
+    name: &str,
+    find: &impl Fn(&Catalog) -> Option<T>,
+) -> Result<Option<T>, RpcError> {
+    let starting = starting_servers(context);
+    if starting.is_empty() {
+        return refuse_if_down(context, name).await;
+    }
+    let readings = starting.iter().map(|source| source.first_reading());
+    let mut readings: FuturesUnordered<_> = readings.collect();
+    let search = async {
+        while readings.next().await.is_some() {
+            let catalog = context.class.catalog.fresh(kind).await;
+            if let Some(found) = find(&catalog) {
+                return Some(found);
+            }
+        }
+        None
+    };
+    let limit = context.snapshot.config.start_wait;
+    let found = tokio::time::timeout(limit, search).await;
+    match (found.unwrap_or_default(), &starting_servers(context)[..]) {
+        (Some(found), _) => Ok(Some(found)),
+        (None, []) => refuse_if_down(context, name).await,
+        (None, starting) => Err(still_starting(name, starting)),
+    }
+}
+
+/// Refuses a name with the prefix of a server that is down and was never reached.
+async fn refuse_if_down<T>(
+    context: &RequestContext<'_>,
+    name: &str,
+) -> Result<Option<T>, RpcError> {
+    let layout = &context.class.catalog.layout;
+    let servers = context.class.sources().len();
+    let named = context.visible_sources().filter_map(|source| {
+        let prefix = layout.name_prefix(&source.server_name, servers);
+        let is_its = !prefix.is_empty() && name.starts_with(&prefix);
+        is_its.then_some((prefix.len(), source))
+    });
+    let Some((_, source)) = named.max_by_key(|(length, _)| *length) else {
+        return Ok(None);
+    };
+    if source.snapshot().handshake.is_none() {
+        source.connection.ready().await?;
+    }
+    Ok(None)
+}
+
+/// The servers whose first attempt to connect is running, and that exist for the client.
+fn starting_servers<'a>(context: &'a RequestContext<'_>) -> Vec<&'a Arc<ServerSource>> {
+    let is_starting = |it: &&Arc<ServerSource>| it.is_starting() && !it.is_upstream_variant();
+    context.visible_sources().filter(is_starting).collect()
+}
+
+fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
+    let shown = starting.iter().take(SHOWN_SERVERS);
+    let names: Vec<_> = shown.map(|it| format!("`{}`", it.server_name)).collect();
+    let more = match starting.len().saturating_sub(SHOWN_SERVERS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (servers, are) = match starting.len() {
+        1 => ("server", "is"),
+        _ => ("servers", "are"),
+    };
+    let names = names.join(", ");
+    RpcError::internal(format!(
+        "`{}` is not known yet: {servers} {names}{more} {are} still starting; try again in a moment",
+        excerpt(name.as_bytes(), SHOWN_CHARACTERS)
+    ))
+}
+
+/// The prompt that the view lists as `name`.
+pub(crate) async fn find_prompt(scope: ViewScope<'_>, name: &str) -> Result<Arc<Prompt>, RpcError> {
+    let listed = |catalog: &Catalog| catalog.prompt(scope.view, name).cloned();
+    let not_found = || scope.not_found(Identifier::Prompt(name.to_owned()));
+    find_item(&scope, ListKind::Prompts, name, listed, not_found).await
+}
+
+/// The error for arguments that a prompt does not take.
+pub(crate) fn invalid_prompt_arguments(
+    context: &RequestContext<'_>,
+    errors: &[ArgumentError],
+) -> RpcError {
+    match ParamsError::of_arguments(errors) {
+        Some(refusal) => refusal.into_counted_error(context.counters()),
+        None => RpcError::invalid_params(wrong_arguments(errors)),
+    }
+}
+
+/// The servers that an error names.
+const SHOWN_SERVERS: usize = 3;
+/// The characters of a name that an error repeats.
+const SHOWN_CHARACTERS: usize = 100;

@@ -1,0 +1,286 @@
+//! Streams of legacy clients, which can be resumed after the connection was lost.
+//!
+//! > If the client wishes to resume after a disconnection, it SHOULD issue an HTTP GET to the MCP endpoint,
+//! > and include the `Last-Event-ID` header. (MCP 2025-11-25, basic/transports, "Resumability and Redelivery")
+//!
+//! The buffer of a stream holds its last events. [`ReplayStreams`] are all streams of a gateway, with a common
+//! bound. The messages of a call are pumped into its buffer, whether they are read or not.
+
+mod buffer;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id};
+
+pub use self::buffer::{ReplayBuffer, ReplayReader};
+use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::Lock;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::response::RpcError;
+
+/// The streams of a gateway.
+///
+/// # Properties
+///
+/// Their events take about `room` bytes together. If there are more, the oldest streams without a reader are dropped
+/// first. A stream that has ended, or has neither reader nor pump, is dropped after a while.
+#[derive(Debug)]
+pub struct ReplayStreams {
+    capacity: usize,
+    ttl: Duration,
+    next: AtomicU64,
+    bytes: Arc<AtomicUsize>,
+    /// By their numbers, oldest first.
+    buffers: Lock<BTreeMap<u64, Arc<ReplayBuffer>>>,
+}
+
+/// The outcome of a client's attempt to resume a stream.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a server handles each outcome")]
+pub enum ResumedStream {
+    /// The stream of its request continues.
+    Request(ReplayReader),
+    /// The stream of messages outside of requests continues; its reader pumps it.
+    Standalone(ReplayReader),
+    /// The stream of a `GET` is not known; a new one replaces it.
+    New,
+    /// The client has everything; nothing follows.
+    Ended,
+    /// The response is no longer stored: the event that says so.
+    Expired(bytes::Bytes),
+}
+
+impl ReplayStreams {
+    /// No streams yet, with `capacity` bytes for their events. One that is over is dropped after `ttl`.
+    pub fn new(capacity: usize, ttl: Duration, outside: Environment) -> Self {
+        let mut first = [0; 8];
+        (outside.random)(&mut first);
+        Self {
+            capacity,
+            ttl,
+            // Far from the end of the range, and from the numbers of other replicas.
+            next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
+            bytes: Arc::default(),
+            buffers: Lock::default(),
+        }
+    }
+
+    /// Opens a stream of `client` and its reader: for the response to `request`, or for messages outside of requests.
+    /// `primed`: the client understands an event without data.
+    pub fn open(&self, client: ClientId, request: Option<&str>, primed: bool) -> ReplayReader {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let log = Arc::new(ReplayBuffer::new(
+            number,
+            client,
+            request,
+            Arc::clone(&self.bytes),
+        ));
+        if primed {
+            log.prime();
+        }
+        let connection = log.connect(None);
+        self.lock().insert(number, log);
+        self.evict_until_fits();
+        connection
+    }
+
+    /// Adds a message to a stream.
+    pub fn push(&self, log: &ReplayBuffer, message: &[u8]) {
+        log.push(message);
+        self.evict_until_fits();
+    }
+
+    /// Adds the last message of a stream.
+    pub fn finish_response(&self, log: &ReplayBuffer, message: &[u8]) {
+        log.finish_response(message);
+        self.evict_until_fits();
+    }
+
+    /// Resumes a stream of `client` after the event `last`.
+    pub fn resume(&self, client: ClientId, last: &EventId) -> ResumedStream {
+        let EventPosition::Number(number) = last.position else {
+            return ResumedStream::Ended;
+        };
+        let known = self.lock().get(&last.stream).cloned();
+        match known.filter(|log| log.client == client) {
+            Some(log) if !log.is_of_request() => {
+                ResumedStream::Standalone(log.connect(Some(number)))
+            }
+            Some(log) if log.continues_after(number) => {
+                ResumedStream::Request(log.connect(Some(number)))
+            }
+            Some(_) => ResumedStream::Ended,
+            None => match &last.request {
+                Some(request) => ResumedStream::Expired(expired(last.stream, request)),
+                None => ResumedStream::New,
+            },
+        }
+    }
+
+    /// Drops a stream: a client that resumes it gets an error.
+    pub fn abandon(&self, log: &ReplayBuffer) {
+        self.lock().remove(&log.number);
+    }
+
+    /// Drops all streams of a client.
+    pub fn remove_client(&self, client: ClientId) {
+        self.lock().retain(|_, log| log.client != client);
+    }
+
+    /// Drops expired streams. Returns how many are left.
+    pub fn sweep(&self) -> usize {
+        let mut all = self.lock();
+        all.retain(|_, log| !self.is_over(log));
+        all.len()
+    }
+
+    /// The number of streams that a [sweep](Self::sweep) would leave. Changes nothing.
+    pub fn count(&self) -> usize {
+        let all = self.lock();
+        all.values().filter(|log| !self.is_over(log)).count()
+    }
+
+    fn is_over(&self, log: &ReplayBuffer) -> bool {
+        let idle_since = log.idle_since();
+        idle_since.is_some_and(|since| since.elapsed() > self.ttl)
+    }
+
+    fn evict_until_fits(&self) {
+        if self.bytes.load(Ordering::Relaxed) <= self.capacity {
+            return;
+        }
+        // A bit more than needed, so that not every message has to evict.
+        let enough = self.capacity - self.capacity / 8;
+        let has_enough = || self.bytes.load(Ordering::Relaxed) <= enough;
+        self.lock()
+            .retain(|_, log| has_enough() || log.evict_events());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ReplayBuffer>>> {
+        // Streams are added and removed in one step.
+        self.buffers.lock()
+    }
+}
+
+/// The event in place of a response that is no longer stored. It is the last one, so that the client does not resume
+/// again.
+fn expired(stream: u64, request: &str) -> bytes::Bytes {
+    let why = "the response is no longer stored, at least not by this gateway; the request may have been executed";
+    let message = RpcError::internal(why).to_bytes(Some(request));
+    let end = EventId {
+        stream,
+        position: EventPosition::End,
+        request: Some(request.to_owned()),
+    };
+    event_with_id(&end.to_text(), &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams(room: usize) -> ReplayStreams {
+        let outside = Environment::new(|| 0, |bytes| bytes.fill(0));
+        ReplayStreams::new(room, Duration::from_secs(120), outside)
+    }
+
+    fn at(log: &ReplayBuffer, number: u64) -> EventId {
+        EventId {
+            stream: log.number,
+            position: EventPosition::Number(number),
+            request: Some("9".to_owned()),
+        }
+    }
+
+    #[track_caller]
+    fn is_lost(streams: &ReplayStreams, client: ClientId, last: &EventId) {
+        let resumed = streams.resume(client, last);
+        assert!(matches!(resumed, ResumedStream::Expired(_)), "{resumed:?}");
+    }
+
+    #[test]
+    fn all_streams_together_have_room_and_no_more() {
+        let streams = streams(64 << 10);
+        let message = vec![b' '; 4 << 10];
+        let logs: Vec<_> = (0..99)
+            .map(|_| {
+                let call = streams.open(7, Some("9"), false);
+                streams.push(call.log(), &message);
+                assert!(streams.bytes.load(Ordering::Relaxed) <= (64 << 10) + (5 << 10));
+                Arc::clone(call.log())
+            })
+            .collect();
+        is_lost(&streams, 7, &at(&logs[0], 0));
+        let resumed = streams.resume(7, &at(&logs[98], 0));
+        assert!(matches!(resumed, ResumedStream::Request(_)), "{resumed:?}");
+        drop((resumed, logs));
+        streams.remove_client(7);
+        assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    /// A stream that is being read is never dropped, whatever its size.
+    #[test]
+    fn no_stream_is_given_up_while_somebody_reads_it() {
+        let streams = streams(0);
+        let read = streams.open(7, None, true);
+        streams.push(read.log(), b"{}");
+        let cx = std::task::Context::from_waker(std::task::Waker::noop());
+        for _ in 0..2 {
+            assert!(matches!(
+                read.poll_event(&cx),
+                std::task::Poll::Ready(Some(_))
+            ));
+        }
+        let resumed = streams.resume(7, &at(read.log(), 0));
+        assert!(
+            matches!(resumed, ResumedStream::Standalone(_)),
+            "{resumed:?}"
+        );
+    }
+
+    #[test]
+    fn a_stream_is_its_clients_alone() {
+        let streams = streams(1 << 20);
+        let call = streams.open(7, Some("9"), true);
+        is_lost(&streams, 8, &at(call.log(), 0));
+        let told = streams.open(7, None, true);
+        let elsewhere = EventId {
+            request: None,
+            ..at(told.log(), 0)
+        };
+        assert!(matches!(streams.resume(8, &elsewhere), ResumedStream::New));
+        assert!(matches!(
+            streams.resume(7, &elsewhere),
+            ResumedStream::Standalone(_)
+        ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_comes_back_to_is_given_up_after_a_while() {
+        let streams = streams(1 << 20);
+        let (told, running, ended) = (
+            streams.open(7, None, true),
+            streams.open(7, Some("9"), true),
+            streams.open(7, Some("9"), true),
+        );
+        let listening = streams.open(7, None, true);
+        ended.log().finish_response(b"{}");
+        drop((told, running, ended));
+        assert_eq!(streams.sweep(), 4);
+        tokio::time::advance(Duration::from_secs(121)).await;
+        assert_eq!(
+            (streams.count(), streams.lock().len()),
+            (2, 4),
+            "counting changes nothing"
+        );
+        assert_eq!(streams.sweep(), 2, "what somebody reads, or feeds, stays");
+        drop(listening);
+        tokio::time::advance(Duration::from_secs(121)).await;
+        assert_eq!(streams.sweep(), 1);
+        streams.remove_client(7);
+        assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,443 @@
+//! One stream: the events that its client may not have received, and the connection that reads them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id, priming_event};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// The events of one stream, in order, and its reader.
+///
+/// # Properties
+///
+/// At most one connection reads. A new one takes over, and the one before ends. Sent events are stored, too, since it
+/// is unknown which of them arrived; beyond `MAX_UNSENT` bytes the oldest are evicted. The newest is never evicted, so
+/// that a response is not lost.
+pub struct ReplayBuffer {
+    pub(super) number: u64,
+    pub(super) client: ClientId,
+    /// Whether it is the stream of a request, which is pumped until the response; otherwise it is that of a `GET`.
+    is_of_request: bool,
+    ending: String,
+    /// Bytes of all buffers of the gateway.
+    total: Arc<AtomicUsize>,
+    state: ScopedLock<BufferState>,
+    /// Notified whenever a connection is added, is removed or reads.
+    changed: Notify,
+}
+
+struct BufferState {
+    events: VecDeque<StoredEvent>,
+    /// The number of the next event.
+    next: u64,
+    /// The first event that was not sent.
+    unsent: u64,
+    bytes: usize,
+    unsent_bytes: usize,
+    /// Whether the pump may add more.
+    is_pumped: bool,
+    /// Whether it cannot be resumed, so that nothing more is stored.
+    is_abandoned: bool,
+    /// The number of connections so far; the last one reads.
+    connections: u64,
+    connected: bool,
+    /// When it was last read or written.
+    since: Instant,
+    reader: Option<Waker>,
+}
+
+struct StoredEvent {
+    number: u64,
+    bytes: Bytes,
+}
+
+/// Bytes of one stream that are stored. If more is unsent, the pump waits.
+pub(super) const MAX_UNSENT: usize = 256 << 10;
+/// The approximate overhead of a buffer.
+const OVERHEAD: usize = 512;
+
+/// Leaves out the events.
+impl std::fmt::Debug for ReplayBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Log")
+            .field("number", &self.number)
+            .field("events", &state.events.len())
+            .field("connected", &state.connected)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ReplayBuffer {
+    /// An empty buffer, for the response to `request` if there is one.
+    pub(super) fn new(
+        number: u64,
+        client: ClientId,
+        request: Option<&str>,
+        total: Arc<AtomicUsize>,
+    ) -> Self {
+        total.fetch_add(OVERHEAD, Ordering::Relaxed);
+        Self {
+            number,
+            client,
+            is_of_request: request.is_some(),
+            ending: EventId::suffix(request),
+            total,
+            state: ScopedLock::new(BufferState {
+                events: VecDeque::new(),
+                next: 0,
+                unsent: 0,
+                bytes: 0,
+                unsent_bytes: 0,
+                is_pumped: request.is_some(),
+                is_abandoned: false,
+                connections: 0,
+                connected: false,
+                since: Instant::now(),
+                reader: None,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Lets the client resume before the first event.
+    pub(super) fn prime(&self) {
+        let mut state = self.lock();
+        let id = self.id(EventPosition::Number(state.next));
+        self.add(&mut state, priming_event(&id));
+    }
+
+    /// Adds a message.
+    pub(super) fn push(&self, message: &[u8]) {
+        let mut state = self.lock();
+        let id = self.id(EventPosition::Number(state.next));
+        self.add(&mut state, event_with_id(&id, message));
+    }
+
+    /// Adds the response, or what is sent in its place. Nothing follows.
+    pub fn finish_response(&self, message: &[u8]) {
+        let id = self.id(EventPosition::End);
+        let mut state = self.lock();
+        state.is_pumped = false;
+        self.add(&mut state, event_with_id(&id, message));
+    }
+
+    fn id(&self, at: EventPosition) -> String {
+        let (stream, ending) = (self.number, &self.ending);
+        match at {
+            EventPosition::Number(number) => format!("{stream:x}-{number}{ending}"),
+            EventPosition::End => format!("{stream:x}-end{ending}"),
+        }
+    }
+
+    fn add(&self, state: &mut BufferState, bytes: Bytes) {
+        if state.is_abandoned {
+            return;
+        }
+        let number = state.next;
+        state.next += 1;
+        state.since = Instant::now();
+        state.bytes += bytes.len();
+        state.unsent_bytes += bytes.len();
+        self.total.fetch_add(bytes.len(), Ordering::Relaxed);
+        state.events.push_back(StoredEvent { number, bytes });
+        while state.bytes > MAX_UNSENT && state.events.len() > 1 && state.may_evict_first() {
+            self.evict_first(state);
+        }
+        state.wake();
+    }
+
+    fn evict_first(&self, state: &mut BufferState) {
+        let Some(event) = state.events.pop_front() else {
+            return;
+        };
+        let bytes = event.bytes.len();
+        state.bytes -= bytes;
+        self.total.fetch_sub(bytes, Ordering::Relaxed);
+        if event.number >= state.unsent {
+            state.unsent = event.number + 1;
+            state.unsent_bytes -= bytes;
+        }
+    }
+
+    /// Ends the stream without a response, unless it has ended.
+    pub fn finish(&self) {
+        let mut state = self.lock();
+        state.is_pumped = false;
+        state.since = Instant::now();
+        state.wake();
+    }
+
+    /// Whether a connection reads.
+    pub fn is_connected(&self) -> bool {
+        self.lock().connected
+    }
+
+    /// Whether more may be added: the client has read enough, or there is none.
+    pub fn has_room(&self) -> bool {
+        let state = self.lock();
+        !state.connected || state.unsent_bytes < MAX_UNSENT
+    }
+
+    /// Waits until a connection is added, is removed or reads.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(super) fn is_of_request(&self) -> bool {
+        self.is_of_request
+    }
+
+    /// Whether an event after `last` is stored or may come.
+    pub(super) fn continues_after(&self, last: u64) -> bool {
+        let state = self.lock();
+        let more = state.events.back().is_some_and(|event| event.number > last);
+        more || state.is_pumped
+    }
+
+    /// Reads from the event after `last`, or from the first one. The connection that read before stops.
+    pub(super) fn connect(self: &Arc<Self>, last: Option<u64>) -> ReplayReader {
+        let mut state = self.lock();
+        state.connections += 1;
+        state.connected = true;
+        state.wake();
+        state.replay_from(last.map_or(0, |last| last.saturating_add(1)));
+        self.changed.notify_one();
+        ReplayReader {
+            log: Arc::clone(self),
+            number: state.connections,
+        }
+    }
+
+    /// Evicts what is needed least: sent events, if a connection reads; otherwise everything. Returns whether the
+    /// stream can still be resumed.
+    pub(super) fn evict_events(&self) -> bool {
+        let mut state = self.lock();
+        let connected = state.connected;
+        while !connected || state.may_evict_first() {
+            if state.events.is_empty() {
+                break;
+            }
+            self.evict_first(&mut state);
+        }
+        state.is_abandoned = !connected;
+        connected
+    }
+
+    /// The time since which there is no reader and no pump; `None` while there is one.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        (!state.connected && !state.is_pumped).then_some(state.since)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BufferState> {
+        // The counts are consistent whenever the lock is free.
+        self.state.lock()
+    }
+}
+
+impl BufferState {
+    /// Whether the first event was sent, or there is no client to wait for it.
+    fn may_evict_first(&self) -> bool {
+        let first = self.events.front();
+        first.is_some_and(|event| !self.connected || event.number < self.unsent)
+    }
+
+    fn replay_from(&mut self, number: u64) {
+        self.unsent = number.min(self.next);
+        let unsent = self.events.iter().rev();
+        let unsent = unsent.take_while(|event| event.number >= self.unsent);
+        self.unsent_bytes = unsent.map(|event| event.bytes.len()).sum();
+    }
+
+    /// The next unsent event.
+    fn next_unsent(&mut self) -> Option<Bytes> {
+        let first = self.events.front()?.number;
+        let at = usize::try_from(self.unsent.saturating_sub(first)).ok()?;
+        let event = self.events.get(at)?;
+        self.unsent = event.number + 1;
+        self.unsent_bytes -= event.bytes.len();
+        Some(event.bytes.clone())
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.reader.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for ReplayBuffer {
+    fn drop(&mut self) {
+        let bytes = self.lock().bytes;
+        self.total.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
+    }
+}
+
+/// The reading end of a stream, until another connection takes over.
+#[derive(Debug)]
+pub struct ReplayReader {
+    log: Arc<ReplayBuffer>,
+    number: u64,
+}
+
+impl ReplayReader {
+    /// The stream that it reads.
+    pub fn log(&self) -> &Arc<ReplayBuffer> {
+        &self.log
+    }
+
+    /// The next event; none if another connection has taken over.
+    ///
+    /// With a pump, it is pending while the pump may add more, and none after that.
+    pub fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.log.lock();
+        if state.connections != self.number {
+            return Poll::Ready(None);
+        }
+        if let Some(event) = state.next_unsent() {
+            if state.unsent_bytes < MAX_UNSENT {
+                self.log.changed.notify_one();
+            }
+            return Poll::Ready(Some(event));
+        }
+        if !state.is_pumped && self.log.is_of_request {
+            return Poll::Ready(None);
+        }
+        state.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for ReplayReader {
+    fn drop(&mut self) {
+        let mut state = self.log.lock();
+        if state.connections == self.number {
+            state.connected = false;
+            state.since = Instant::now();
+            state.reader = None;
+            self.log.changed.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(request: Option<&str>) -> Arc<ReplayBuffer> {
+        Arc::new(ReplayBuffer::new(1, 7, request, Arc::default()))
+    }
+
+    fn read(connection: &ReplayReader) -> Option<String> {
+        let polled = connection.poll_event(&Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Ready(Some(event)) => Some(String::from_utf8(event.to_vec()).unwrap()),
+            Poll::Ready(None) => Some("closed".to_owned()),
+            Poll::Pending => None,
+        }
+    }
+
+    fn ids(connection: &ReplayReader) -> Vec<String> {
+        let events = std::iter::from_fn(|| read(connection).filter(|event| event != "closed"));
+        let ids = events.map(|event| {
+            let id = event.lines().find_map(|line| line.strip_prefix("id: "));
+            id.unwrap().to_owned()
+        });
+        ids.collect()
+    }
+
+    #[test]
+    fn what_was_sent_is_kept_for_who_comes_back() {
+        let log = log(Some("9"));
+        let first = log.connect(None);
+        log.push(b"{}");
+        log.push(b"{}");
+        assert_eq!(ids(&first), ["1-0-OQ", "1-1-OQ"]);
+        drop(first);
+        log.finish_response(b"{}");
+        assert_eq!(ids(&log.connect(Some(0))), ["1-1-OQ", "1-end-OQ"]);
+        assert_eq!(ids(&log.connect(None)).len(), 3);
+        assert!(log.continues_after(1) && !log.continues_after(2));
+        assert!(ids(&log.connect(Some(u64::MAX))).is_empty());
+    }
+
+    #[test]
+    fn who_connects_takes_over() {
+        let log = log(None);
+        let [first, second] = [(); 2].map(|()| log.connect(None));
+        log.push(b"{}");
+        assert_eq!(read(&first).as_deref(), Some("closed"));
+        assert_eq!(ids(&second), ["1-0"]);
+        drop(first);
+        assert!(log.is_connected());
+        drop(second);
+        assert!(!log.is_connected());
+    }
+
+    /// A stream that ends without a response is closed; that of a `GET` waits for more.
+    #[test]
+    fn a_stream_ends_when_nobody_feeds_it() {
+        let (call, told) = (log(Some("9")), log(None));
+        let (reads, receives) = (call.connect(None), told.connect(None));
+        assert_eq!((read(&reads), read(&receives)), (None, None));
+        call.finish();
+        let expected = (Some("closed"), None);
+        assert_eq!((read(&reads).as_deref(), read(&receives)), expected);
+        assert!(call.idle_since().is_none() && told.idle_since().is_none());
+        drop((reads, receives));
+        assert!(call.idle_since().is_some() && told.idle_since().is_some());
+    }
+
+    #[test]
+    fn what_waits_for_who_reads_is_bounded_by_waiting() {
+        let log = log(Some("9"));
+        let reader = log.connect(None);
+        let message = vec![b' '; MAX_UNSENT / 4];
+        let told = std::iter::repeat_with(|| log.push(&message)).take_while(|()| log.has_room());
+        assert_eq!(told.count(), 3);
+        assert_eq!(ids(&reader).len(), 4);
+        assert!(log.has_room());
+    }
+
+    #[test]
+    fn what_nobody_reads_is_bounded_by_letting_the_oldest_go() {
+        let log = log(Some("9"));
+        let message = vec![b' '; MAX_UNSENT / 4];
+        for _ in 0..9 {
+            log.push(&message);
+            assert!(log.has_room());
+        }
+        log.finish_response(&vec![b' '; 2 * MAX_UNSENT]);
+        assert_eq!(ids(&log.connect(Some(1))), ["1-end-OQ"]);
+        log.push(b"{}");
+        let expected = OVERHEAD + log.lock().bytes;
+        assert_eq!(log.total.load(Ordering::Relaxed), expected);
+        let total = Arc::clone(&log.total);
+        drop(log);
+        assert_eq!(total.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn under_pressure_goes_what_was_sent_and_what_nobody_reads() {
+        let read_by_one = log(None);
+        let reader = read_by_one.connect(None);
+        read_by_one.push(b"{}");
+        assert_eq!(ids(&reader).len(), 1);
+        read_by_one.push(b"{}");
+        assert!(read_by_one.evict_events());
+        assert_eq!(ids(&reader), ["1-1"]);
+
+        let left = log(Some("9"));
+        left.push(b"{}");
+        assert!(!left.evict_events());
+        left.push(b"{}");
+        assert_eq!(left.lock().events.len(), 0);
+    }
+}

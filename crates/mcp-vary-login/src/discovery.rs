@@ -1,0 +1,290 @@
+//! Which authorization server a server has, and what that supports (RFC 9728, RFC 8414, OpenID Connect Discovery 1.0).
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::address::Address;
+use crate::challenge::Challenge;
+use crate::http_client::{Answer, HttpClient, HttpError};
+use crate::scope::Scopes;
+
+/// What a server says of its authorization.
+#[derive(Debug)]
+pub(crate) struct ProtectedResource {
+    /// The value of the parameter `resource`.
+    pub(crate) resource: String,
+    /// The issuers, in the order of the document.
+    pub(crate) issuers: Vec<String>,
+    /// What the first request for authorization asks for, if the challenge names no scopes.
+    pub(crate) scopes: Option<Scopes>,
+}
+
+/// The metadata of an authorization server. Members of other types than expected make the document malformed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ServerMetadata {
+    pub(crate) issuer: String,
+    pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) token_endpoint: String,
+    pub(crate) registration_endpoint: Option<String>,
+    pub(crate) device_authorization_endpoint: Option<String>,
+    pub(crate) revocation_endpoint: Option<String>,
+    pub(crate) scopes_supported: Vec<String>,
+    pub(crate) code_challenge_methods_supported: Vec<String>,
+    pub(crate) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    pub(crate) client_id_metadata_document_supported: bool,
+    pub(crate) authorization_response_iss_parameter_supported: bool,
+}
+
+/// Why the authorization server of a server is not known. It contains addresses, and nothing else of a document.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiscoveryError {
+    /// A document could not be fetched.
+    #[error("the metadata at {url} cannot be used: {error}")]
+    Document {
+        /// Its address.
+        url: String,
+        /// Why not.
+        error: HttpError,
+    },
+    /// The document is about another server.
+    #[error(
+        "the metadata at {0} is about another server: its `resource` is not this address or one above it"
+    )]
+    OtherResource(String),
+    /// The document names no authorization server.
+    #[error("the metadata at {0} names no authorization server")]
+    NoIssuer(String),
+    /// Neither the server nor its origin has metadata.
+    #[error("{0} has no metadata of authorization; configure `headers` if it needs a fixed token")]
+    NotFound(String),
+    /// The configured issuer is not one of the server's.
+    #[error("`issuer` is not among the authorization servers that the server names: {0}")]
+    OtherIssuer(String),
+    /// The metadata has another issuer.
+    #[error(
+        "the metadata at {0} has another `issuer` than the one that the server names, character for character"
+    )]
+    IssuerMismatch(String),
+}
+
+/// The members of RFC 9728, section 2, that are read.
+#[derive(Deserialize)]
+struct ResourceDocument {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    scopes_supported: Option<Vec<String>>,
+}
+
+/// Reads what `server` says of its authorization: at the address in the challenge, else at the well-known addresses.
+///
+/// A server of 2025-03-26 has no such document: its own origin is the issuer.
+pub(crate) async fn protected_resource(
+    http: &HttpClient,
+    server: &Address,
+    challenge: &Challenge,
+) -> Result<ProtectedResource, DiscoveryError> {
+    if let Some(url) = &challenge.resource_metadata {
+        let answer = fetch(http, url).await?;
+        let document = found(url, &answer)?.ok_or_else(|| DiscoveryError::Document {
+            url: shown(url),
+            error: HttpError::Status(StatusCode::NOT_FOUND),
+        })?;
+        return checked(url, document, server);
+    }
+    let well_known = format!("{}/.well-known/oauth-protected-resource", server.origin());
+    let mut urls = vec![format!("{well_known}{}", server.path()), well_known];
+    urls.dedup();
+    for url in urls {
+        if let Some(document) = found(&url, &fetch(http, &url).await?)? {
+            return checked(&url, document, server);
+        }
+    }
+    Ok(ProtectedResource {
+        resource: server.resource(),
+        issuers: vec![server.origin()],
+        scopes: None,
+    })
+}
+
+/// MCP clients must not request tokens for a resource that is not the server: a document of an attacker could name the
+/// resource of somebody else.
+fn checked(
+    url: &str,
+    document: ResourceDocument,
+    server: &Address,
+) -> Result<ProtectedResource, DiscoveryError> {
+    let resource = Address::parse(&document.resource).ok();
+    if !resource.is_some_and(|resource| resource.contains(server)) {
+        return Err(DiscoveryError::OtherResource(shown(url)));
+    }
+    if document.authorization_servers.is_empty() {
+        return Err(DiscoveryError::NoIssuer(shown(url)));
+    }
+    let scopes = document.scopes_supported;
+    Ok(ProtectedResource {
+        resource: document.resource,
+        issuers: document.authorization_servers,
+        scopes: scopes.map(|names| Scopes::from_names(names.iter().map(String::as_str))),
+    })
+}
+
+impl ProtectedResource {
+    /// The issuer to use: the configured one, else the one of the last login, else the first.
+    pub(crate) fn select_issuer(
+        &self,
+        configured: Option<&str>,
+        last: Option<&str>,
+    ) -> Result<&str, DiscoveryError> {
+        let listed = |wanted: &str| self.issuers.iter().find(|issuer| *issuer == wanted);
+        if let Some(configured) = configured {
+            let all = || DiscoveryError::OtherIssuer(shown(&self.issuers.join(" ")));
+            return listed(configured).map(String::as_str).ok_or_else(all);
+        }
+        let last = last.and_then(listed);
+        Ok(last
+            .or_else(|| self.issuers.first())
+            .map_or("", String::as_str))
+    }
+}
+
+/// Reads the metadata of `issuer`, at the addresses that the MCP specification lists, in its order.
+///
+/// "The `issuer` value in the document MUST be identical to the issuer identifier used to construct the well-known URL.
+/// If they differ, the client MUST NOT use the metadata."
+pub(crate) async fn server_metadata(
+    http: &HttpClient,
+    issuer: &str,
+) -> Result<ServerMetadata, DiscoveryError> {
+    let failed = |error: HttpError| DiscoveryError::Document {
+        url: shown(issuer),
+        error,
+    };
+    let address = http.check(issuer).map_err(|error| failed(error.into()))?;
+    for url in metadata_urls(&address) {
+        let Some(metadata) = found::<ServerMetadata>(&url, &fetch(http, &url).await?)? else {
+            continue;
+        };
+        if metadata.issuer != issuer {
+            return Err(DiscoveryError::IssuerMismatch(shown(&url)));
+        }
+        return Ok(metadata);
+    }
+    Err(DiscoveryError::NotFound(shown(issuer)))
+}
+
+fn metadata_urls(issuer: &Address) -> Vec<String> {
+    let (origin, path) = (issuer.origin(), issuer.path());
+    let inserted = |name: &str| format!("{origin}/.well-known/{name}{path}");
+    let mut urls = vec![
+        inserted("oauth-authorization-server"),
+        inserted("openid-configuration"),
+    ];
+    if !path.is_empty() {
+        urls.push(format!("{origin}{path}/.well-known/openid-configuration"));
+    }
+    urls
+}
+
+async fn fetch(http: &HttpClient, url: &str) -> Result<Answer, DiscoveryError> {
+    let answer = http.get(url).await;
+    answer.map_err(|error| DiscoveryError::Document {
+        url: shown(url),
+        error,
+    })
+}
+
+/// The document in an answer; `None` if there is none at this address.
+fn found<T: serde::de::DeserializeOwned>(
+    url: &str,
+    answer: &Answer,
+) -> Result<Option<T>, DiscoveryError> {
+    let failed = |error| DiscoveryError::Document {
+        url: shown(url),
+        error,
+    };
+    match answer.status {
+        StatusCode::OK => answer.json().map(Some).map_err(failed),
+        status if status.is_redirection() => Err(failed(HttpError::Status(status))),
+        // Servers answer unknown paths with every status of an error.
+        _ => Ok(None),
+    }
+}
+
+/// The address as messages show it: bounded, visible, and without a query, which may have a key.
+fn shown(url: &str) -> String {
+    let plain = url.split('?').next().unwrap_or_default();
+    let visible = plain.chars().filter(|character| !character.is_control());
+    visible.take(MAX_SHOWN).collect()
+}
+
+/// The most characters of an address in a message.
+const MAX_SHOWN: usize = 300;
+
+/// The authorization server of a server.
+#[derive(Debug)]
+pub(crate) struct Discovered {
+    pub(crate) resource: ProtectedResource,
+    pub(crate) metadata: ServerMetadata,
+}
+
+/// Finds the authorization server of `server`: the `configured` issuer, else the `last` one, else the first that the
+/// server names.
+pub(crate) async fn discover(
+    http: &HttpClient,
+    server: &Address,
+    challenge: &Challenge,
+    configured: Option<&str>,
+    last: Option<&str>,
+) -> Result<Discovered, DiscoveryError> {
+    let resource = protected_resource(http, server, challenge).await?;
+    let issuer = resource.select_issuer(configured, last)?;
+    let metadata = server_metadata(http, issuer).await?;
+    Ok(Discovered { resource, metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_looked_for_in_the_order_of_the_specification() {
+        let urls = |issuer: &str| metadata_urls(&Address::parse(issuer).unwrap());
+        assert_eq!(
+            urls("https://auth.example/tenant1"),
+            [
+                "https://auth.example/.well-known/oauth-authorization-server/tenant1",
+                "https://auth.example/.well-known/openid-configuration/tenant1",
+                "https://auth.example/tenant1/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(
+            urls("https://auth.example/"),
+            [
+                "https://auth.example/.well-known/oauth-authorization-server",
+                "https://auth.example/.well-known/openid-configuration",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_issuer_is_the_configured_one_else_the_last_else_the_first() {
+        let resource = ProtectedResource {
+            resource: String::new(),
+            issuers: vec!["https://a".to_owned(), "https://b".to_owned()],
+            scopes: None,
+        };
+        let select = |configured, last| resource.select_issuer(configured, last);
+        assert_eq!(select(None, None), Ok("https://a"));
+        assert_eq!(select(None, Some("https://b")), Ok("https://b"));
+        assert_eq!(select(None, Some("https://gone")), Ok("https://a"));
+        assert_eq!(
+            select(Some("https://b"), Some("https://a")),
+            Ok("https://b")
+        );
+        let other = DiscoveryError::OtherIssuer("https://a https://b".to_owned());
+        assert_eq!(select(Some("https://b/"), None), Err(other));
+    }
+}

@@ -1,0 +1,241 @@
+//! Requests for metadata and tokens: bounded, and only to addresses that the policy permits.
+
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioExecutor;
+use rustls::{ClientConfig, RootCertStore};
+use tower_service::Service;
+
+use crate::address::{Address, AddressError, AddressPolicy};
+
+/// Why a request got no answer that can be used. It never contains a part of the request or of the answer.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The address cannot be used.
+    #[error("{0}")]
+    Address(#[from] AddressError),
+    /// There is no TLS: the certificates of the system cannot be read.
+    #[error("the certificates of this system cannot be read: {0}")]
+    Tls(String),
+    /// No answer in time.
+    #[error("there was no answer within {0:?}")]
+    Timeout(Duration),
+    /// The connection failed.
+    #[error("{0}")]
+    Connection(String),
+    /// The answer is longer than allowed.
+    #[error("the answer has more than {MAX_ANSWER} bytes")]
+    TooLarge,
+    /// The answer is a redirect, or another status that was not expected.
+    #[error("it answered with HTTP {0}")]
+    Status(StatusCode),
+    /// The answer is not the JSON object that was expected.
+    #[error("the answer is not the JSON object that the specification describes")]
+    Malformed,
+}
+
+/// A client for the requests on behalf of one server. It follows no redirect: the addresses were chosen by others, and
+/// secrets are in the requests.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpClient {
+    policy: Arc<AddressPolicy>,
+}
+
+/// An answer, whatever its status.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    fn new(head: http::response::Parts, body: Bytes) -> Self {
+        Self {
+            status: head.status,
+            headers: head.headers,
+            body,
+        }
+    }
+
+    /// The body as a value.
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, HttpError> {
+        serde_json::from_slice(&self.body).map_err(|_| HttpError::Malformed)
+    }
+}
+
+impl HttpClient {
+    pub(crate) fn new(policy: AddressPolicy) -> Self {
+        let policy = Arc::new(policy);
+        Self { policy }
+    }
+
+    /// Parses an address that may be asked.
+    pub(crate) fn check(&self, url: &str) -> Result<Address, AddressError> {
+        self.policy.check(url)
+    }
+
+    /// Gets the document at `url`.
+    pub(crate) async fn get(&self, url: &str) -> Result<Answer, HttpError> {
+        self.send(url, Request::new(Full::default())).await
+    }
+
+    /// Posts a form, with `authorization` if there is one.
+    pub(crate) async fn post_form(
+        &self,
+        url: &str,
+        form: String,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Answer, HttpError> {
+        let mut request = post(form, "application/x-www-form-urlencoded");
+        if let Some(authorization) = authorization {
+            request.headers_mut().insert(AUTHORIZATION, authorization);
+        }
+        self.send(url, request).await
+    }
+
+    /// Posts JSON text.
+    pub(crate) async fn post_json(&self, url: &str, body: String) -> Result<Answer, HttpError> {
+        self.send(url, post(body, "application/json")).await
+    }
+
+    async fn send(
+        &self,
+        url: &str,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Answer, HttpError> {
+        let address = self.check(url)?;
+        request.uri_mut().clone_from(address.uri());
+        let accept = HeaderValue::from_static("application/json, text/event-stream;q=0.5");
+        request.headers_mut().insert(ACCEPT, accept);
+        let connector = self.connector(address.is_https())?;
+        let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
+        let sending = async {
+            let response = client.request(request).await;
+            let response = response.map_err(|error| failed(&error))?;
+            let (head, body) = response.into_parts();
+            // A stream may never end, and nothing that is asked for here is one.
+            if is_stream(&head.headers) {
+                return Ok(Answer::new(head, Bytes::new()));
+            }
+            let body = Limited::new(body, MAX_ANSWER).collect().await;
+            let body = body.map_err(|error| {
+                let is_too_large = error.is::<LengthLimitError>();
+                if is_too_large {
+                    HttpError::TooLarge
+                } else {
+                    failed(&*error)
+                }
+            })?;
+            Ok(Answer::new(head, body.to_bytes()))
+        };
+        let answered = tokio::time::timeout(TIMEOUT, sending).await;
+        answered.unwrap_or(Err(HttpError::Timeout(TIMEOUT)))
+    }
+
+    fn connector(
+        &self,
+        is_https: bool,
+    ) -> Result<HttpsConnector<HttpConnector<Resolver>>, HttpError> {
+        let policy = Arc::clone(&self.policy);
+        let mut http = HttpConnector::new_with_resolver(Resolver { policy });
+        http.enforce_http(false);
+        http.set_connect_timeout(Some(TIMEOUT));
+        let tls = tls(is_https).map_err(HttpError::Tls)?;
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
+        Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+    }
+}
+
+fn post(body: String, content_type: &'static str) -> Request<Full<Bytes>> {
+    let mut request = Request::post("/")
+        .body(Full::from(body))
+        .unwrap_or_default();
+    let content_type = HeaderValue::from_static(content_type);
+    request.headers_mut().insert(CONTENT_TYPE, content_type);
+    request
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    content_type.is_some_and(|value| value.starts_with(b"text/event-stream"))
+}
+
+/// The certificates of the system, which are read only if `is_https`.
+fn tls(is_https: bool) -> Result<ClientConfig, String> {
+    let provider = rustls::crypto::ring::default_provider();
+    let builder = ClientConfig::builder_with_provider(Arc::new(provider));
+    let builder = builder.with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| error.to_string())?;
+    let builder = if is_https {
+        let builder = builder.with_native_roots();
+        builder.map_err(|error| error.to_string())?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+/// The innermost cause, which says what is wrong.
+fn failed(error: &(dyn Error + 'static)) -> HttpError {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let refused = causes.clone().find_map(|cause| {
+        let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+        inner.downcast_ref::<AddressError>().copied()
+    });
+    if let Some(refused) = refused {
+        return HttpError::Address(refused);
+    }
+    let cause = causes.last().map(ToString::to_string);
+    HttpError::Connection(cause.unwrap_or_default())
+}
+
+/// Looks up names, and drops the addresses that the policy refuses. The connection uses the address that was checked.
+#[derive(Clone)]
+struct Resolver {
+    policy: Arc<AddressPolicy>,
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let policy = Arc::clone(&self.policy);
+        Box::pin(async move {
+            let host = name.as_str().to_ascii_lowercase();
+            let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
+            let is_permitted = |ip: IpAddr| policy.permits(&host, ip);
+            let permitted: Vec<_> = found.filter(|it| is_permitted(it.ip())).collect();
+            if permitted.is_empty() {
+                return Err(io::Error::other(AddressError::Private));
+            }
+            Ok(permitted.into_iter())
+        })
+    }
+}
+
+/// The largest answer, in bytes.
+const MAX_ANSWER: usize = 64 << 10;
+/// The time for one request.
+const TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,40 @@
+//! Logging in to MCP servers, as the specification's section on authorization says it for clients.
+//!
+//! [`Credentials`](credentials::Credentials) gives the current authorization of one server, and takes its refusals. Behind it
+//! are a person's login ([`login`]), with its tokens in a [`store`], or the client credentials of a service ([`service`]).
+//!
+//! | question | here |
+//! |---|---|
+//! | which authorization server does a server have? | `discovery`, from what a `challenge` says |
+//! | which addresses may be asked? | [`address`] |
+//! | as which client? | [`registration`], `client`, [`assertion`] |
+//! | how does a person authorize? | `authorization` with its `redirect`, or `device`; shown by a [`user_agent`] |
+//! | what does the token endpoint return? | `token` |
+//! | where are tokens stored, and how are they sealed? | [`store`], [`seal`], with a key of the `keyring` |
+//!
+//! Clock and randomness are arguments; terminal, browser and environment are the caller's. No `Debug` and no error contains a
+//! token, code, key or secret. What authorization servers send is bounded before it is parsed.
+
+pub mod address;
+pub mod assertion;
+mod authorization;
+mod challenge;
+mod client;
+pub mod credentials;
+mod device;
+pub mod discovery;
+pub mod error;
+mod form;
+pub mod http_client;
+mod keyring;
+pub mod login;
+pub mod redirect;
+mod refusal;
+pub mod registration;
+pub mod scope;
+pub mod seal;
+pub mod secret;
+pub mod service;
+pub mod store;
+pub mod token;
+pub mod user_agent;

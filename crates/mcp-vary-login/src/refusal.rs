@@ -1,0 +1,53 @@
+//! Requests that a server refused, and whether they are sent again.
+
+use http::{HeaderValue, StatusCode};
+
+use crate::challenge::Challenge;
+
+/// Whether a refused request should be sent again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Retry {
+    /// There is another authorization now.
+    Worthwhile,
+    /// Another authorization would be refused, too.
+    Pointless,
+}
+
+/// A refusal that another authorization may avoid.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) sent: Option<HeaderValue>,
+    pub(crate) challenge: Challenge,
+    pub(crate) kind: RefusalKind,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum RefusalKind {
+    /// 401.
+    Unauthorized,
+    /// 403 with `insufficient_scope`.
+    InsufficientScope,
+}
+
+impl Refusal {
+    pub(crate) fn new(
+        sent: Option<&HeaderValue>,
+        status: StatusCode,
+        challenges: &[HeaderValue],
+    ) -> Option<Self> {
+        let challenge = Challenge::parse(challenges);
+        let kind = match status {
+            StatusCode::UNAUTHORIZED => RefusalKind::Unauthorized,
+            StatusCode::FORBIDDEN if challenge.is_insufficient_scope() => {
+                RefusalKind::InsufficientScope
+            }
+            _ => return None,
+        };
+        Some(Self {
+            sent: sent.cloned(),
+            challenge,
+            kind,
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! Requests of the token endpoint, and what they return (RFC 6749, sections 5 and 6).
+
+use std::fmt;
+
+use http::StatusCode;
+use mcp_vary_base::environment::Environment;
+use serde::{Deserialize, Serialize};
+
+use crate::assertion::AssertionContext;
+use crate::client::Client;
+use crate::form::form;
+use crate::http_client::{Answer, HttpClient, HttpError};
+use crate::scope::Scopes;
+use crate::secret::Secret;
+
+/// An access token, and what belongs to it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Tokens {
+    pub(crate) access_token: Secret,
+    pub(crate) refresh_token: Option<Secret>,
+    /// Seconds since 1970-01-01 UTC.
+    pub(crate) issued_at: u64,
+    /// When the access token ends, if that is known.
+    pub(crate) expires_at: Option<u64>,
+    /// The scopes that were granted, if the answer named them.
+    pub(crate) scope: Option<Scopes>,
+}
+
+impl Tokens {
+    /// Whether the token has ended.
+    pub(crate) fn is_expired(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// Whether it should be refreshed: four fifths of its life are over.
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| {
+            let life = end.saturating_sub(self.issued_at);
+            now >= self.issued_at.saturating_add(life / 5 * 4)
+        })
+    }
+}
+
+/// An error that an authorization server answered with (RFC 6749, section 5.2).
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct OAuthError {
+    /// Such as `invalid_grant`.
+    pub code: String,
+    /// What it says to developers.
+    pub description: Option<String>,
+}
+
+/// Why there is no token. It contains nothing secret.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The request failed.
+    #[error("the token endpoint cannot be used: {0}")]
+    Http(#[from] HttpError),
+    /// The authorization server refused.
+    #[error("the authorization server answered: {0}")]
+    Refused(OAuthError),
+    /// The type of the token is not `Bearer`, or no header can have the token.
+    #[error("the token is not a bearer token")]
+    NotBearer,
+    /// The private key cannot sign.
+    #[error(
+        "the client cannot authenticate: its key cannot sign, or its id and secret cannot be in a header"
+    )]
+    Authentication,
+}
+
+impl TokenError {
+    /// Whether the grant itself is not valid, so that the same request never succeeds.
+    pub(crate) fn is_invalid_grant(&self) -> bool {
+        let codes = ["invalid_grant", "invalid_client", "unauthorized_client"];
+        matches!(self, Self::Refused(error) if codes.contains(&error.code.as_str()))
+    }
+}
+
+impl OAuthError {
+    /// The error in an answer that is not a success.
+    pub(crate) fn parse(answer: &Answer) -> Result<Self, HttpError> {
+        #[derive(Deserialize)]
+        struct Document {
+            error: String,
+            error_description: Option<String>,
+        }
+        let document = answer.json::<Document>();
+        let document = document.map_err(|_| HttpError::Status(answer.status))?;
+        Ok(Self::new(
+            &document.error,
+            document.error_description.as_deref(),
+        ))
+    }
+
+    /// An error with texts of an authorization server, which are bounded and made visible.
+    pub(crate) fn new(code: &str, description: Option<&str>) -> Self {
+        let visible = |text: &str| {
+            let visible = text.chars().filter(|character| !character.is_control());
+            visible.take(MAX_DESCRIPTION).collect()
+        };
+        Self {
+            code: visible(code),
+            description: description.map(visible),
+        }
+    }
+}
+
+impl fmt::Display for OAuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.description {
+            Some(description) => write!(f, "{} ({description})", self.code),
+            None => f.write_str(&self.code),
+        }
+    }
+}
+
+/// The members of RFC 6749, section 5.1. Some servers send `expires_in` as text.
+#[derive(Deserialize)]
+struct TokenResponse {
+    access_token: Secret,
+    token_type: String,
+    expires_in: Option<Seconds>,
+    refresh_token: Option<Secret>,
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Number(f64),
+    Text(String),
+}
+
+impl Seconds {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float becomes the nearest integer, and one that is not a number becomes zero"
+    )]
+    fn seconds(&self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(*number as u64),
+            Self::Text(text) => text.parse().ok(),
+        }
+    }
+}
+
+/// A token endpoint, with the client that uses it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokenEndpoint<'a> {
+    pub(crate) http: &'a HttpClient,
+    pub(crate) url: &'a str,
+    pub(crate) issuer: &'a str,
+    pub(crate) client: &'a Client,
+    pub(crate) environment: Environment,
+}
+
+impl TokenEndpoint<'_> {
+    /// Requests tokens with these parameters.
+    pub(crate) async fn request(&self, parameters: &[(&str, &str)]) -> Result<Tokens, TokenError> {
+        let answer = self.post(parameters).await?;
+        if answer.status != StatusCode::OK {
+            return Err(TokenError::Refused(OAuthError::parse(&answer)?));
+        }
+        let response: TokenResponse = answer.json()?;
+        response.into_tokens((self.environment.now)())
+    }
+
+    /// Requests new tokens with a refresh token. "The authorization server MAY issue a new refresh token": else the old
+    /// one remains (RFC 6749, section 6).
+    pub(crate) async fn refresh(
+        &self,
+        refresh_token: &Secret,
+        resource: &str,
+    ) -> Result<Tokens, TokenError> {
+        let parameters = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token.expose()),
+            ("resource", resource),
+        ];
+        let mut tokens = self.request(&parameters).await?;
+        tokens
+            .refresh_token
+            .get_or_insert_with(|| refresh_token.clone());
+        Ok(tokens)
+    }
+
+    /// Posts a form with these parameters and the client's authentication.
+    pub(crate) async fn post(&self, parameters: &[(&str, &str)]) -> Result<Answer, TokenError> {
+        let authenticated = self.client.authenticate(&AssertionContext {
+            issuer: self.issuer,
+            now: (self.environment.now)(),
+            id: self.environment.random_name(),
+        });
+        let authenticated = authenticated.ok_or(TokenError::Authentication)?;
+        let added = authenticated.parameters.iter();
+        let added = added.map(|(name, value)| (*name, value.as_str()));
+        let form = form(parameters.iter().copied().chain(added));
+        let answer = self.http.post_form(self.url, form, authenticated.header);
+        Ok(answer.await?)
+    }
+}
+
+impl TokenResponse {
+    fn into_tokens(self, now: u64) -> Result<Tokens, TokenError> {
+        let is_bearer = self.token_type.eq_ignore_ascii_case("bearer");
+        if !is_bearer
+            || self.access_token.expose().is_empty()
+            || self.access_token.bearer().is_none()
+        {
+            return Err(TokenError::NotBearer);
+        }
+        let life = self.expires_in.and_then(|life| life.seconds());
+        Ok(Tokens {
+            access_token: self.access_token,
+            refresh_token: self.refresh_token,
+            issued_at: now,
+            expires_at: life.map(|life| now.saturating_add(life)),
+            scope: self.scope.map(|text| Scopes::parse(&text)),
+        })
+    }
+}
+
+/// The most characters of a text of an authorization server.
+const MAX_DESCRIPTION: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Result<Tokens, TokenError> {
+        let response: TokenResponse =
+            serde_json::from_str(text).map_err(|_| HttpError::Malformed)?;
+        response.into_tokens(1000)
+    }
+
+    #[test]
+    fn a_token_is_due_at_four_fifths_of_its_life() {
+        let text = r#"{"access_token":"a","token_type":"bearer","expires_in":100}"#;
+        let tokens = tokens(text).unwrap();
+        assert_eq!(tokens.expires_at, Some(1100));
+        assert!(!tokens.is_due(1079) && tokens.is_due(1080));
+        assert!(!tokens.is_expired(1099) && tokens.is_expired(1100));
+    }
+
+    #[test]
+    fn the_life_of_a_token_may_be_text_and_may_be_missing() {
+        let expires = |member: &str| {
+            let text = format!(r#"{{"access_token":"a","token_type":"Bearer"{member}}}"#);
+            tokens(&text).unwrap().expires_at
+        };
+        assert_eq!(expires(r#","expires_in":"60""#), Some(1060));
+        assert_eq!(expires(r#","expires_in":60.5"#), Some(1060));
+        assert_eq!(expires(r#","expires_in":-5"#), Some(1000));
+        assert_eq!(expires(r#","expires_in":1e300"#), Some(u64::MAX));
+        assert_eq!(expires(r#","expires_in":"soon""#), None);
+        assert_eq!(expires(""), None);
+    }
+
+    #[test]
+    fn what_is_not_a_bearer_token_is_refused() {
+        for (text, error) in [
+            (
+                r#"{"access_token":"a","token_type":"mac"}"#,
+                TokenError::NotBearer,
+            ),
+            (
+                r#"{"access_token":"","token_type":"Bearer"}"#,
+                TokenError::NotBearer,
+            ),
+            (
+                r#"{"access_token":"a\nb","token_type":"Bearer"}"#,
+                TokenError::NotBearer,
+            ),
+            (r#"{"access_token":"a"}"#, HttpError::Malformed.into()),
+            ("[]", HttpError::Malformed.into()),
+        ] {
+            assert_eq!(tokens(text).err(), Some(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_of_a_server_are_bounded_and_visible() {
+        let error = OAuthError::new("bad\u{1b}[31m", Some(&"x".repeat(1000)));
+        assert_eq!(error.code, "bad[31m");
+        assert_eq!(error.description.unwrap().len(), MAX_DESCRIPTION);
+    }
+}

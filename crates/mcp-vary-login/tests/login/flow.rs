@@ -1,0 +1,415 @@
+//! The requests of a login, and what is refused.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_vary_login::address::Address;
+use mcp_vary_login::login::Logout;
+use mcp_vary_login::registration::ConfiguredClient;
+use mcp_vary_login::scope::Scopes;
+use mcp_vary_login::secret::Secret;
+use mcp_vary_testkit::login_server::{LoginServer, Response, parameter};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use crate::person::Person;
+use crate::scene::{Scene, token};
+
+#[tokio::test]
+async fn a_person_logs_in_with_pkce_and_the_resource_in_both_requests() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    assert_eq!(
+        scene.peer.lines(),
+        [
+            "POST /mcp",
+            "GET /.well-known/oauth-protected-resource/mcp",
+            "GET /.well-known/oauth-authorization-server",
+            "POST /register",
+            "POST /token",
+        ]
+    );
+    let opened = scene.person.opened.lock().unwrap()[0].clone();
+    let form = &scene.peer.requests("POST /token")[0].body;
+    let resource = scene
+        .peer
+        .url("/mcp")
+        .replace(':', "%3A")
+        .replace('/', "%2F");
+    for text in [&opened, form] {
+        assert_eq!(parameter(text, "resource"), resource);
+    }
+    let verifier = parameter(form, "code_verifier");
+    let challenge = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
+    assert_eq!(
+        parameter(&opened, "code_challenge"),
+        URL_SAFE_NO_PAD.encode(challenge)
+    );
+    assert_eq!(parameter(&opened, "code_challenge_method"), "S256");
+    assert_eq!(
+        parameter(&opened, "redirect_uri"),
+        parameter(form, "redirect_uri")
+    );
+    assert!(
+        !opened.contains("scope="),
+        "nothing names a scope: {opened}"
+    );
+    let registered: Value =
+        serde_json::from_str(&scene.peer.requests("POST /register")[0].body).unwrap();
+    assert_eq!(registered["application_type"], "native");
+    assert_eq!(
+        registered["grant_types"],
+        json!(["authorization_code", "refresh_token"])
+    );
+    assert_eq!(
+        token(&scene.service()).await,
+        Ok(Some("access-1".to_owned()))
+    );
+}
+
+#[tokio::test]
+async fn a_pasted_address_logs_in_too() {
+    let scene = Scene::with_person(Person {
+        is_pasting: true,
+        ..Person::default()
+    });
+    let scene = scene.await;
+    scene.log_in().await;
+    assert_eq!(
+        token(&scene.service()).await,
+        Ok(Some("access-1".to_owned()))
+    );
+}
+
+/// Logs in at a server whose documents are changed; the message names `expected`, and no token was requested.
+async fn fails(resource: Value, metadata: Value, expected: &str) {
+    let scene = Scene::new().await;
+    scene.peer.resource(resource);
+    scene.peer.metadata(metadata);
+    let error = scene.try_log_in(scene.settings()).await.unwrap_err();
+    let (message, shown) = (error.to_string(), format!("{error:?}"));
+    assert!(message.contains(expected), "{message}");
+    assert!(
+        !message.contains('\n') && !shown.contains("TOPSECRET"),
+        "{shown}"
+    );
+    assert_eq!(scene.peer.requests("POST /token").len(), 0);
+    assert_eq!(scene.files(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_resource_that_breaks_a_rule_ends_the_login_before_a_token_is_requested() {
+    let issuer = |url: &str| json!({"authorization_servers": [url]});
+    let other = json!({"resource": "https://evil.example/mcp"});
+    fails(other, json!({}), "is about another server").await;
+    fails(json!({"resource": 5}), json!({}), "is not the JSON object").await;
+    let none = json!({"authorization_servers": []});
+    fails(none, json!({}), "names no authorization server").await;
+    for (url, expected) in [
+        ("http://evil.example", "does not begin with `https://`"),
+        ("https://10.0.0.1", "private network"),
+        ("file:///etc/passwd", "not a URL"),
+    ] {
+        fails(issuer(url), json!({}), expected).await;
+    }
+}
+
+#[tokio::test]
+async fn metadata_that_breaks_a_rule_ends_the_login_before_a_token_is_requested() {
+    for (name, value, expected) in [
+        ("issuer", json!("https://evil.example"), "another `issuer`"),
+        ("code_challenge_methods_supported", json!(null), "PKCE"),
+        ("code_challenge_methods_supported", json!(["plain"]), "PKCE"),
+        ("registration_endpoint", json!(null), "`client-id`"),
+        (
+            "registration_endpoint",
+            json!("http://10.0.0.1/"),
+            "`https://`",
+        ),
+        ("authorization_endpoint", json!(null), "code flow"),
+        (
+            "authorization_endpoint",
+            json!("javascript:x"),
+            "`authorization_endpoint`",
+        ),
+        (
+            "padding",
+            json!("x".repeat(70_000)),
+            "more than 65536 bytes",
+        ),
+    ] {
+        fails(json!({}), json!({name: value}), expected).await;
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_is_compared_character_for_character() {
+    let scene = Scene::new().await;
+    scene.peer.metadata(json!({"issuer": scene.peer.url("/")}));
+    let error = scene.try_log_in(scene.settings()).await.unwrap_err();
+    assert!(
+        error.to_string().contains("character for character"),
+        "{error}"
+    );
+    scene.peer.metadata(json!({}));
+    let settings = |issuer: &str| {
+        let mut settings = scene.settings();
+        settings.issuer = Some(Address::parse(issuer).unwrap());
+        settings
+    };
+    let error = scene
+        .try_log_in(settings(&scene.peer.url("/")))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("`issuer` is not among"),
+        "{error}"
+    );
+    scene
+        .try_log_in(settings(&scene.peer.url("")))
+        .await
+        .unwrap();
+}
+
+/// The redirect is answered with `answer`; the message names `expected`, or is absent if the login succeeds.
+async fn answers(promises_iss: bool, answer: &str, expected: Option<&str>) {
+    let answer = answer.to_owned();
+    let scene = Scene::with_person(Person {
+        answer: Some(answer.clone()),
+        ..Person::default()
+    });
+    let scene = scene.await;
+    let metadata = json!({"authorization_response_iss_parameter_supported": promises_iss});
+    scene.peer.metadata(metadata);
+    let logged_in = scene.try_log_in(scene.settings()).await;
+    match (logged_in, expected) {
+        (Ok(()), None) => {}
+        (Err(error), Some(expected)) => {
+            assert!(error.to_string().contains(expected), "{answer}: {error}");
+            assert_eq!(scene.peer.requests("POST /token").len(), 0);
+        }
+        (outcome, _) => panic!("{answer}: {outcome:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_answer_of_another_issuer_is_not_used() {
+    answers(false, "code=c", None).await;
+    answers(true, "code=c", Some("`iss`")).await;
+    answers(
+        false,
+        "code=c&iss=https%3A%2F%2Fevil.example",
+        Some("`iss`"),
+    )
+    .await;
+    answers(
+        true,
+        "error=access_denied&iss=https%3A%2F%2Fevil.example",
+        Some("`iss`"),
+    )
+    .await;
+    answers(false, "error=access_denied", Some("access_denied")).await;
+}
+
+#[tokio::test]
+async fn what_the_token_endpoint_refuses_is_one_line_without_secrets() {
+    let scene = Scene::new().await;
+    for (status, body, expected) in [
+        (
+            "400 Bad Request",
+            json!({"error": "invalid_grant", "error_description": "a\nb"}),
+            "invalid_grant (ab)",
+        ),
+        ("500 Oops", json!("TOPSECRET"), "HTTP 500"),
+        ("302 Found\r\nlocation: /other", json!({}), "HTTP 302"),
+        (
+            "200 OK",
+            json!({"access_token": "TOPSECRET", "token_type": "mac"}),
+            "not a bearer token",
+        ),
+        ("200 OK", json!(["TOPSECRET"]), "is not the JSON object"),
+    ] {
+        scene.peer.next_token(status, &body);
+        let error = scene.try_log_in(scene.settings()).await.unwrap_err();
+        let (message, shown) = (error.to_string(), format!("{error:?}"));
+        assert!(message.contains(expected), "{message}");
+        assert!(
+            !shown.contains("TOPSECRET") && !message.contains('\n'),
+            "{shown}"
+        );
+        assert_eq!(scene.files(), [""; 0]);
+    }
+    assert!(scene.peer.requests("GET /other").is_empty());
+}
+
+/// The scope of the authorization request.
+async fn requests_scope(challenge: &str, resource: Value, configured: &str, expected: &str) {
+    let scene = Scene::new().await;
+    scene.peer.challenge(challenge);
+    scene.peer.resource(resource);
+    scene
+        .peer
+        .metadata(json!({"scopes_supported": ["offline_access", "a", "z"]}));
+    let mut settings = scene.settings();
+    settings.scope = Scopes::parse(configured);
+    scene.try_log_in(settings).await.unwrap();
+    let opened = scene.person.opened.lock().unwrap()[0].clone();
+    assert_eq!(
+        parameter(&opened, "scope").replace("%20", " "),
+        expected,
+        "{challenge} {configured}"
+    );
+    let prompt = if expected.is_empty() { "" } else { "consent" };
+    assert_eq!(parameter(&opened, "prompt"), prompt);
+}
+
+#[tokio::test]
+async fn scopes_are_those_of_the_challenge_else_of_the_file_else_of_the_metadata() {
+    let supported = || json!({"scopes_supported": ["m"]});
+    requests_scope("", json!({}), "", "").await;
+    requests_scope("", supported(), "", "m offline_access").await;
+    requests_scope("scope=\"a b\"", supported(), "", "a b offline_access").await;
+    requests_scope("scope=a", supported(), "c", "a c offline_access").await;
+    requests_scope("", supported(), "c", "c offline_access").await;
+}
+
+/// The client of the token request: its id and how it authenticates.
+async fn presents(client: ConfiguredClient, metadata: Value, expected: [&str; 3]) {
+    let scene = Scene::new().await;
+    scene.peer.metadata(metadata);
+    let registered = json!({"client_id": "registered", "client_secret": "s", "token_endpoint_auth_method": "client_secret_post"});
+    scene
+        .peer
+        .respond("/register", &Response::new("201 Created", &registered));
+    let mut settings = scene.settings();
+    settings.client = client;
+    scene.try_log_in(settings).await.unwrap();
+    let request = &scene.peer.requests("POST /token")[0];
+    let mut headers = request
+        .head
+        .lines()
+        .filter_map(|line| line.split_once(": "));
+    let basic = headers.find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let secret = parameter(&request.body, "client_secret");
+    let id = parameter(&request.body, "client_id");
+    let presented = [
+        basic.map_or("", |(_, value)| value),
+        id.as_str(),
+        secret.as_str(),
+    ];
+    assert_eq!(presented, expected);
+}
+
+#[tokio::test]
+async fn a_client_is_configured_else_a_document_else_registered() {
+    let client = |id: &str, secret: Option<&str>| {
+        let mut client = ConfiguredClient::default();
+        client.id = (!id.is_empty()).then(|| id.to_owned());
+        client.secret = secret.map(Secret::new);
+        client
+    };
+    let document = "https://a.example/client.json";
+    let documents = json!({"client_id_metadata_document_supported": true});
+    let post = json!({"token_endpoint_auth_methods_supported": ["client_secret_post"]});
+    let encoded = "https%3A%2F%2Fa.example%2Fclient.json";
+    presents(client("", None), documents.clone(), ["", "registered", "s"]).await;
+    presents(client("me", None), documents.clone(), ["", "me", ""]).await;
+    presents(
+        client("me", Some("pw")),
+        json!({}),
+        ["Basic bWU6cHc=", "", ""],
+    )
+    .await;
+    presents(client("me", Some("pw")), post, ["", "me", "pw"]).await;
+    presents(client(document, None), documents, ["", encoded, ""]).await;
+    presents(client(document, None), json!({}), ["", "registered", "s"]).await;
+}
+
+#[tokio::test]
+async fn a_refused_registration_says_what_to_configure() {
+    let scene = Scene::new().await;
+    let refused = json!({"error": "invalid_redirect_uri", "error_description": "no loopback"});
+    scene
+        .peer
+        .respond("/register", &Response::new("400 Bad Request", &refused));
+    let error = scene
+        .try_log_in(scene.settings())
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("invalid_redirect_uri (no loopback); configure a `client-id`"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_configured_client_is_not_presented_to_another_authorization_server() {
+    let scene = Scene::new().await;
+    let mut client = ConfiguredClient::default();
+    client.id = Some("me".to_owned());
+    let mut settings = scene.settings();
+    settings.client = client;
+    scene.try_log_in(settings.clone()).await.unwrap();
+    let other = LoginServer::start().await;
+    scene
+        .peer
+        .resource(json!({"authorization_servers": [other.url("")]}));
+    let error = scene.try_log_in(settings).await.unwrap_err().to_string();
+    assert!(error.contains("another authorization server"), "{error}");
+    assert!(other.requests("POST").is_empty());
+    // A client that is registered there is another client.
+    scene.log_in().await;
+    assert_eq!(other.requests("POST /register").len(), 1);
+}
+
+#[tokio::test]
+async fn a_person_logs_in_on_another_device() {
+    let scene = Scene::new().await;
+    let device = json!({"device_code": "TOPSECRET-device", "user_code": "AB-CD", "verification_uri": scene.peer.url("/d"), "expires_in": 60, "interval": 1});
+    scene
+        .peer
+        .respond("/device", &Response::new("200 OK", &device));
+    scene.peer.next_token(
+        "400 Bad Request",
+        &json!({"error": "authorization_pending"}),
+    );
+    soon(scene.device().log_in()).await.unwrap();
+    let shown = scene.person.device_codes.lock().unwrap()[0].clone();
+    assert_eq!(shown.user_code, "AB-CD");
+    let forms = scene.peer.requests("POST /token");
+    assert_eq!(forms.len(), 2);
+    assert_eq!(parameter(&forms[1].body, "device_code"), "TOPSECRET-device");
+    assert_eq!(
+        token(&scene.service()).await,
+        Ok(Some("access-1".to_owned()))
+    );
+    // Who opens a browser for it must not be led to a file or program.
+    let evil = json!({"device_code": "d", "user_code": "c", "verification_uri": "file:///x", "expires_in": 60});
+    scene
+        .peer
+        .respond("/device", &Response::new("200 OK", &evil));
+    let error = soon(scene.device().log_in()).await.unwrap_err().to_string();
+    assert!(error.contains("`verification_uri`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_logout_revokes_and_removes_the_tokens() {
+    let scene = Scene::new().await;
+    let terminal = scene.terminal(scene.settings());
+    assert_eq!(terminal.log_out().await.unwrap(), Logout::NotLoggedIn);
+    scene.log_in().await;
+    assert_eq!(terminal.log_out().await.unwrap(), Logout::Revoked);
+    let revoked = scene.peer.requests("POST /revoke");
+    let tokens: Vec<String> = revoked
+        .iter()
+        .map(|it| parameter(&it.body, "token"))
+        .collect();
+    assert_eq!(tokens, ["TOPSECRET-refresh-1", "TOPSECRET-access-1"]);
+    assert_eq!(token(&scene.service()).await, Ok(None));
+    scene.log_in().await;
+    scene
+        .peer
+        .respond("/revoke", &Response::new("503 Later", &json!({})));
+    assert_eq!(terminal.log_out().await.unwrap(), Logout::NotRevoked);
+    assert_eq!(scene.files(), [""; 0]);
+}

@@ -1,0 +1,152 @@
+//! Tokens that end, and who refreshes them.
+
+use futures_util::future::join_all;
+use mcp_vary_login::credentials::Credentials;
+use mcp_vary_testkit::login_server::parameter;
+use mcp_vary_testkit::wait::soon;
+use serde_json::json;
+
+use crate::scene::{Scene, pass, token};
+
+fn refreshes(scene: &Scene) -> Vec<String> {
+    let requests = scene.peer.requests("POST /token").into_iter();
+    let sent = requests.map(|request| parameter(&request.body, "refresh_token"));
+    sent.filter(|token| !token.is_empty()).collect()
+}
+
+#[tokio::test]
+async fn a_token_is_refreshed_at_four_fifths_of_its_life() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    let service = scene.service();
+    pass(79);
+    assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+    assert_eq!(refreshes(&scene), [""; 0]);
+    pass(1);
+    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(refreshes(&scene), ["TOPSECRET-refresh-1"]);
+    // The answer may have no new refresh token.
+    pass(80);
+    let answer = json!({"access_token": "TOPSECRET-x", "token_type": "Bearer", "expires_in": 10});
+    scene.peer.next_token("200 OK", &answer);
+    assert_eq!(token(&service).await, Ok(Some("x".to_owned())));
+    pass(8);
+    assert_eq!(token(&service).await, Ok(Some("access-3".to_owned())));
+    assert_eq!(
+        refreshes(&scene)[1..],
+        ["TOPSECRET-refresh-2", "TOPSECRET-refresh-2"]
+    );
+    let form = scene.peer.requests("POST /token").pop().unwrap().body;
+    assert!(!parameter(&form, "resource").is_empty(), "{form}");
+}
+
+#[tokio::test]
+async fn many_callers_of_several_processes_make_one_refresh() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    let processes: Vec<Credentials> = (0..4).map(|_| scene.service()).collect();
+    for process in &processes {
+        assert_eq!(token(process).await, Ok(Some("access-1".to_owned())));
+    }
+    pass(101);
+    let callers = (0..100).map(|number| token(&processes[number % processes.len()]));
+    let tokens = soon(join_all(callers)).await;
+    assert!(
+        tokens
+            .iter()
+            .all(|token| *token == Ok(Some("access-2".to_owned()))),
+        "{tokens:?}"
+    );
+    assert_eq!(refreshes(&scene).len(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_away_does_not_lose_the_next_refresh_token() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    let service = scene.service();
+    pass(90);
+    scene.peer.withhold();
+    let waiting = tokio::spawn({
+        let service = service.clone();
+        async move { service.authorization().await }
+    });
+    soon(async {
+        while refreshes(&scene).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    waiting.abort();
+    scene.peer.release();
+    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(
+        token(&scene.service()).await,
+        Ok(Some("access-2".to_owned()))
+    );
+    assert_eq!(refreshes(&scene).len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_refresh_is_tried_again_and_the_token_used_while_it_is_valid() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    let service = scene.service();
+    pass(80);
+    for _ in 0..2 {
+        scene.peer.next_token("503 Later", &json!({}));
+    }
+    for _ in 0..3 {
+        assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+    }
+    assert_eq!(
+        refreshes(&scene).len(),
+        1,
+        "failures are not repeated at once"
+    );
+    pass(20);
+    let error = token(&service).await.unwrap_err();
+    assert!(error.contains("HTTP 503"), "{error}");
+    assert_eq!(
+        token(&service).await,
+        Err(error),
+        "all who ask get the same failure"
+    );
+    pass(5);
+    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(refreshes(&scene).len(), 3);
+}
+
+#[tokio::test]
+async fn a_refresh_token_that_has_ended_asks_for_a_login_once() {
+    let scene = Scene::new().await;
+    scene.log_in().await;
+    let service = scene.service();
+    pass(80);
+    scene
+        .peer
+        .next_token("400 Bad Request", &json!({"error": "invalid_grant"}));
+    let error = token(&service).await.unwrap_err();
+    assert!(
+        error.starts_with("log in with `vary login github`; "),
+        "{error}"
+    );
+    assert_eq!(token(&service).await, Ok(None));
+    assert_eq!(refreshes(&scene).len(), 1);
+    // It joins again without a restart.
+    scene.log_in().await;
+    pass(1);
+    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+}
+
+#[tokio::test]
+async fn a_logout_elsewhere_is_noticed() {
+    let scene = Scene::new().await;
+    let service = scene.service();
+    assert_eq!(token(&service).await, Ok(None));
+    scene.log_in().await;
+    pass(1);
+    assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+    scene.terminal(scene.settings()).log_out().await.unwrap();
+    assert_eq!(token(&service).await, Ok(None));
+}

@@ -1,0 +1,122 @@
+//! Client credentials.
+
+use futures_util::future::join_all;
+use http::StatusCode;
+use mcp_vary_login::address::Address;
+use mcp_vary_login::assertion::SigningKey;
+use mcp_vary_login::credentials::{Credentials, Retry};
+use mcp_vary_login::secret::Secret;
+use mcp_vary_login::service::{ServiceAuthentication, ServiceCredentials, ServiceSettings};
+use mcp_vary_testkit::login_server::{LoginServer, parameter};
+use mcp_vary_testkit::wait::soon;
+use serde_json::json;
+
+use crate::scene::{environment, pass, refuse, token};
+
+fn service(peer: &LoginServer, authentication: ServiceAuthentication) -> Credentials {
+    let server = Address::parse(&peer.url("/mcp")).unwrap();
+    let settings = ServiceSettings::new(server, "robot".to_owned(), authentication);
+    Credentials::Service(ServiceCredentials::new(settings, environment()))
+}
+
+fn with_secret(peer: &LoginServer) -> Credentials {
+    service(
+        peer,
+        ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw")),
+    )
+}
+
+#[tokio::test]
+async fn a_service_authenticates_by_its_secret_or_key() {
+    let peer = LoginServer::start().await;
+    peer.resource(json!({"scopes_supported": ["a", "b"]}));
+    assert_eq!(
+        token(&with_secret(&peer)).await,
+        Ok(Some("access-1".to_owned()))
+    );
+    let key = SigningKey::from_pem(include_str!("../keys/p256.pem"), None).unwrap();
+    let signing = service(&peer, ServiceAuthentication::PrivateKey(key));
+    assert_eq!(token(&signing).await, Ok(Some("access-2".to_owned())));
+    let forms = peer.requests("POST /token");
+    let head = forms[0].head.to_lowercase();
+    assert!(head.contains("authorization: basic "), "{head}");
+    for form in &forms {
+        assert_eq!(parameter(&form.body, "grant_type"), "client_credentials");
+        assert_eq!(parameter(&form.body, "scope"), "a%20b");
+        assert!(parameter(&form.body, "resource").ends_with("%2Fmcp"));
+    }
+    assert_eq!(
+        parameter(&forms[1].body, "client_assertion")
+            .split('.')
+            .count(),
+        3
+    );
+    assert!(peer.requests("POST /register").is_empty());
+}
+
+#[tokio::test]
+async fn many_callers_make_one_request() {
+    let peer = LoginServer::start().await;
+    let service = with_secret(&peer);
+    let tokens = soon(join_all((0..100).map(|_| token(&service)))).await;
+    assert!(
+        tokens
+            .iter()
+            .all(|token| *token == Ok(Some("access-1".to_owned())))
+    );
+    pass(80);
+    soon(join_all((0..100).map(|_| token(&service)))).await;
+    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    assert_eq!(peer.requests("POST /token").len(), 2);
+}
+
+#[tokio::test]
+async fn a_failure_is_not_repeated_for_each_caller() {
+    let peer = LoginServer::start().await;
+    let service = with_secret(&peer);
+    peer.next_token("401 Unauthorized", &json!({"error": "invalid_client"}));
+    let tokens = soon(join_all((0..100).map(|_| token(&service)))).await;
+    let expected = Err("the authorization server answered: invalid_client".to_owned());
+    assert!(
+        tokens.iter().all(|token| *token == expected),
+        "{:?}",
+        tokens[0]
+    );
+    assert_eq!(peer.requests("POST /token").len(), 1);
+    pass(5);
+    assert_eq!(token(&service).await, Ok(Some("access-1".to_owned())));
+}
+
+#[tokio::test]
+async fn a_refused_token_is_replaced_once() {
+    let peer = LoginServer::start().await;
+    let service = with_secret(&peer);
+    let unauthorized = StatusCode::UNAUTHORIZED;
+    assert_eq!(
+        refuse(&service, unauthorized, "Bearer").await,
+        Ok(Retry::Worthwhile)
+    );
+    assert_eq!(token(&service).await, Ok(Some("access-2".to_owned())));
+    let again = refuse(&service, unauthorized, "Bearer").await.unwrap_err();
+    assert!(again.contains("has just issued"), "{again}");
+    let shown = format!("{service:?}");
+    assert!(!shown.contains("TOPSECRET"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_missing_scope_is_requested_once() {
+    let peer = LoginServer::start().await;
+    let service = with_secret(&peer);
+    let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+    let forbidden = StatusCode::FORBIDDEN;
+    assert_eq!(
+        refuse(&service, forbidden, challenge).await,
+        Ok(Retry::Worthwhile)
+    );
+    let form = peer.requests("POST /token").pop().unwrap().body;
+    assert_eq!(parameter(&form, "scope"), "write");
+    assert_eq!(
+        refuse(&service, forbidden, challenge).await,
+        Ok(Retry::Pointless)
+    );
+}

@@ -1,0 +1,25 @@
+//! What most tests of a gateway need, for one glob import.
+
+pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+pub use std::sync::{Arc, Mutex};
+pub use std::time::Duration;
+
+pub use bytes::Bytes;
+pub use serde_json::{Value, json};
+pub use tokio::sync::mpsc::UnboundedSender;
+pub use tracing::Level;
+
+pub use crate::authorization_server::AuthorizationServer;
+pub use crate::captured_log::CapturedLog;
+pub use crate::changing_server::ChangingServer;
+pub use crate::client::{ClientKind, Endpoint, LegacyClient};
+pub use crate::era::Era;
+pub use crate::http_client::{HttpRequest, HttpResponse, RawHttp};
+pub use crate::message::*;
+pub use crate::model_server::{ModelBehavior, ModelRequest, ModelServer, completion};
+pub use crate::notification_client::*;
+pub use crate::places_server;
+pub use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+pub use crate::stdio_pipe::StdioPipe;
+pub use crate::table::rows;
+pub use crate::wait::{soon, until};

@@ -1,0 +1,135 @@
+//! Credentials that are not in the configuration: tokens that are fetched, refreshed or exchanged while the gateway runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use http::{HeaderName, HeaderValue, StatusCode};
+
+/// Gives the value of a header with credentials for each HTTP request to a server.
+///
+/// # Properties
+///
+/// - It is asked for every request, so it caches what it fetches, and fetches once for all who wait (single flight).
+/// - A future of it can be dropped at any time; the next one must not depend on its end.
+/// - The time that it takes counts as time of the request. It has a limit of its own.
+/// - `Debug` and errors contain no secret.
+///
+/// # Examples
+///
+/// ```
+/// use futures_util::future::BoxFuture;
+/// use http::HeaderValue;
+/// use mcp_vary_upstream::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
+///
+/// #[derive(Debug)]
+/// struct Anonymous;
+///
+/// impl CredentialSource for Anonymous {
+///     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>> {
+///         Box::pin(async { Ok(None) })
+///     }
+///
+///     fn refused<'a>(&'a self, _: Refusal<'a>) -> BoxFuture<'a, Result<Retry, CredentialError>> {
+///         Box::pin(async { Err(CredentialError::new("log in with `vary login notes`")) })
+///     }
+///
+///     fn identity(&self) -> &str {
+///         "anonymous"
+///     }
+/// }
+/// ```
+pub trait CredentialSource: fmt::Debug + Send + Sync {
+    /// The value for the next request; `None` to send it without.
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>>;
+
+    /// Handles a refusal, once for each request. After [`Retry::Once`] the request is repeated with the value that
+    /// [`authorization`](Self::authorization) gives then. An error replaces the server's answer.
+    fn refused<'a>(&'a self, refusal: Refusal<'a>)
+    -> BoxFuture<'a, Result<Retry, CredentialError>>;
+
+    /// What the source is made from. A reload of the configuration retains the connections of a server whose sources
+    /// have the same identities as before.
+    fn identity(&self) -> &str;
+}
+
+/// The answer of a server that refuses the credentials of a request: 401, or 403 with `insufficient_scope`.
+#[derive(Clone, Copy)]
+pub struct Refusal<'a> {
+    /// The value that was refused. Another request may have replaced it in the meantime.
+    pub sent: Option<&'a HeaderValue>,
+    /// The status.
+    pub status: StatusCode,
+    /// The values of `WWW-Authenticate`.
+    pub challenges: &'a [HeaderValue],
+}
+
+/// Without the value.
+impl fmt::Debug for Refusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("status", &self.status)
+            .field("challenges", &self.challenges)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a refused request is sent again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Retry {
+    /// Once more, with another value.
+    Once,
+    /// No: the refusal is the result.
+    Never,
+}
+
+/// Why there is no value for a header. It contains no secret.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct CredentialError {
+    message: Arc<str>,
+    details: Arc<str>,
+}
+
+impl CredentialError {
+    /// An error with this text for clients and the operator: what is missing, and what to do.
+    pub fn new(message: impl Into<Arc<str>>) -> Self {
+        Self {
+            message: message.into(),
+            details: Arc::default(),
+        }
+    }
+
+    /// The same error with more text, for the operator alone.
+    #[must_use]
+    pub fn with_details(mut self, details: impl Into<Arc<str>>) -> Self {
+        self.details = details.into();
+        self
+    }
+
+    /// The text for the operator.
+    #[must_use]
+    pub fn details(&self) -> String {
+        match &*self.details {
+            "" => self.message.to_string(),
+            details => format!("{}: {details}", self.message),
+        }
+    }
+}
+
+/// A header of a server with the source of its values.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    /// The header, `Authorization` for example.
+    pub header: HeaderName,
+    /// Where its values come from.
+    pub source: Arc<dyn CredentialSource>,
+}
+
+impl PartialEq for Credential {
+    fn eq(&self, other: &Self) -> bool {
+        self.header == other.header && self.source.identity() == other.source.identity()
+    }
+}
+
+impl Eq for Credential {}

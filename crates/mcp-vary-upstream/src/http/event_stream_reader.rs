@@ -1,0 +1,226 @@
+//! Opens the event stream of the transport of 2024-11-05, and receives what the server sends on it.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, Uri};
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::server_message;
+use mcp_vary_wire::sse::{EventTooLarge, SseEvent};
+
+use super::body::Collect;
+use super::event_stream::EventStream;
+use super::get_stream::receive;
+use super::headers::{STREAM, is_stream};
+use super::session::Session;
+use super::shared::Shared;
+use super::stream::{ResumePoint, Stream, data_of_message};
+use crate::error::UpstreamError;
+use crate::liveness::Liveness;
+use crate::message::Event;
+
+/// Opens the stream of a server and waits for the address for messages; returns a session before the handshake. A
+/// task reads the stream until the connection ends.
+pub(super) async fn open_event_stream(
+    shared: &Arc<Shared>,
+    limit: Duration,
+) -> Result<Session, UpstreamError> {
+    let endpoint = &shared.endpoint;
+    let opening = tokio::time::timeout(limit, request(shared));
+    let (uri, stream, events) = opening.await.unwrap_or_else(|_| {
+        let what = format!("its stream named no address for messages within {limit:?}");
+        Err(endpoint.misbehaved(what))
+    })?;
+    endpoint.hide_query(&uri);
+    let mut session = endpoint.blank_session(Revision::LATEST_LEGACY, false);
+    session.stream = Some(Arc::new(EventStream::new(uri)));
+    shared.stream.record_opening();
+    shared.stream.record_answer(u64::MAX);
+    let reader = Reader {
+        shared: Arc::downgrade(shared),
+        liveness: Arc::clone(&endpoint.liveness),
+        session: Arc::new(session.clone()),
+        stream,
+    };
+    tokio::spawn(reader.run(events));
+    tracing::info!(server = %endpoint.server, "stream of the transport of 2024-11-05 opened");
+    Ok(session)
+}
+
+/// Requests the stream, and reads it up to the address for messages. Returns the events that follow, too.
+async fn request(shared: &Arc<Shared>) -> Result<(Uri, Stream, Vec<SseEvent>), UpstreamError> {
+    let endpoint = &shared.endpoint;
+    let session = endpoint.blank_session(Revision::LATEST_LEGACY, false);
+    let headers = HeaderMap::from_iter([(ACCEPT, STREAM)]);
+    let response = endpoint.send(Method::GET, &session, &headers, Bytes::new());
+    let response = response
+        .await
+        .map_err(|error| endpoint.delivery_error(&error))?;
+    endpoint.check_response(&response)?;
+    let status = response.status();
+    if !status.is_success() {
+        let mut body = Collect::new(response.into_body(), endpoint.limits.body);
+        let body = body.run().await.unwrap_or_default();
+        return Err(endpoint.status_error(status, &body));
+    }
+    if !is_stream(response.headers()) {
+        let what = "it answered GET with something else than a stream of events";
+        return Err(endpoint.misbehaved(what.to_owned()));
+    }
+    let limit = endpoint.limits.message;
+    let mut stream = Stream::new(response.into_body(), limit, ResumePoint::default());
+    loop {
+        let events = stream.read_events().await;
+        let events = events.map_err(|error| endpoint.too_large("an event", error.limit))?;
+        let Some(events) = events else {
+            let what = "the stream ended before it named an address for messages";
+            return Err(endpoint.broke_off(what.to_owned()));
+        };
+        let mut events = events.into_iter();
+        // A server may greet before; the parser skips comments.
+        let Some(event) = events.find(|event| event.kind == "endpoint") else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&event.data);
+        let uri = resolve(endpoint.uri(), text.trim()).ok_or_else(|| {
+            let what =
+                "the address for messages that its stream names is not one of its own origin";
+            endpoint.misbehaved(what.to_owned())
+        })?;
+        return Ok((uri, stream, events.collect()));
+    }
+}
+
+/// Reads the stream until it or the connection ends. It does not keep the connection alive.
+struct Reader {
+    shared: Weak<Shared>,
+    liveness: Arc<Liveness>,
+    session: Arc<Session>,
+    stream: Stream,
+}
+
+impl Reader {
+    async fn run(mut self, events: Vec<SseEvent>) {
+        let liveness = Arc::clone(&self.liveness);
+        let reason = tokio::select! {
+            biased;
+            _ = liveness.ended() => return,
+            reason = self.receive_all(events) => reason,
+        };
+        if let Some(shared) = self.shared.upgrade() {
+            let server = &shared.endpoint.server;
+            liveness.end(UpstreamError::Closed {
+                server: Arc::clone(server),
+                reason: reason.as_str().into(),
+                output: Arc::default(),
+            });
+            shared.inbound.publish(Event::Closed {
+                reason: format!("server `{server}` {reason}"),
+            });
+        }
+    }
+
+    /// Receives the messages of the stream; returns how it ended.
+    async fn receive_all(&mut self, mut events: Vec<SseEvent>) -> String {
+        loop {
+            for data in events.drain(..).filter_map(data_of_message) {
+                let Some(shared) = self.shared.upgrade() else {
+                    return "was closed by the gateway".to_owned();
+                };
+                let current = shared.session.load();
+                let session = match current.stream {
+                    Some(_) => &current,
+                    // During the handshake.
+                    None => &self.session,
+                };
+                for message in server_message::messages(data) {
+                    receive(&shared, session, &message);
+                }
+            }
+            match self.stream.read_events().await {
+                Ok(Some(read)) => events = read,
+                Ok(None) => return "closed its event stream".to_owned(),
+                Err(EventTooLarge { limit }) => {
+                    return format!("sent an event of more than {limit} bytes");
+                }
+            }
+            self.liveness.touch();
+        }
+    }
+}
+
+/// The address `text`, relative to `base`; `None` if it has another origin or is not an address.
+///
+/// The rule is that of the SDKs: what names another origin would get the credentials of this one.
+fn resolve(base: &Uri, text: &str) -> Option<Uri> {
+    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
+    let has_scheme = text.split(['/', '?']).next()?.contains(':');
+    let target: Uri = match text.as_bytes().first()? {
+        _ if has_scheme => text.parse().ok()?,
+        b'/' if text.starts_with("//") => format!("{scheme}:{text}").parse().ok()?,
+        b'/' => format!("{scheme}://{authority}{text}").parse().ok()?,
+        b'?' => format!("{scheme}://{authority}{}{text}", base.path())
+            .parse()
+            .ok()?,
+        _ => {
+            let (directory, _) = base.path().rsplit_once('/')?;
+            format!("{scheme}://{authority}{directory}/{text}")
+                .parse()
+                .ok()?
+        }
+    };
+    (origin(&target)? == origin(base)?).then_some(target)
+}
+
+/// Scheme, host and port; `None` for an address with a user.
+fn origin(uri: &Uri) -> Option<(&str, String, u16)> {
+    let authority = uri.authority().filter(|it| !it.as_str().contains('@'))?;
+    let default = match uri.scheme_str()? {
+        "https" => 443,
+        "http" => 80,
+        _ => return None,
+    };
+    let host = authority.host().to_ascii_lowercase();
+    Some((uri.scheme_str()?, host, uri.port_u16().unwrap_or(default)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_for_messages_has_the_origin_of_the_stream() {
+        let base = Uri::from_static("https://a.example/api/sse?key=1");
+        for (text, expected) in [
+            (
+                "/messages/?session_id=7",
+                Some("https://a.example/messages/?session_id=7"),
+            ),
+            ("messages?id=7", Some("https://a.example/api/messages?id=7")),
+            ("?id=7", Some("https://a.example/api/sse?id=7")),
+            ("https://a.example/m", Some("https://a.example/m")),
+            ("https://A.example:443/m", Some("https://A.example:443/m")),
+            ("//a.example/m", Some("https://a.example/m")),
+            (
+                "/m?next=https://b.example/",
+                Some("https://a.example/m?next=https://b.example/"),
+            ),
+            ("https://b.example/m", None),
+            ("//b.example/m", None),
+            ("http://a.example/m", None),
+            ("https://a.example:8443/m", None),
+            ("https://u:p@a.example/m", None),
+            ("https://a.example@b.example/m", None),
+            ("https://a.example.b.example/m", None),
+            ("javascript:alert(1)", None),
+            ("file:///etc/passwd", None),
+            ("/a b", None),
+            ("", None),
+        ] {
+            let found = resolve(&base, text).map(|uri| uri.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One HTTP request to a server until the head of its response, with the credentials that sources give.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{Error as TransportError, ResponseFuture};
+
+use super::body::drain;
+use super::pool::Pool;
+use crate::credential_source::{Credential, CredentialError, Refusal, Retry};
+use crate::secrets::SentValues;
+
+/// A request on its way.
+pub(super) enum Sending {
+    /// To a server without sources of credentials.
+    Direct(ResponseFuture),
+    /// The lock makes it `Sync`; it is never locked.
+    Authorized(Mutex<BoxFuture<'static, Result<Response<Incoming>, SendError>>>),
+}
+
+/// Why a request has no response.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// It was not sent.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
+}
+
+impl Future for Sending {
+    type Output = Result<Response<Incoming>, SendError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Direct(response) => Pin::new(response).poll(context).map_err(Into::into),
+            Self::Authorized(response) => {
+                let response = response.get_mut().unwrap_or_else(PoisonError::into_inner);
+                response.as_mut().poll(context)
+            }
+        }
+    }
+}
+
+/// Sends requests of one endpoint with credentials.
+pub(super) struct Authorizer {
+    pub(super) credentials: Vec<Credential>,
+    /// The values that were sent, since the server may repeat them.
+    pub(super) sent: Arc<SentValues>,
+    pub(super) pool: Arc<Pool>,
+}
+
+impl Authorizer {
+    pub(super) fn send(self: &Arc<Self>, request: Request<Full<Bytes>>) -> Sending {
+        let response = Box::pin(Arc::clone(self).run(request));
+        Sending::Authorized(Mutex::new(response))
+    }
+
+    /// Sends the request, and once more if the server refuses its credentials and a source has others.
+    async fn run(
+        self: Arc<Self>,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, SendError> {
+        let sent = self.authorize(&mut request).await?;
+        let response = self.pool.request(request.clone()).await?;
+        let challenges: Vec<HeaderValue> = response
+            .headers()
+            .get_all(WWW_AUTHENTICATE)
+            .iter()
+            .cloned()
+            .collect();
+        let status = response.status();
+        if !refuses_credentials(status, &challenges) {
+            return Ok(response);
+        }
+        let mut is_repeated = false;
+        for (credential, sent) in self.credentials.iter().zip(&sent) {
+            let refusal = Refusal {
+                sent: sent.as_ref(),
+                status,
+                challenges: &challenges,
+            };
+            is_repeated |= credential.source.refused(refusal).await? == Retry::Once;
+        }
+        if !is_repeated {
+            return Ok(response);
+        }
+        tokio::spawn(drain(response.into_body()));
+        self.authorize(&mut request).await?;
+        Ok(self.pool.request(request).await?)
+    }
+
+    /// Sets the headers of the sources; returns their values.
+    async fn authorize(
+        &self,
+        request: &mut Request<Full<Bytes>>,
+    ) -> Result<Vec<Option<HeaderValue>>, CredentialError> {
+        let mut values = Vec::with_capacity(self.credentials.len());
+        for Credential { header, source } in &self.credentials {
+            let mut value = source.authorization().await?;
+            match &mut value {
+                Some(value) => {
+                    value.set_sensitive(true);
+                    self.sent.record(value);
+                    request.headers_mut().insert(header, value.clone());
+                }
+                None => {
+                    request.headers_mut().remove(header);
+                }
+            }
+            values.push(value);
+        }
+        Ok(values)
+    }
+}
+
+/// Whether a server refuses the credentials of a request, so that others may help.
+///
+/// Source: RFC 6750, section 3.1; MCP 2025-11-25, basic/authorization, "Scope Challenge Handling".
+fn refuses_credentials(status: StatusCode, challenges: &[HeaderValue]) -> bool {
+    let names_scope = |challenge: &HeaderValue| {
+        let challenge = String::from_utf8_lossy(challenge.as_bytes());
+        challenge
+            .to_ascii_lowercase()
+            .contains("insufficient_scope")
+    };
+    match status {
+        StatusCode::UNAUTHORIZED => true,
+        StatusCode::FORBIDDEN => challenges.iter().any(names_scope),
+        _ => false,
+    }
+}
