@@ -14,7 +14,7 @@ pub(super) use essential::Vocabulary;
 pub(super) use schema::Prose;
 pub use sentence::first_sentence;
 
-use essential::{ArgumentSections, SchemaFacts};
+use essential::{ArgumentSections, Described, SchemaFacts};
 
 /// The tool as the variant `compact` lists it.
 ///
@@ -31,8 +31,8 @@ use essential::{ArgumentSections, SchemaFacts};
 /// and arguments, values and numbers that the schema lacks, and what an argument is if its name and schema are vague. A
 /// sentence that is not English is not understood, and stays. Links lose their targets. Of a text, 64 KiB are read.
 ///
-/// `title`, `examples` and `$comment` are removed from the input schema. `default` stays: it tells a
-/// model what an omitted argument means, in fewer tokens than prose. Keywords without effect are removed as well:
+/// `title`, `examples` and `$comment` are removed from the input schema. `default` stays, unless it is `null`: it tells a
+/// model what an omitted argument means, in fewer tokens than prose. A choice between types is a list of types. Keywords without effect are removed as well:
 /// `additionalProperties` that allow everything, unused definitions, and a `$schema` that does not change the
 /// meaning of the schema. A schema in an unknown dialect or with references that cannot be followed stays as it is.
 ///
@@ -79,11 +79,12 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
             false => &sections.rest,
         };
         let schema = Json::parse(written.as_deref().unwrap_or("{}"))?;
-        let values = argument_values(&schema);
-        members.set(
-            "description",
-            string(&essential::of_description(text, &values)),
-        );
+        let described = Described {
+            values: argument_values(&schema),
+            arguments: names,
+        };
+        let essential = essential::of_description(text, &described);
+        members.set("description", string(&essential));
     }
     if let Some(schema) = written {
         let known = known_words(&members);
@@ -230,7 +231,10 @@ pub(super) fn shorten(text: &str) -> Result<String, JsonError> {
 /// Shortens a string to its first sentence and what callers need besides; any other value stays.
 fn essentials(text: &str) -> Result<String, JsonError> {
     Ok(match Json::parse(text)?.as_str() {
-        Some(description) => string(&essential::of_description(description, &[])),
+        Some(description) => string(&essential::of_description(
+            description,
+            &Described::default(),
+        )),
         None => text.to_owned(),
     })
 }

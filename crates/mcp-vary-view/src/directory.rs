@@ -84,7 +84,7 @@ pub fn is_worth_describing(saved_tokens: usize) -> bool {
 /// ```
 /// use mcp_vary_view::describe_tools;
 ///
-/// assert!(describe_tools("describe_tools").starts_with(r#"{"name":"describe_tools","description":"Returns "#));
+/// assert!(describe_tools("describe_tools").starts_with(r#"{"name":"describe_tools","description":"Describes "#));
 /// ```
 #[must_use]
 pub fn describe_tools(name: &str) -> String {
@@ -112,4 +112,4 @@ pub const DEFAULT_SEARCH_ABOVE: usize = 300;
 
 const SEARCH_TOOLS: &str = r#""description":"Finds listed tools by words, best first.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What one tool should do, in a few words"},"limit":{"type":"integer","minimum":1,"maximum":20,"default":5}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
 
-const DESCRIBE_TOOLS: &str = r#""description":"Returns full descriptions and schemas of tools. Call it before a tool whose arguments you do not know.","inputSchema":{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"maxItems":20}},"required":["names"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+const DESCRIBE_TOOLS: &str = r#""description":"Describes tools in full. Call it before a tool whose arguments you do not know.","inputSchema":{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"maxItems":20}},"required":["names"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;

@@ -288,6 +288,51 @@ mod tests {
         assert!(held_out.required * 100 <= before * 70, "{held_out:?}");
     }
 
+    /// A figure with a comma between thousands, as prose has it.
+    fn in_prose(figure: usize) -> String {
+        match figure {
+            0..1000 => figure.to_string(),
+            _ => format!("{},{:03}", figure / 1000, figure % 1000),
+        }
+    }
+
+    #[test]
+    fn the_prose_of_pages_has_the_figures() {
+        let workspace = Workspace::here();
+        let costs = costs(&workspace).unwrap();
+        let of = |name: &str| &costs.iter().find(|list| list.name == name).unwrap().cost;
+        let all = together(&workspace).unwrap();
+        let (notion, files) = (of("notion"), of("filesystem"));
+        let [standard, compact, directory, read_only] =
+            [all.standard, all.compact, all.directory, all.read_only].map(in_prose);
+        for (page, expected) in [
+            (
+                "README.md",
+                format!(
+                    "a model gets {} tokens, or {} in `compact`",
+                    in_prose(notion.standard),
+                    in_prose(notion.compact)
+                ),
+            ),
+            (
+                "docs/how-to/small-contexts.md",
+                format!("a model gets {standard}, {compact}, {directory} and {read_only} tokens"),
+            ),
+            (
+                "docs/how-to/small-contexts.md",
+                format!(
+                    "costs {} tokens in `standard`, {} in `compact` and {} in `directory`",
+                    in_prose(files.standard),
+                    in_prose(files.compact),
+                    in_prose(files.directory)
+                ),
+            ),
+        ] {
+            let text = workspace.read(page).unwrap();
+            assert!(text.contains(&expected), "{page} lacks: {expected}");
+        }
+    }
+
     #[test]
     fn no_directory_costs_more_than_compact() {
         for list in costs(&Workspace::here()).unwrap() {
