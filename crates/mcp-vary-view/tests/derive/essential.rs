@@ -255,7 +255,12 @@ fn of_an_argument_what_the_schema_lacks_stays() {
             text,
             "The person who receives parcels.",
         ),
-        ("The person who receives parcels.", number, ""),
+        // The name `a` does not say it.
+        (
+            "The person who receives parcels.",
+            number,
+            "The person who receives parcels.",
+        ),
         (
             "Der Name der Datei.",
             json!({"type": "number"}),
