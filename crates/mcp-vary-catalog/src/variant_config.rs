@@ -56,6 +56,8 @@ pub struct VariantConfig {
     pub(crate) is_upstream: bool,
     /// What the clients of the view may see at all; `None` without access rules.
     pub(crate) access: Option<Arc<AccessView>>,
+    /// Whether tools are listed in their compact form although schemas are on demand, since describing them would cost more.
+    pub(crate) lists_compact: bool,
     /// Tools that are listed with their compact schemas although schemas are on demand.
     pub keep_schemas: Vec<Rule>,
     /// With schemas on demand: the number of tools above which clients get a tool that searches them.
@@ -81,6 +83,7 @@ impl VariantConfig {
             features: None,
             is_upstream: false,
             access: None,
+            lists_compact: false,
             keep_schemas: Vec::new(),
             search_above: DEFAULT_SEARCH_ABOVE,
         }
@@ -360,8 +363,13 @@ impl VariantConfig {
             return Some(());
         }
         let unchanged = ToolOverride::default();
-        let style = self.style_of(shown.item, server);
-        let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), style);
+        let applied = change.unwrap_or(&unchanged);
+        let prepared = if self.lists_compact {
+            PreparedTool::compact(&shown.json, applied, self.style)
+        } else {
+            let style = self.style_of(shown.item, server);
+            PreparedTool::new(&shown.json, applied, style)
+        };
         let Ok((tool, found)) = prepared else {
             return unless_restricted(change.map(|change| &change.arguments));
         };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary_view::{UriTemplate, ViewDiagnostic, uri_identity};
+use mcp_vary_view::{PreparedTool, UriTemplate, ViewDiagnostic, is_worth_describing, uri_identity};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
@@ -13,7 +13,7 @@ use super::item::{Item, ItemRef};
 use super::listing::ListKind;
 use super::merge::{MergedList, server_name};
 use super::page::{Contents, Page, Pages};
-use super::shown::{ItemKind, Prompt, Tool, ViewItem};
+use super::shown::{ItemKind, Prompt, Tool, ViewItem, VisibleItem};
 use super::tool_search::{Query, ToolSearch};
 use crate::layout::Layout;
 use crate::list_cursor::CursorIndex;
@@ -42,6 +42,7 @@ pub struct View {
     /// Whether the variant checks the spelling of URIs.
     checks_uris: bool,
     is_complete: bool,
+    form: ListForm,
     layout: Layout,
     /// Problems in the variant's configuration that the listed items reveal.
     pub diagnostics: Vec<ViewDiagnostic>,
@@ -61,7 +62,7 @@ impl View {
         let before = before.filter(|view| view.servers == merged.servers);
         let names = variant.names(merged);
         let same = before.filter(|view| view.names.visible_overrides == names.visible_overrides);
-        let showings = view_items((variant, &names), merged, layout, same.map(AsRef::as_ref));
+        let (showings, form) = items_in_form((variant, &names), merged, layout, same);
         let mut rules = layout.results.iter();
         let has_output = rules.any(|rule| rule.declares_output_in(&variant.variant.id));
         let is_whole = variant.is_plain() && !has_output && layout.page_size.is_none();
@@ -103,6 +104,7 @@ impl View {
             normalized_uris: OnceLock::new(),
             checks_uris,
             is_complete: merged.is_complete,
+            form,
             layout: layout.clone(),
             contents,
             pages,
@@ -195,6 +197,11 @@ impl View {
     /// The number of listed tools.
     pub fn tool_count(&self) -> usize {
         self.tools.len()
+    }
+
+    /// Whether clients of the view get schemas on demand, from `describe_tools`.
+    pub fn is_described(&self) -> bool {
+        self.form == ListForm::Described
     }
 
     /// All listed tools: the server, the name there, and the name in the view.
@@ -327,6 +334,46 @@ impl View {
             )
         })
     }
+}
+
+/// How a view lists its items.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ListForm {
+    /// As the variant says.
+    Plain,
+    /// With schemas on demand and `describe_tools`.
+    Described,
+    /// In their compact form, since `describe_tools` would cost more than open schemas save.
+    Compact,
+}
+
+/// The items in the form that costs a model least. It depends only on the items that the view shows, so that it reveals
+/// nothing of others.
+fn items_in_form(
+    (variant, names): (&VariantConfig, &NameScope),
+    merged: &MergedList,
+    layout: &Layout,
+    before: Option<&Arc<View>>,
+) -> (Vec<Arc<ViewItem>>, ListForm) {
+    let before = |is_compact: bool| {
+        let before = before.filter(|view| (view.form == ListForm::Compact) == is_compact);
+        before.map(AsRef::as_ref)
+    };
+    let items = view_items((variant, names), merged, layout, before(false));
+    if merged.kind != ListKind::Tools || !variant.style.schema.is_on_demand() {
+        return (items, ListForm::Plain);
+    }
+    let tools = items.iter().filter_map(|item| item.visible.as_ref());
+    let tools = tools.filter_map(VisibleItem::prepared_tool);
+    if is_worth_describing(tools.map(PreparedTool::saved_tokens).sum()) {
+        return (items, ListForm::Described);
+    }
+    let variant = VariantConfig {
+        lists_compact: true,
+        ..variant.clone()
+    };
+    let items = view_items((&variant, names), merged, layout, before(true));
+    (items, ListForm::Compact)
 }
 
 /// Applies `face` to all items. Items that are unchanged since `before` are reused.

@@ -165,8 +165,9 @@ pub(crate) enum LogFormat {
 ///
 /// If the server does not offer variants itself, the command shows what `vary serve` would offer, including variants
 /// that are not advertised. Otherwise it shows the variants that the server advertises. Tokens are counted with the
-/// encoding o200k: a tool as compact JSON, a variant as the whole array `tools`. Percentages compare with the variant
-/// `standard`, or with the first variant if there is no `standard`.
+/// encoding o200k over what clients forward to a model: of each tool its name, description and input schema. Prompts,
+/// resources and instructions have their own rows. Percentages compare with the variant `standard`, or with the first
+/// variant if there is no `standard`.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary inspect [OPTIONS] [TARGET | -- COMMAND...]",
@@ -177,7 +178,8 @@ pub(crate) enum LogFormat {
     vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n  \
     vary inspect --lint http://127.0.0.1:8800/mcp\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
-    deprecationInfo, daysLeft, advertised, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
+    deprecationInfo, daysLeft, advertised, tokens, wholeTokens, otherTokens, percent, taskTokens, tools: [{name, tokens}]}]}, where wholeTokens \
+    counts all members of the tools, and otherTokens the other lists and the instructions. A server without variants has one with the id null. With \
     --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
     unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
     [{name, state, error, server, revision, lists}], served: [{list, id, server, upstreamName}], collisions: [{list, id, shownFrom, \
@@ -221,7 +223,7 @@ pub(crate) struct Inspect {
     vary tools --variant agent vary.yaml\n  \
     vary tools --variant agent --diff vary.yaml\n  \
     vary tools --tool get_weather --schema http://127.0.0.1:8800/mcp\n\n\
-    With --json: {variant, tokens, tools: [{name, server, upstreamName, tokens, tool, upstreamTool}], hidden: [text]}, where \
+    With --json: {variant, tokens, wholeTokens, tools: [{name, server, upstreamName, tokens, tool, upstreamTool}], hidden: [text]}, where \
     tool is the definition as clients receive it, and upstreamTool that of the server, with --diff."
 )]
 pub(crate) struct Tools {
@@ -317,7 +319,7 @@ pub(crate) enum ConfigCommand {
     vary config check vary.yaml\n  \
     vary config check --offline .mcp.json\n\n\
     With --json: {file, servers: [{name, state, error, lists}], disabled: [name], errors, notes, unmatched, collisions: \
-    [{list, id, shownFrom, hidden}], variants: [{id, tools, tokens}], problems: [text]}, where errors, notes and unmatched are lists of {line, column, key, message, fix}; unmatched ones have \
+    [{list, id, shownFrom, hidden}], variants: [{id, tools, tokens, wholeTokens}], problems: [text]}, where errors, notes and unmatched are lists of {line, column, key, message, fix}; unmatched ones have \
     their variant, too.")]
 pub(crate) struct Check {
     /// Only read the file; do not connect to servers

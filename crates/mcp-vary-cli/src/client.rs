@@ -13,6 +13,7 @@ use mcp_vary_gateway::{UpstreamConfig, call_headers};
 use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::handshake::Handshake;
+use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
 
 use crate::args::ClientArgs;
@@ -189,7 +190,17 @@ impl Client {
 
     /// All listed tools, each as the JSON text that the server sent.
     pub(crate) async fn tools(&self, variant: Option<&str>) -> Result<Vec<String>, Failure> {
-        let mut tools = Vec::new();
+        self.items(ListKind::Tools, variant).await
+    }
+
+    /// All items of a list, each as the JSON text that the server sent.
+    pub(crate) async fn items(
+        &self,
+        kind: ListKind,
+        variant: Option<&str>,
+    ) -> Result<Vec<String>, Failure> {
+        let list = kind.items_key();
+        let mut listed = Vec::new();
         let mut cursor: Option<String> = None;
         let mut seen = BTreeSet::new();
         for _ in 0..MOST_PAGES {
@@ -197,35 +208,34 @@ impl Client {
                 .iter()
                 .map(|cursor| ("cursor", json::string(cursor)))
                 .collect();
-            let request = Request::new("tools/list", Some(self.params(&members, variant)));
+            let request = Request::new(kind.method(), Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
                 let meant = variant.and_then(|id| refused_variant::unknown_variant(&error, id));
                 let reason = meant.unwrap_or_else(|| {
-                    format!("the server does not list its tools: {}", sentence(&error))
+                    format!("the server does not list its {list}: {}", sentence(&error))
                 });
                 Failure::looked_at(sanitize(&reason))
             })?;
             let unreadable = |error: json::JsonError| {
                 Failure::looked_at(format!(
-                    "the server's list of tools cannot be read: {error}"
+                    "the server's list of {list} cannot be read: {error}"
                 ))
             };
             let page = Members::parse(&page).map_err(unreadable)?;
-            let items =
-                json::elements(page.get("tools").unwrap_or_default()).map_err(unreadable)?;
-            tools.extend(items.into_iter().map(str::to_owned));
+            let items = json::elements(page.get(list).unwrap_or_default()).map_err(unreadable)?;
+            listed.extend(items.into_iter().map(str::to_owned));
             cursor = page.get_str("nextCursor");
             let Some(next) = &cursor else {
-                return Ok(tools);
+                return Ok(listed);
             };
             if !seen.insert(next.clone()) {
-                return Err(Failure::looked_at(
-                    "the server's list of tools does not end: it gave the same cursor twice",
-                ));
+                return Err(Failure::looked_at(format!(
+                    "the server's list of {list} does not end: it gave the same cursor twice",
+                )));
             }
         }
         Err(Failure::looked_at(format!(
-            "the server's list of tools has more than {MOST_PAGES} pages"
+            "the server's list of {list} has more than {MOST_PAGES} pages"
         )))
     }
 

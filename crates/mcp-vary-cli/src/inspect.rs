@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use mcp_vary::json::Members;
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
 use mcp_vary_gateway::Explanation;
+use mcp_vary_wire::list_kind::ListKind;
 use serde_json::{Map, Value, json};
 
 use crate::args::Inspect;
@@ -88,6 +89,7 @@ async fn inspect(
     let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
     for variant in &mut variants {
         variant.descriptions = DescriptionCost::read(&client, variant.id(), &variant.listed).await;
+        variant.others = other_tokens(&client, variant.id()).await;
     }
     let whole = baseline(&variants).map_or(0, |variant| variant.tokens);
     if let Some(only) = &args.client.variant {
@@ -114,6 +116,26 @@ async fn inspect(
     })
 }
 
+/// The tokens of the lists besides the tools, and of the instructions. A list that the server does not have counts nothing.
+async fn other_tokens(client: &Client, variant: Option<&str>) -> Vec<(&'static str, usize)> {
+    let lists = [
+        ("prompts", ListKind::Prompts),
+        ("resources", ListKind::Resources),
+        ("resource templates", ListKind::Templates),
+    ];
+    let mut others = Vec::new();
+    for (name, kind) in lists {
+        let items = client.items(kind, variant).await.unwrap_or_default();
+        if !items.is_empty() {
+            others.push((name, count_whole(&items)));
+        }
+    }
+    if let Some(instructions) = &client.handshake().instructions {
+        others.push(("instructions", tokens::count(instructions)));
+    }
+    others
+}
+
 /// The tools in all variants from which on the sums alone are suggested.
 const MANY_ROWS: usize = 200;
 
@@ -123,7 +145,12 @@ pub(crate) struct VariantTools {
     /// `None` when the server offers no variants.
     pub(crate) definition: Option<ServerVariant>,
     source: Source,
+    /// What a model gets of the tools.
     pub(crate) tokens: usize,
+    /// The whole list, with what clients do not forward.
+    whole: usize,
+    /// The tokens of the other lists, by name.
+    others: Vec<(&'static str, usize)>,
     tools: Vec<Tool>,
     /// The tools as they are listed.
     listed: Vec<String>,
@@ -163,15 +190,15 @@ impl VariantTools {
         };
         let tools = listed.iter().map(|tool| Tool {
             name: name(tool).unwrap_or_else(|| "(without a name)".to_owned()),
-            tokens: tokens::count(&compact(tool)),
+            tokens: tokens::count_tool(tool),
         });
         Self {
             definition,
             source,
             tools: tools.collect::<Vec<_>>(),
-            tokens: tokens::count_array(
-                &listed.iter().map(|tool| compact(tool)).collect::<Vec<_>>(),
-            ),
+            tokens: tokens::count_tools(&listed),
+            whole: count_whole(&listed),
+            others: Vec::new(),
             listed,
             descriptions: None,
         }
@@ -181,6 +208,12 @@ impl VariantTools {
     fn task_tokens(&self, tools: usize) -> usize {
         self.tokens + self.descriptions.map_or(0, |cost| cost.of(tools))
     }
+}
+
+/// The tokens of the items as one array, without white space between them.
+fn count_whole(items: &[String]) -> usize {
+    let items: Vec<String> = items.iter().map(|item| compact(item)).collect();
+    tokens::count_array(&items)
 }
 
 /// JSON text without white space between its tokens.
@@ -327,6 +360,13 @@ impl Inspection {
             members.insert("daysLeft".to_owned(), json!(left));
         }
         members.insert("tokens".to_owned(), json!(variant.tokens));
+        members.insert("wholeTokens".to_owned(), json!(variant.whole));
+        let others = variant.others.iter();
+        let others = others.map(|(list, tokens)| ((*list).to_owned(), json!(tokens)));
+        members.insert(
+            "otherTokens".to_owned(),
+            others.collect::<Map<_, _>>().into(),
+        );
         members.insert(
             "percent".to_owned(),
             json!(tokens::percent(variant.tokens, self.whole)),

@@ -1,5 +1,7 @@
 //! The cost of text in tokens.
 
+use mcp_vary_view::model_tool;
+
 /// The number of tokens of `text` in the encoding o200k. Special tokens count as plain text.
 ///
 /// Long text is counted in pieces, so that the count may be one token too high at each cut.
@@ -19,6 +21,17 @@ pub(crate) fn count(text: &str) -> usize {
 pub(crate) fn count_array<T: AsRef<str>>(items: &[T]) -> usize {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     count(&format!("[{}]", items.join(",")))
+}
+
+/// The tokens that a model gets of a list of tools: their names, descriptions and input schemas.
+pub(crate) fn count_tools<T: AsRef<str>>(tools: &[T]) -> usize {
+    let tools: Vec<String> = tools.iter().map(|tool| model_tool(tool.as_ref())).collect();
+    count_array(&tools)
+}
+
+/// The tokens that a model gets of one tool.
+pub(crate) fn count_tool(tool: &str) -> usize {
+    count(&model_tool(tool))
 }
 
 /// `part` of `whole` in percent, rounded.

@@ -44,7 +44,10 @@ pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure>
 #[derive(Debug)]
 struct ToolList {
     variant: Option<String>,
+    /// What a model gets.
     tokens: usize,
+    /// With what clients do not forward.
+    whole: usize,
     tools: Vec<ListedTool>,
     /// The names of the server's tools that the variant does not list, if they were compared.
     hidden: Vec<String>,
@@ -90,12 +93,14 @@ impl ToolList {
             tools.retain(|tool| args.tools.contains(&tool.name));
         }
         let texts: Vec<_> = tools.iter().map(|tool| tool.json.as_str()).collect();
-        let tokens = tokens::count_array(&texts);
+        let tokens = tokens::count_tools(&texts);
+        let whole = tokens::count_array(&texts);
         Ok(Self {
             variant: variant
                 .map(str::to_owned)
                 .or_else(|| first_variant(&client)),
             tokens,
+            whole,
             tools,
             hidden: if args.tools.is_empty() {
                 hidden
@@ -114,7 +119,7 @@ impl ToolList {
                 all.insert("server".to_owned(), json!(server));
                 all.insert("upstreamName".to_owned(), json!(name));
             }
-            all.insert("tokens".to_owned(), json!(tokens::count(&tool.json)));
+            all.insert("tokens".to_owned(), json!(tokens::count_tool(&tool.json)));
             all.insert("tool".to_owned(), value(&tool.json));
             if let Some(upstream) = &tool.upstream_json {
                 all.insert("upstreamTool".to_owned(), value(upstream));
@@ -122,7 +127,7 @@ impl ToolList {
             Value::Object(all)
         });
         let tools: Vec<_> = tools.collect();
-        let list = json!({"variant": self.variant, "tokens": self.tokens, "tools": tools, "hidden": self.hidden});
+        let list = json!({"variant": self.variant, "tokens": self.tokens, "wholeTokens": self.whole, "tools": tools, "hidden": self.hidden});
         format!("{list:#}\n")
     }
 
@@ -132,7 +137,10 @@ impl ToolList {
             .as_ref()
             .map_or_else(String::new, |id| format!("variant {id}: "));
         let count = plural(self.tools.len(), "tool");
-        let mut out = sanitize(&format!("{variant}{count}, {} tokens\n", self.tokens));
+        let mut out = sanitize(&format!(
+            "{variant}{count}, {} tokens for a model, {} in the whole list\n",
+            self.tokens, self.whole
+        ));
         for tool in &self.tools {
             out.push('\n');
             out.push_str(&tool.heading());
@@ -191,7 +199,7 @@ fn first_variant(client: &Client) -> Option<String> {
 impl ListedTool {
     /// The name, where the tool is from, and its cost.
     fn heading(&self) -> String {
-        let tokens = plural(tokens::count(&self.json), "token");
+        let tokens = plural(tokens::count_tool(&self.json), "token");
         sanitize(&match &self.origin {
             Some((server, name)) => format!("{} ({server}: {name}, {tokens})\n", self.name),
             None => format!("{} ({tokens})\n", self.name),

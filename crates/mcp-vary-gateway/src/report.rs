@@ -268,7 +268,10 @@ fn replaced_names(snapshot: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision
             continue;
         };
         let has_search = view.tool_count() > config.search_above;
-        let names = [Some(DESCRIBE), has_search.then_some(SEARCH)];
+        let names = [
+            view.is_described().then_some(DESCRIBE),
+            has_search.then_some(SEARCH),
+        ];
         for name in names.into_iter().flatten() {
             let Some((server, ..)) = view.tool_names().find(|(.., shown)| *shown == name) else {
                 continue;

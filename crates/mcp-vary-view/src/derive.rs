@@ -14,7 +14,7 @@ pub(super) use essential::Vocabulary;
 pub(super) use schema::Prose;
 pub use sentence::first_sentence;
 
-use essential::{ArgumentSections, SchemaFacts};
+use essential::{ArgumentSections, Described, SchemaFacts};
 
 /// The tool as the variant `compact` lists it.
 ///
@@ -31,8 +31,8 @@ use essential::{ArgumentSections, SchemaFacts};
 /// and arguments, values and numbers that the schema lacks, and what an argument is if its name and schema are vague. A
 /// sentence that is not English is not understood, and stays. Links lose their targets. Of a text, 64 KiB are read.
 ///
-/// `title`, `examples` and `$comment` are removed from the input schema. `default` stays: it tells a
-/// model what an omitted argument means, in fewer tokens than prose. Keywords without effect are removed as well:
+/// `title`, `examples` and `$comment` are removed from the input schema. `default` stays, unless it is `null`: it tells a
+/// model what an omitted argument means, in fewer tokens than prose. A choice between types is a list of types. Keywords without effect are removed as well:
 /// `additionalProperties` that allow everything, unused definitions, and a `$schema` that does not change the
 /// meaning of the schema. A schema in an unknown dialect or with references that cannot be followed stays as it is.
 ///
@@ -79,11 +79,12 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
             false => &sections.rest,
         };
         let schema = Json::parse(written.as_deref().unwrap_or("{}"))?;
-        let values = argument_values(&schema);
-        members.set(
-            "description",
-            string(&essential::of_description(text, &values)),
-        );
+        let described = Described {
+            values: argument_values(&schema),
+            arguments: names,
+        };
+        let essential = essential::of_description(text, &described);
+        members.set("description", string(&essential));
     }
     if let Some(schema) = written {
         let known = known_words(&members);
@@ -122,7 +123,9 @@ pub(super) fn known_words(tool: &Members<'_>) -> Vocabulary {
 }
 
 /// The tool without what a view with [on-demand](crate::SchemaStyle::OnDemand) schemas leaves out of its list besides
-/// the schema: its title, icons, `outputSchema`, and the title among its annotations.
+/// the schema: its title, icons, `outputSchema`, and of its annotations the title and hints that are `false` by default.
+///
+/// Hints that are `true` by default stay where they are declared: a client may take one that is not there for `false`.
 ///
 /// # Errors
 ///
@@ -133,15 +136,15 @@ pub(super) fn known_words(tool: &Members<'_>) -> Vocabulary {
 /// ```
 /// use mcp_vary_view::derive::untitled_tool;
 ///
-/// let tool = r#"{"name": "add", "title": "Add", "annotations": {"title": "Add", "readOnlyHint": true}}"#;
-/// assert_eq!(untitled_tool(tool)?, r#"{"name":"add","annotations":{"readOnlyHint":true}}"#);
+/// let tool = r#"{"name": "add", "title": "Add", "annotations": {"title": "Add", "readOnlyHint": false, "openWorldHint": true}}"#;
+/// assert_eq!(untitled_tool(tool)?, r#"{"name":"add","annotations":{"openWorldHint":true}}"#);
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
 pub fn untitled_tool(tool: &str) -> Result<String, JsonError> {
     compact(
         tool,
         &["title", "icons", "outputSchema"],
-        &[("annotations", without_title)],
+        &[("annotations", without_defaults)],
     )
 }
 
@@ -228,7 +231,10 @@ pub(super) fn shorten(text: &str) -> Result<String, JsonError> {
 /// Shortens a string to its first sentence and what callers need besides; any other value stays.
 fn essentials(text: &str) -> Result<String, JsonError> {
     Ok(match Json::parse(text)?.as_str() {
-        Some(description) => string(&essential::of_description(description, &[])),
+        Some(description) => string(&essential::of_description(
+            description,
+            &Described::default(),
+        )),
         None => text.to_owned(),
     })
 }
@@ -238,6 +244,20 @@ fn without_title(annotations: &str) -> Result<String, JsonError> {
         return Ok(annotations.to_owned());
     };
     members.remove("title");
+    Ok(members.to_json())
+}
+
+/// The annotations without their title, and without the hints that are absent or `false` to every reader.
+fn without_defaults(annotations: &str) -> Result<String, JsonError> {
+    let Ok(mut members) = Members::parse(annotations) else {
+        return Ok(annotations.to_owned());
+    };
+    members.remove("title");
+    for hint in ["readOnlyHint", "idempotentHint"] {
+        if members.get(hint) == Some("false") {
+            members.remove(hint);
+        }
+    }
     Ok(members.to_json())
 }
 

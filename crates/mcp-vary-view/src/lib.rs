@@ -11,13 +11,15 @@
 //! | what does a peer's JSON show to a reader? | [`escape_invisible`] |
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
 //! | what does `describe_tools` answer, and what gets a call that does not fit? | [`describe_named_tools`], [`refused_call`] |
-//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory_tool`] |
+//! | what does a model get of a tool? | [`model_tool`] |
+//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory()`] |
 //!
 //! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
 //! schema makes these functions fail, take more than linear time, or read anything outside of the schema.
 
 mod arguments;
 mod call_check;
+mod changes;
 mod check;
 pub mod derive;
 mod describe;
@@ -26,6 +28,7 @@ mod dialect;
 mod directory;
 mod fault;
 mod hint;
+mod model;
 mod normal;
 mod on_demand;
 mod output;
@@ -49,16 +52,17 @@ pub use describe::{
 pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;
 pub use directory::{
-    DEFAULT_SEARCH_ABOVE, DIRECTORY, describe_tools, directory_tool, search_tools,
+    DEFAULT_SEARCH_ABOVE, DIRECTORY, describe_tools, directory, is_worth_describing, search_tools,
 };
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
+pub use model::model_tool;
 pub use normal::{normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
 pub use resource::ResourceOverride;
 pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
-pub use style::{ArgumentCheck, Description, ResultFields, SchemaStyle, Style};
+pub use style::{ArgumentCheck, Description, ListedArguments, ResultFields, SchemaStyle, Style};
 pub use tool::{PreparedTool, ToolOverride};
 pub use uri::{UriError, UriMap, UriTemplate};
 pub use uri_check::{UriRejection, check_uri};

@@ -7,11 +7,12 @@ use mcp_vary::json::{Json, JsonError, Members, write_string};
 use mcp_vary::shape::ToolFacts;
 
 use super::derive::schema::{Prose, Reference, compact, find};
+use super::style::ListedArguments;
 
 /// What a view lists in place of a schema.
 #[derive(Debug)]
 pub(super) struct OpenSchema {
-    /// An object that takes everything and names arguments.
+    /// An object that names arguments and accepts all that the tool does.
     pub(super) json: String,
     /// The names of all arguments.
     pub(super) names: Vec<String>,
@@ -19,33 +20,46 @@ pub(super) struct OpenSchema {
 
 /// The open schema for the arguments of `schema`.
 ///
-/// Every argument has its `type`, or `{}` if the schema has none. Arguments that are marked with `x-mcp-header` stay
-/// whole, since clients read the mark. With `bare`, no others are listed.
-pub(super) fn open_schema(schema: &str, bare: bool) -> Result<OpenSchema, JsonError> {
+/// Every argument of `listed` has its `type`; a text, and one whose schema has no type, has `{}`. Arguments that are
+/// marked with `x-mcp-header` are always listed and stay whole, since clients read the mark. `additionalProperties` says
+/// that there are arguments that are not listed.
+pub(super) fn open_schema(schema: &str, listed: ListedArguments) -> Result<OpenSchema, JsonError> {
     let root = Json::parse(schema)?;
     let arguments = SchemaArguments::read(&root);
-    let mut json = String::from(r#"{"type":"object","properties":{"#);
-    let mut is_first = true;
+    let mut properties = String::new();
+    let mut is_complete = !arguments.is_open;
     for (name, property) in &arguments.properties {
         let is_marked = has_header_mark(property);
-        if bare && !is_marked {
+        let is_listed = match listed {
+            ListedArguments::All => true,
+            ListedArguments::Required => arguments.required.contains(*name),
+            ListedArguments::None => false,
+        };
+        if !is_marked && !is_listed {
+            is_complete = false;
             continue;
         }
-        if !is_first {
-            json.push(',');
+        if !properties.is_empty() {
+            properties.push(',');
         }
-        is_first = false;
-        write_string(&mut json, name);
-        json.push(':');
-        match is_marked {
-            true => json.push_str(&compact(&property.to_json(), Prose::None)?),
-            false => json.push_str(&arguments.open_property(property)),
+        write_string(&mut properties, name);
+        properties.push(':');
+        if is_marked {
+            properties.push_str(&compact(&property.to_json(), Prose::None)?);
+        } else {
+            properties.push_str(&arguments.open_property(property));
         }
     }
-    json.push_str(r#"},"additionalProperties":true}"#);
+    let others = if is_complete {
+        ""
+    } else {
+        r#","additionalProperties":true"#
+    };
     let names = arguments.properties.iter();
-    let names = names.map(|(name, _)| (*name).to_owned()).collect();
-    Ok(OpenSchema { json, names })
+    Ok(OpenSchema {
+        json: format!(r#"{{"type":"object","properties":{{{properties}}}{others}}}"#),
+        names: names.map(|(name, _)| (*name).to_owned()).collect(),
+    })
 }
 
 /// Whether `schema`, or a schema in it, is marked with `x-mcp-header`.
@@ -59,15 +73,10 @@ fn has_header_mark(schema: &Json<'_>) -> bool {
     }
 }
 
-/// Whether a tool keeps its compact schema in a view that leaves others out: it declares that it is destructive, or
-/// it has a user interface, which fills in forms.
+/// Whether a tool keeps its compact schema in a view that leaves others out: it has a user interface, which fills in
+/// forms.
 pub(super) fn keeps_schema(tool: &Members<'_>) -> bool {
-    let annotations = tool
-        .get("annotations")
-        .and_then(|it| Members::parse(it).ok());
-    let is_destructive =
-        annotations.is_some_and(|annotations| annotations.get("destructiveHint") == Some("true"));
-    is_destructive || ToolFacts::listed(&tool.to_json()).ui
+    ToolFacts::listed(&tool.to_json()).ui
 }
 
 /// The names that a schema gives to the properties of a call's arguments; `None` if a call may use others too.
@@ -186,7 +195,8 @@ impl<'j> SchemaArguments<'j> {
         let mut names: Vec<&str> = Vec::new();
         self.types(property, 0, &mut names);
         match names.as_slice() {
-            [] => "{}".to_owned(),
+            // A text is what a model gives anyway.
+            [] | ["string"] => "{}".to_owned(),
             [name] => format!(r#"{{"type":"{name}"}}"#),
             names => format!(r#"{{"type":["{}"]}}"#, names.join(r#"",""#)),
         }

@@ -7,12 +7,13 @@ use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, elements, string};
 
 use super::arguments::{ArgumentOverride, Arguments};
+use super::changes::Changes;
 use super::derive;
 use super::diagnostic::ViewDiagnostic;
 use super::dialect::sentences;
 use super::fault::ArgumentError;
 use super::style::{Description, Style};
-use super::tool::{Changes, view_name};
+use super::tool::view_name;
 
 /// How a view changes one prompt.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use mcp_vary::json::{Json, JsonError, Members};
 
+use super::changes::Changes;
 use super::style::Style;
-use super::tool::Changes;
 
 /// How a view changes one resource or resource template.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,6 +16,8 @@ pub struct Style {
     pub dialect: Option<Dialect>,
     /// Which fields of a result clients get.
     pub result: ResultFields,
+    /// Which arguments an open schema lists.
+    pub arguments: ListedArguments,
     /// Whether the arguments of calls are checked against the server's own schema.
     pub check: ArgumentCheck,
 }
@@ -43,10 +45,10 @@ pub enum SchemaStyle {
     /// What decides which arguments are accepted, and of the prose what callers need
     /// ([`compact_tool`](crate::derive::compact_tool)).
     Compact,
-    /// The name and type of every argument; an object with other arguments is accepted too. Clients get the rest from
+    /// An open schema: the names and types of the arguments that [`Style::arguments`] says. Clients get the rest from
     /// [`PreparedTool::describe`](crate::PreparedTool::describe).
     ///
-    /// Tools that declare `destructiveHint: true`, and those with a user interface, are listed as with
+    /// A tool whose compact form costs no more is listed in that form. One with a user interface is listed as with
     /// [`Compact`](Self::Compact), without any prose in the schema.
     OnDemand,
     /// Like [`OnDemand`](Self::OnDemand), with the names of the arguments in the description and none in the schema.
@@ -62,6 +64,20 @@ impl SchemaStyle {
             Self::OnDemand | Self::OnDemandBare => true,
         }
     }
+}
+
+/// Which arguments an open schema lists. Calls may give the others, too.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
+pub enum ListedArguments {
+    /// Every argument.
+    #[default]
+    All,
+    /// Those that the schema requires.
+    Required,
+    /// None.
+    None,
 }
 
 /// Whether the arguments of calls are checked against the server's own schema before they are sent.

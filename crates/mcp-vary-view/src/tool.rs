@@ -9,12 +9,13 @@ use mcp_vary::json::{Json, JsonError, Members, count_values, elements, string};
 
 use super::arguments::{ArgumentOverride, Arguments, read_members};
 use super::call_check::{CallCheck, erroneous_part, escape_invisible};
+use super::changes::Changes;
 use super::check::{MAX_CHECKED_VALUES, SchemaCheck};
 use super::derive;
 use super::diagnostic::ViewDiagnostic;
 use super::dialect::{ArgumentDecoder, Dialect};
 use super::fault::ArgumentError;
-use super::on_demand::{keeps_schema, open_schema};
+use super::model::model_tokens;
 use super::style::{ArgumentCheck, Description, SchemaStyle, Style};
 
 /// How a view changes one tool.
@@ -82,16 +83,52 @@ pub struct PreparedTool {
     /// The server's schema, if arguments are validated against it.
     schema: Option<String>,
     argument_check: ArgumentCheck,
+    saved_tokens: usize,
     check: OnceLock<Result<CallCheck, String>>,
 }
 
 impl PreparedTool {
     /// Applies `change` and `style` to the tool of `definition`, and reports what is wrong with `change`.
     ///
+    /// With schemas on demand, the tool is listed in its compact form if that costs a model no more.
+    ///
     /// # Errors
     ///
     /// When `definition` is not a JSON object, repeats a key, or nests too deep. List such a tool unchanged.
     pub fn new(
+        definition: &str,
+        change: &ToolOverride,
+        style: Style,
+    ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
+        let (mut tool, mistakes) = Self::styled(definition, change, style)?;
+        if style.schema.is_on_demand() {
+            let compact = compact_form(definition, change, style)?;
+            let listed = tool.json().unwrap_or(definition);
+            tool.saved_tokens = model_tokens(&compact).saturating_sub(model_tokens(listed));
+            if tool.saved_tokens == 0 {
+                tool.json = Some(compact);
+            }
+        }
+        Ok((tool, mistakes))
+    }
+
+    /// Like [`new`](Self::new), but the tool is listed in its compact form: for a variant with schemas on demand where
+    /// describing the tools [costs more than it saves](crate::is_worth_describing).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn compact(
+        definition: &str,
+        change: &ToolOverride,
+        style: Style,
+    ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
+        let (mut tool, mistakes) = Self::styled(definition, change, style)?;
+        tool.json = Some(compact_form(definition, change, style)?);
+        Ok((tool, mistakes))
+    }
+
+    fn styled(
         definition: &str,
         change: &ToolOverride,
         style: Style,
@@ -130,6 +167,7 @@ impl PreparedTool {
             schema: (style.dialect.is_some() || style.check != ArgumentCheck::Off)
                 .then_some(schema),
             argument_check: style.check,
+            saved_tokens: 0,
             check: OnceLock::new(),
         };
         Ok((tool, mistakes))
@@ -151,6 +189,13 @@ impl PreparedTool {
     #[must_use]
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
+    }
+
+    /// An estimate of how many tokens less a model reads of the tool as it is listed than of its compact form, if schemas
+    /// are on demand.
+    #[must_use]
+    pub const fn saved_tokens(&self) -> usize {
+        self.saved_tokens
     }
 
     /// Whether a call's arguments are forwarded unchanged and unchecked.
@@ -208,7 +253,7 @@ impl PreparedTool {
     /// }}"#;
     /// let style = Style { schema: SchemaStyle::OnDemand, ..Style::default() };
     /// let (tool, _) = PreparedTool::new(definition, &ToolOverride::default(), style)?;
-    /// assert!(tool.json().unwrap().ends_with(r#"{"seconds":{"type":"integer"}},"additionalProperties":true}}"#));
+    /// assert!(tool.json().unwrap().ends_with(r#""properties":{"seconds":{"type":"integer"}}}}"#));
     /// assert_eq!(
     ///     tool.describe(definition)?,
     ///     r#"{"name":"wait","description":"Waits. At most a minute.","inputSchema":{"type":"object","properties":{"seconds":{"type":"integer","maximum":60}}}}"#,
@@ -280,6 +325,22 @@ impl PreparedTool {
         let compiled = || CallCheck::new(schema, self.argument_check);
         Some(self.check.get_or_init(compiled))
     }
+}
+
+/// The tool in its compact form, with the changes of the view.
+fn compact_form(
+    definition: &str,
+    change: &ToolOverride,
+    style: Style,
+) -> Result<String, JsonError> {
+    let compact = derive::compact_tool(definition)?;
+    let style = Style {
+        description: Description::Full,
+        schema: SchemaStyle::Full,
+        ..style
+    };
+    let (tool, _) = PreparedTool::styled(&compact, change, style)?;
+    Ok(tool.json.unwrap_or(compact))
 }
 
 /// The overrides that apply to the schema's arguments.
@@ -365,130 +426,6 @@ fn invalid_values(schema: &str, arguments: &Arguments, key: &str) -> Vec<ViewDia
         })
     });
     unfit.collect()
-}
-
-/// Changes the members of an item, and tracks whether any changed.
-pub(super) struct Changes<'m, 't> {
-    members: &'m mut Members<'t>,
-    pub(super) is_changed: bool,
-}
-
-impl<'m, 't> Changes<'m, 't> {
-    pub(super) fn new(members: &'m mut Members<'t>) -> Self {
-        Self {
-            members,
-            is_changed: false,
-        }
-    }
-
-    pub(super) fn set(&mut self, key: &'static str, json: String) {
-        if self.members.get(key) != Some(&json) {
-            self.members.set(key, json);
-            self.is_changed = true;
-        }
-    }
-
-    pub(super) fn string(&mut self, key: &'static str, text: Option<&str>) {
-        if let Some(text) = text
-            && self.members.get_str(key).as_deref() != Some(text)
-        {
-            self.set(key, string(text));
-        }
-    }
-
-    pub(super) fn remove(&mut self, key: &str) {
-        self.is_changed |= self.members.remove(key).is_some();
-    }
-
-    pub(super) fn description(
-        &mut self,
-        description: Option<&str>,
-        style: Description,
-    ) -> Result<(), JsonError> {
-        match (description, style, self.members.get("description")) {
-            (Some(description), _, _) => self.string("description", Some(description)),
-            (None, Description::FirstSentence, Some(written)) => {
-                let shortened = derive::shorten(written)?;
-                self.set("description", shortened);
-            }
-            (None, _, _) => {}
-        }
-        Ok(())
-    }
-
-    pub(super) fn annotations(
-        &mut self,
-        annotations: &BTreeMap<String, Json<'static>>,
-    ) -> Result<(), JsonError> {
-        if annotations.is_empty() {
-            return Ok(());
-        }
-        let written = self.members.get("annotations").unwrap_or("{}").to_owned();
-        let mut there = Members::parse(&written)?;
-        for (key, value) in annotations {
-            there.set(key.clone(), value.to_json());
-        }
-        self.set("annotations", there.to_json());
-        Ok(())
-    }
-
-    /// Adds a sentence with these names of arguments to the description.
-    fn append_arguments(&mut self, names: &[String]) {
-        if names.is_empty() {
-            return;
-        }
-        let mut description = self.members.get_str("description").unwrap_or_default();
-        if !description.is_empty() {
-            description.push(' ');
-        }
-        description.push_str(&format!("Arguments: {}.", names.join(", ")));
-        self.set("description", string(&description));
-    }
-
-    fn schema(
-        &mut self,
-        written: &str,
-        arguments: &Arguments,
-        style: Style,
-    ) -> Result<Option<ArgumentDecoder>, JsonError> {
-        let mut schema = arguments.schema(written)?;
-        match style.schema {
-            SchemaStyle::Full => {}
-            SchemaStyle::OnDemand | SchemaStyle::OnDemandBare if !keeps_schema(self.members) => {
-                let is_bare = style.schema == SchemaStyle::OnDemandBare;
-                let open = open_schema(&schema, is_bare)?;
-                if is_bare {
-                    self.append_arguments(&open.names);
-                }
-                schema = Cow::Owned(open.json);
-            }
-            SchemaStyle::Compact | SchemaStyle::OnDemand | SchemaStyle::OnDemandBare => {
-                let known = derive::known_words(self.members);
-                let prose = match style.schema {
-                    SchemaStyle::Compact => derive::Prose::Essential(&known),
-                    _ => derive::Prose::None,
-                };
-                let compact = derive::schema::compact(&schema, prose)?;
-                if compact.len() < schema.len() {
-                    schema = Cow::Owned(compact);
-                }
-            }
-        }
-        let mut back = None;
-        if let Some(dialect) = style.dialect {
-            let rewritten = dialect.rewritten(&schema)?;
-            back = Some(
-                rewritten
-                    .decoder
-                    .renamed_upstream(|name| arguments.upstream_name(name).map(str::to_owned)),
-            );
-            schema = rewritten.schema.map_or(schema, Cow::Owned);
-        }
-        if schema != written {
-            self.set("inputSchema", schema.into_owned());
-        }
-        Ok(back)
-    }
 }
 
 /// Bytes of a schema in the answer to wrong arguments.

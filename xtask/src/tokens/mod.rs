@@ -1,11 +1,12 @@
 //! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/reference/tokens.md` and `docs/internals/tokens.md`.
 
-mod directory;
 mod lists;
 mod results;
 
 use std::fs;
 use std::path::Path;
+
+use mcp_vary_view::model_tool;
 
 use crate::page::with_table;
 use crate::workspace::Workspace;
@@ -16,7 +17,6 @@ pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
     let figures = [("figures", lists::figures(workspace)?)];
     let details = [
         ("lists", lists::table(workspace)?),
-        ("directories", directory::table(workspace)?),
         ("rows", results::table(&rows)),
         ("results", results::table(&results::recorded(workspace)?)),
     ];
@@ -53,7 +53,7 @@ fn update(
 
 /// Prints what the tools of a data set of `cargo xtask recall` cost.
 pub(crate) fn tokens_of(data: &Path) -> Result<(), String> {
-    println!("{}", directory::tables_of(data)?);
+    println!("{}", lists::table_of(data)?);
     Ok(())
 }
 
@@ -73,6 +73,12 @@ fn names(workspace: &Workspace, folder: &str) -> Result<Vec<String>, String> {
 fn count_list<T: AsRef<str>>(tools: &[T]) -> usize {
     let tools: Vec<&str> = tools.iter().map(AsRef::as_ref).collect();
     count(&format!("[{}]", tools.join(",")))
+}
+
+/// The tokens that a model gets of the tools.
+fn count_model_list<T: AsRef<str>>(tools: &[T]) -> usize {
+    let tools: Vec<String> = tools.iter().map(|tool| model_tool(tool.as_ref())).collect();
+    count_list(&tools)
 }
 
 /// The tokens of `text`, counted in pieces, because the encoding's pattern fails on very long texts.

@@ -242,13 +242,18 @@ fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
     if variants.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["variant", "tools", "tokens"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["variant", "tools", "tokens", "whole list"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for (id, tools) in variants {
-        let tokens = tokens::count_array(tools);
+        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_array(tools));
         rows.push(vec![
             id.to_string(),
             tools.len().to_string(),
             tokens.to_string(),
+            whole.to_string(),
         ]);
     }
     format!("\n{}", table(&rows, 1))

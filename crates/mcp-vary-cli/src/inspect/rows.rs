@@ -26,6 +26,12 @@ impl Inspection {
                 format!("{} %", tokens::percent(variant.tokens, self.whole))
             }));
         }
+        rows.push(row("the whole list", &|variant| variant.whole.to_string()));
+        for (list, _) in self.variants.iter().flat_map(|variant| &variant.others) {
+            if rows.iter().all(|row| row[0] != *list) {
+                rows.push(row(list, &|variant| variant.other(list)));
+            }
+        }
         for size in self.task_sizes() {
             let plural = if size == 1 { "" } else { "s" };
             rows.push(row(
@@ -95,6 +101,15 @@ impl Inspection {
         let mut served = self.summary.served.iter();
         let found = served.find(|served| served.list == "tools/list" && served.id == tool);
         found.map(|served| served.server.as_str())
+    }
+}
+
+impl VariantTools {
+    /// The tokens of a list besides the tools.
+    fn other(&self, list: &str) -> String {
+        let mut others = self.others.iter();
+        let found = others.find(|(other, _)| *other == list);
+        found.map_or_else(|| "-".to_owned(), |(_, tokens)| tokens.to_string())
     }
 }
 

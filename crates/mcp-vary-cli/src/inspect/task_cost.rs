@@ -1,5 +1,7 @@
 //! What a task costs in each variant: its list of tools, and the descriptions that the task reads on demand.
 
+use std::borrow::Cow;
+
 use mcp_vary::json::{self, Json, JsonError, Members};
 use mcp_vary_view::describe_tools;
 
@@ -92,9 +94,19 @@ fn is_describe_tools(tool: &str, name: &str) -> bool {
 
 /// Whether the tool is listed with the names and types of its arguments only.
 fn has_open_schema(tool: &str) -> bool {
-    let schema = Json::parse(tool).ok();
-    let schema = schema.as_ref().and_then(|tool| tool.get("inputSchema"));
-    schema.and_then(|schema| schema.get("additionalProperties")) == Some(&Json::Bool(true))
+    let Ok(tool) = Json::parse(tool) else {
+        return false;
+    };
+    let schema = tool.get("inputSchema").and_then(Json::as_object);
+    let is_open = |(key, value): &(Cow<'_, str>, Json<'_>)| match key.as_ref() {
+        "type" | "additionalProperties" => true,
+        "properties" => value.as_object().is_some_and(|properties| {
+            let mut properties = properties.iter().filter_map(|(_, it)| it.as_object());
+            properties.all(|property| property.iter().all(|(key, _)| key == "type"))
+        }),
+        _ => false,
+    };
+    schema.is_some_and(|members| members.iter().all(is_open))
 }
 
 /// The text of a result; `None` if it is an error.

@@ -7,7 +7,8 @@ use mcp_vary::feature::Features;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
 use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 use mcp_vary_view::{
-    ArgumentCheck, Description, Dialect, ResultFields, Rule, SchemaStyle, Selection,
+    ArgumentCheck, Description, Dialect, ListedArguments, ResultFields, Rule, SchemaStyle,
+    Selection,
 };
 
 use super::overrides::Overrides;
@@ -28,6 +29,7 @@ pub(super) struct PartialVariant {
     pub(super) descriptions: Option<Description>,
     pub(super) schemas: Option<SchemaStyle>,
     pub(super) keep_schemas: Option<Vec<Rule>>,
+    pub(super) arguments: Option<ListedArguments>,
     pub(super) check: Option<ArgumentCheck>,
     pub(super) search_above: Option<usize>,
     pub(super) dialect: Option<Option<Dialect>>,
@@ -92,9 +94,11 @@ impl PartialVariant {
         config.style.schema = self.schemas.unwrap_or(config.style.schema);
         if !config.style.schema.is_on_demand() {
             config.style.check = ArgumentCheck::Off;
+            config.style.arguments = ListedArguments::All;
             config.keep_schemas.clear();
             return;
         }
+        config.style.arguments = self.arguments.unwrap_or(config.style.arguments);
         config.style.check = self.check.unwrap_or(config.style.check);
         config.search_above = self.search_above.unwrap_or(config.search_above);
         if let Some(rules) = &self.keep_schemas {

@@ -29,6 +29,7 @@ pub(super) fn check(
         if !config.style.schema.is_on_demand() {
             let settings = [
                 ("keep-schemas", draft.keep_schemas.is_some()),
+                ("arguments", draft.arguments.is_some()),
                 ("check", draft.check.is_some()),
                 ("search-above", draft.search_above.is_some()),
             ];

@@ -2,7 +2,9 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::Status;
-use mcp_vary_view::{ArgumentCheck, Description, Dialect, ResultFields, SchemaStyle};
+use mcp_vary_view::{
+    ArgumentCheck, Description, Dialect, ListedArguments, ResultFields, SchemaStyle,
+};
 use serde_json::json;
 
 use super::deprecation::{DEPRECATION, Deprecation};
@@ -62,10 +64,12 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = keys![
     /// the rest, and calls are checked. `on-demand-bare`: the names are in the description. Not with a `dialect`
     "schemas" = "full" => choice!(SCHEMAS, |draft| &mut draft.schemas),
     /// with `schemas: on-demand`: the tools whose compact schemas are listed all the same, a list of patterns and
-    /// conditions. Those that declare `destructiveHint: true` or have a user interface are among them
+    /// conditions, such as `[{destructiveHint: true}]`. Those that have a user interface are among them
     "keep-schemas" => Other(selection::some_rules_shape, |reader, field, draft| {
         draft.keep_schemas = Some(on_demand::keep_schemas(reader, field))
     }),
+    /// with `schemas: on-demand`: `required` lists only the arguments that a tool requires. Calls may give the others, too
+    "arguments" = "all" => choice!(ARGUMENTS, |draft| &mut draft.arguments),
     /// with `schemas: on-demand`: `on` answers calls that do not fit the server's own schema, with what is wrong and
     /// the schema, and does not send them. `types-off` accepts a text where the number, boolean or `null` that it
     /// spells is; `off` sends everything
@@ -100,6 +104,11 @@ const SCHEMAS: &[(&str, SchemaStyle)] = &[
     ("compact", SchemaStyle::Compact),
     ("on-demand", SchemaStyle::OnDemand),
     ("on-demand-bare", SchemaStyle::OnDemandBare),
+];
+
+const ARGUMENTS: &[(&str, ListedArguments)] = &[
+    ("all", ListedArguments::All),
+    ("required", ListedArguments::Required),
 ];
 
 const CHECKS: &[(&str, ArgumentCheck)] = &[

@@ -326,7 +326,7 @@ fn every_mistake_of_the_variants_together_has_its_line() {
             "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
              `status: stable`",
             "3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
-             `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `keep-schemas`, `check`, `search-above`, `dialect`, `result`, `features`, \
+             `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
              `overrides`",
             "3:59: `variants.a.deprecation.replacement` is not a variant; there are `a`, `b`",
             "4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
@@ -373,31 +373,35 @@ fn schemas_on_demand_bring_short_descriptions_and_a_check() {
     for (said, expected) in [
         (
             "{schemas: on-demand}",
-            "Standard | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, check: On | [], search_above: 300",
+            "Standard | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
         ),
         (
             "{from: directory}",
-            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, check: On | [], search_above: 300",
+            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
         ),
         (
             "{from: directory, descriptions: full}",
-            "Standard | description: Full, schema: OnDemand, dialect: None, result: Both, check: On | [], search_above: 300",
+            "Standard | description: Full, schema: OnDemand, dialect: None, result: Both, arguments: All, check: On | [], search_above: 300",
         ),
         (
             "{from: compact, schemas: on-demand-bare, check: types-off}",
-            "Compact | description: FirstSentence, schema: OnDemandBare, dialect: None, result: Both, check: TypesOff | [], search_above: 300",
+            "Compact | description: FirstSentence, schema: OnDemandBare, dialect: None, result: Both, arguments: All, check: TypesOff | [], search_above: 300",
         ),
         (
             "{from: directory, check: off, search-above: 0}",
-            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, check: Off | [], search_above: 0",
+            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: All, check: Off | [], search_above: 0",
+        ),
+        (
+            "{from: directory, arguments: required}",
+            "Compact | description: FirstSentence, schema: OnDemand, dialect: None, result: Both, arguments: Required, check: On | [], search_above: 300",
         ),
         (
             "{from: directory, schemas: compact, dialect: gemini}",
-            "Compact | description: FirstSentence, schema: Compact, dialect: Some(Gemini), result: Both, check: Off | [], search_above: 300",
+            "Compact | description: FirstSentence, schema: Compact, dialect: Some(Gemini), result: Both, arguments: All, check: Off | [], search_above: 300",
         ),
         (
             "{from: directory, schemas: full}",
-            "Standard | description: FirstSentence, schema: Full, dialect: None, result: Both, check: Off | [], search_above: 300",
+            "Standard | description: FirstSentence, schema: Full, dialect: None, result: Both, arguments: All, check: Off | [], search_above: 300",
         ),
     ] {
         let found = style(said);
@@ -416,7 +420,7 @@ fn what_excludes_or_needs_schemas_on_demand_is_said_at_its_line() {
             "  a: {schemas: on-demand, dialect: openai-strict}\n",
             "  b: {dialect: gemini}\n",
             "  c: {from: b, schemas: on-demand-bare}\n",
-            "  d: {check: types-off, keep-schemas: [x]}\n",
+            "  d: {check: types-off, keep-schemas: [x], arguments: required}\n",
             "  e: {from: directory, schemas: full, search-above: 9}\n",
             "  f: {schemas: on-demnd}\n",
             "  g: {schemas: on-demand, check: types, keep-schemas: []}\n",
@@ -428,6 +432,7 @@ fn what_excludes_or_needs_schemas_on_demand_is_said_at_its_line() {
              arguments that a schema lists; write `schemas: compact`, or `dialect: none`",
             "6:14: `variants.d.check` has no effect without `schemas: on-demand`; add that, or take this out",
             "6:39: `variants.d.keep-schemas` has no effect without `schemas: on-demand`; add that, or take this out",
+            "6:55: `variants.d.arguments` has no effect without `schemas: on-demand`; add that, or take this out",
             "7:53: `variants.e.search-above` has no effect without `schemas: on-demand`; add that, or take this out",
             "8:16: `variants.f.schemas` is `on-demnd`; did you mean `on-demand`?",
             "9:34: `variants.g.check` is `types`; there are `on`, `types-off`, `off`",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_vary_view::{ArgumentCheck, Description, SchemaStyle};
+use mcp_vary_view::{ArgumentCheck, Description, ListedArguments, SchemaStyle};
 use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::json;
 
@@ -137,8 +137,8 @@ impl View {
     /// and types of its arguments, a fifth of the tokens. It gets the rest from the tool
     /// `describe_tools`, which the view adds. Calls are checked against the tool's schema before
     /// the handler receives them: a call that does not fit gets the schema in its result, so that a
-    /// model repairs it in one step. Tools that declare `destructiveHint: true`, and those with a
-    /// user interface, keep a compact schema.
+    /// model repairs it in one step. Tools with a user interface keep a compact schema, and those whose
+    /// compact form costs no more are listed in that form.
     ///
     /// # Examples
     ///
@@ -164,6 +164,13 @@ impl View {
     #[must_use]
     pub fn with_descriptions(mut self, descriptions: Description) -> Self {
         self.tool_style.style_mut().description = descriptions;
+        self
+    }
+
+    /// Sets which arguments are listed, where schemas are on demand. Calls may give the others, too.
+    #[must_use]
+    pub fn with_listed_arguments(mut self, arguments: ListedArguments) -> Self {
+        self.tool_style.style_mut().arguments = arguments;
         self
     }
 

@@ -11,15 +11,13 @@ mod vocabulary;
 
 use super::sentence::{first_sentence, is_label, is_symbol};
 pub(super) use arguments::ArgumentSections;
-pub(crate) use rules::SchemaFacts;
+pub(crate) use rules::{ArgumentContext, Described, SchemaFacts};
 use rules::{Place, Rules};
 use sentences::Sentence;
 pub(crate) use vocabulary::Vocabulary;
 
 /// The first sentence of a description and the essential ones after it, on one line.
-///
-/// `values` are the values that arguments can have. A caller needs to know what they mean.
-pub(super) fn of_description(text: &str, values: &[&str]) -> String {
+pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     let text = bounded(text);
     let mut kept = first_sentence(text);
     let mut all = sentences::sentences(text);
@@ -28,7 +26,7 @@ pub(super) fn of_description(text: &str, values: &[&str]) -> String {
     let first = first.unwrap_or(0);
     leave_label(&mut all, first);
     let known = Vocabulary::of(&kept);
-    let rules = Rules::new(Place::Item { values }, &known, text);
+    let rules = Rules::new(Place::Item(described), &known, text);
     let stays = select(&all, |at| rules.is_essential(&all[at].text));
     for (at, Sentence { text, .. }) in all.iter().enumerate().filter(|(at, _)| stays[*at]) {
         if at != first {
@@ -47,14 +45,14 @@ pub(super) fn of_description(text: &str, values: &[&str]) -> String {
 /// is asked of each essential sentence whether it is to be listed.
 pub(super) fn of_argument(
     text: &str,
-    facts: &SchemaFacts<'_>,
+    context: &ArgumentContext<'_>,
     known: &Vocabulary,
     is_new: &mut impl FnMut(&str) -> bool,
 ) -> Option<String> {
     let mut kept = String::new();
     let text = bounded(text);
     let all = sentences::sentences(text);
-    let rules = Rules::new(Place::Schema { facts }, known, text);
+    let rules = Rules::new(Place::Schema(context), known, text);
     let stays = select(&all, |at| {
         rules.is_essential(&all[at].text) || (at == 0 && rules.says_what_is_meant(&all[at].text))
     });
@@ -116,9 +114,9 @@ fn push(kept: &mut String, sentence: &str) {
     kept.push_str(sentence);
 }
 
-/// The sentence without links, emphasis, symbols in front, and a label in front that only structures a longer text.
+/// The sentence without links, emphasis, marks of code around names, symbols in front, and a label in front that only structures a longer text.
 fn plain(sentence: &str) -> String {
-    let sentence = without_emphasis(&without_links(sentence));
+    let sentence = without_code_marks(&without_emphasis(&without_links(sentence)));
     let is_mark = |c: char| is_symbol(c) || c.is_whitespace();
     let sentence = sentence.trim_start_matches(is_mark);
     let mark = NOTES.iter().find(|mark| sentence.starts_with(**mark));
@@ -138,6 +136,28 @@ fn without_emphasis(sentence: &str) -> String {
         _ if is_paired => parts.concat(),
         _ => sentence.to_owned(),
     }
+}
+
+/// `` `max_results` `` becomes `max_results`: nobody takes it for a word. Marks around anything else stay.
+fn without_code_marks(sentence: &str) -> String {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return sentence.to_owned();
+    }
+    let mut plain = String::with_capacity(sentence.len());
+    for (at, part) in parts.iter().enumerate() {
+        let is_code = at % 2 == 1;
+        let mark = if is_code && !is_name(part) { "`" } else { "" };
+        plain.extend([mark, part, mark]);
+    }
+    plain
+}
+
+/// Whether a text is a name such as `max_results`, `maxResults` or `$match`.
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_$.".contains(c);
+    let ends = text.ends_with(|c: char| c.is_ascii_alphanumeric());
+    ends && text.chars().all(is_part) && rules::identifiers(text).next() == Some(text)
 }
 
 /// `[text](target)` becomes `text`: a caller of a tool follows no links.

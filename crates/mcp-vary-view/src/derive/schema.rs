@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::json::{Json, JsonError};
 
-use super::essential::{self, SchemaFacts, Vocabulary};
+use super::essential::{self, ArgumentContext, SchemaFacts, Vocabulary};
 
 mod simplify;
 
@@ -141,6 +141,8 @@ impl Walk {
         members.retain(|(keyword, value)| match keyword.as_ref() {
             "additionalProperties" => self.closes || !allows_everything(value),
             "propertyNames" => !allows_every_name(value),
+            // The argument can be left out, as `required` says, too.
+            "default" => *value != Json::Null,
             _ => true,
         });
     }
@@ -156,12 +158,15 @@ impl Walk {
             return None;
         };
         let (_, description) = members.iter().find(|(key, _)| key == "description")?;
-        let facts = SchemaFacts::of(members);
+        let context = ArgumentContext {
+            facts: SchemaFacts::of(members),
+            name: Vocabulary::of(name),
+        };
         let mut is_new = |sentence: &str| {
             let named = (name.to_owned(), sentence.to_owned());
             self.described.insert(named)
         };
-        essential::of_argument(description.as_str()?, &facts, known, &mut is_new)
+        essential::of_argument(description.as_str()?, &context, known, &mut is_new)
     }
 }
 

@@ -2,9 +2,8 @@ use super::*;
 
 #[track_caller]
 fn lists(schema: &str, expected: &str) {
-    let open = open_schema(schema, false).unwrap();
-    let around =
-        format!(r#"{{"type":"object","properties":{expected},"additionalProperties":true}}"#);
+    let open = open_schema(schema, ListedArguments::All).unwrap();
+    let around = format!(r#"{{"type":"object","properties":{expected}}}"#);
     assert_eq!(open.json, around, "of {schema}");
 }
 
@@ -15,7 +14,7 @@ fn every_argument_has_its_type() {
             "path": {"type": "string", "description": "Where"},
             "at": {"type": ["null", "integer"]}
         }, "required": ["path"], "additionalProperties": false}"#,
-        r#"{"path":{"type":"string"},"at":{"type":["integer","null"]}}"#,
+        r#"{"path":{},"at":{"type":["integer","null"]}}"#,
     );
     lists("{}", "{}");
     lists(
@@ -45,7 +44,7 @@ fn arguments_of_all_parts_of_a_schema_are_listed_once() {
         r##"{"properties": {"a": {"type": "string"}}, "allOf": [{"$ref": "#/$defs/more"}],
             "anyOf": [{"properties": {"c": {"type": "boolean"}, "a": {"type": "null"}}}],
             "$defs": {"more": {"properties": {"b": {"type": "number"}}}}}"##,
-        r#"{"a":{"type":"string"},"b":{"type":"number"},"c":{"type":"boolean"}}"#,
+        r#"{"a":{},"b":{"type":"number"},"c":{"type":"boolean"}}"#,
     );
 }
 
@@ -57,8 +56,8 @@ fn an_argument_that_is_a_header_stays_whole_but_for_prose() {
         "q": {"type": "string", "maxLength": 9}
     }}"#;
     let region = r#""region":{"type":"string","x-mcp-header":"Region","maxLength":9}"#;
-    lists(schema, &format!(r#"{{{region},"q":{{"type":"string"}}}}"#));
-    let bare = open_schema(schema, true).unwrap();
+    lists(schema, &format!(r#"{{{region},"q":{{}}}}"#));
+    let bare = open_schema(schema, ListedArguments::None).unwrap();
     assert_eq!(
         bare.json,
         format!(r#"{{"type":"object","properties":{{{region}}},"additionalProperties":true}}"#)
@@ -76,12 +75,33 @@ fn keeps(tool: &str, expected: bool) {
 }
 
 #[test]
-fn a_destructive_tool_and_one_with_a_user_interface_keep_their_schemas() {
-    keeps(r#"{"annotations": {"destructiveHint": true}}"#, true);
+fn a_tool_with_a_user_interface_keeps_its_schema() {
     keeps(r#"{"_meta": {"ui": {"resourceUri": "ui://map"}}}"#, true);
-    keeps(r#"{"annotations": {"destructiveHint": false}}"#, false);
-    keeps(r#"{"annotations": {"destructiveHint": "true"}}"#, false);
+    keeps(r#"{"annotations": {"destructiveHint": true}}"#, false);
     keeps("{}", false);
+}
+
+/// What is not listed can be given all the same, and the schema says so.
+#[test]
+fn required_arguments_alone_are_listed_on_request() {
+    let schema = r#"{"properties": {"a": {"type": "number"}, "b": {}}, "required": ["a"]}"#;
+    let open = open_schema(schema, ListedArguments::Required).unwrap();
+    let expected =
+        r#"{"type":"object","properties":{"a":{"type":"number"}},"additionalProperties":true}"#;
+    assert_eq!(open.json, expected);
+    assert_eq!(open.names, ["a", "b"]);
+    let all = r#"{"properties": {"a": {"type": "number"}}, "required": ["a"]}"#;
+    let open = open_schema(all, ListedArguments::Required).unwrap();
+    assert!(!open.json.contains("additionalProperties"));
+}
+
+/// A schema that names some arguments and accepts others still accepts others.
+#[test]
+fn arguments_that_a_schema_does_not_name_are_mentioned() {
+    let schema =
+        r#"{"properties": {"a": {"type": "number"}}, "additionalProperties": {"type": "string"}}"#;
+    let open = open_schema(schema, ListedArguments::All).unwrap();
+    assert!(open.json.ends_with(r#""additionalProperties":true}"#));
 }
 
 #[track_caller]
@@ -155,5 +175,5 @@ fn references_in_a_circle_and_many_choices_end() {
         chain.join(",")
     );
     names(&schema, None);
-    assert!(open_schema(&schema, false).is_ok());
+    assert!(open_schema(&schema, ListedArguments::All).is_ok());
 }

@@ -49,8 +49,8 @@ impl Score {
                     item.list, item.tool, item.place, item.sentence
                 )
             };
-            // Nobody should read the misses of the half that is held out.
-            let is_shown = half == "open.json";
+            // Nobody should read the misses of what is held out.
+            let is_shown = !half.ends_with("held-out.json");
             match (item.keep, is_kept) {
                 (true, false) => score.lost.push(at()),
                 (false, true) if is_shown => println!("kept in vain: {}", at()),
@@ -67,6 +67,13 @@ impl Score {
         score
     }
 
+    fn add(&mut self, other: Self) {
+        self.sentences += other.sentences;
+        self.essential += other.essential;
+        self.kept += other.kept;
+        self.kept_essential += other.kept_essential;
+    }
+
     fn recall(&self) -> f64 {
         self.kept_essential as f64 / self.essential as f64
     }
@@ -81,20 +88,27 @@ fn is_kept(item: &Labelled) -> bool {
     let tools = tools(&list(&format!("{}.json", item.list)));
     let mut named = tools.iter().filter(|it| value(it)["name"] == *item.tool);
     let compact = value(&compact_tool(named.next().expect("a recorded tool")).expect("a tool"));
-    let described = match item.place.as_str() {
-        "" => &compact,
-        place => match compact["inputSchema"].pointer(place) {
-            Some(schema) => schema,
-            None => &Value::Null,
-        },
+    let schema = &compact["inputSchema"];
+    let description = match item.place.as_str() {
+        "" => compact["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        // The definition is where it is used now.
+        place if place.starts_with("/$defs") => schema.to_string().replace("\\\"", "\""),
+        place => {
+            let described = schema
+                .pointer(place)
+                .and_then(|it| it["description"].as_str());
+            described.unwrap_or_default().to_owned()
+        }
     };
-    let description = described["description"].as_str().unwrap_or_default();
     let sentence = item.sentence.trim_start_matches("Note to LLM: ");
     let labelled = sentence
         .strip_prefix("**")
         .and_then(|it| it.split_once(":** "));
     let sentence = labelled.map_or(sentence, |(_label, rest)| rest);
-    plain(description).contains(&plain(sentence))
+    plain(&description).contains(&plain(sentence))
 }
 
 /// The words of a text without those of its links.
@@ -116,16 +130,21 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn the_rules_keep_what_callers_need_also_of_sentences_held_out() {
-    let open = Score::of("open.json");
+    let mut open = Score::default();
+    for part in ["open.json", "new-open.json", "opened.json", "terse.json"] {
+        let score = Score::of(part);
+        println!("lost: {:#?}", score.lost);
+        open.add(score);
+    }
     let held_out = Score::of("held-out.json");
-    assert!(open.sentences >= 75 && held_out.sentences >= 75);
-    println!("lost: {:#?}", open.lost);
-    assert!(open.recall() >= 0.95 && open.precision() >= 0.7);
-    assert!(
-        held_out.recall() >= 0.95,
-        "{} are lost",
-        held_out.lost.len()
-    );
+    assert!(open.sentences >= 450 && held_out.sentences >= 75);
+    // Two or three words without a cue are lost, so this is a bound, not a promise.
+    assert!(Score::of("terse-held-out.json").recall() >= 0.75);
+    for score in [open, held_out] {
+        let (recall, precision) = (score.recall(), score.precision());
+        println!("recall {recall:.3}, precision {precision:.3}");
+        assert!(recall >= 0.95 && precision >= 0.8);
+    }
 }
 
 /// Lists `description` and an argument `a` with this schema as `compact` does: the description of the tool, and of `a`.
@@ -236,7 +255,12 @@ fn of_an_argument_what_the_schema_lacks_stays() {
             text,
             "The person who receives parcels.",
         ),
-        ("The person who receives parcels.", number, ""),
+        // The name `a` does not say it.
+        (
+            "The person who receives parcels.",
+            number,
+            "The person who receives parcels.",
+        ),
         (
             "Der Name der Datei.",
             json!({"type": "number"}),

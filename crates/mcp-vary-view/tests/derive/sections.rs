@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use mcp_vary_view::derive::{compact_tool, first_sentence};
-use mcp_vary_view::directory_tool;
+use mcp_vary_view::{DIRECTORY, PreparedTool, ToolOverride};
 use serde_json::Value;
 
 use super::{tools, value};
@@ -25,7 +25,11 @@ fn compact(name: &str) -> Value {
 
 #[track_caller]
 fn describes(name: &str, in_directory: &str, in_compact: &str) {
-    let directory = listed(name, |tool| directory_tool(tool).expect("a tool"));
+    let directory = listed(name, |tool| {
+        let prepared = PreparedTool::new(tool, &ToolOverride::default(), DIRECTORY);
+        let (tool, _) = prepared.expect("a tool");
+        tool.json().expect("a changed tool").to_owned()
+    });
     assert_eq!(
         directory["description"], in_directory,
         "{name} in `directory`"

@@ -225,7 +225,10 @@ fn errors_and_schemas_have_the_names_of_the_view() {
         format!(r#"{{"name":"search","description":"Finds. Slowly.","inputSchema":{expected}}}"#)
     );
     let listed = tool.json().unwrap();
-    assert!(listed.contains(r#""properties":{"text":{"type":"string"},"limit":{"type":"integer"},"since":{"type":"string"}}"#), "{listed}");
+    assert!(
+        listed.contains(r#""properties":{"text":{},"limit":{"type":"integer"},"since":{}}"#),
+        "{listed}"
+    );
 }
 
 #[test]

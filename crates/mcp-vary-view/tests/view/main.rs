@@ -8,6 +8,7 @@
 
 mod calls;
 mod dialects;
+mod documented_calls;
 mod overrides;
 mod page;
 mod rules;

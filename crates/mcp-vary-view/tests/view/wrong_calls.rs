@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use mcp_vary_view::{ArgumentCheck, DIRECTORY, PreparedTool, Style, ToolOverride};
 use serde_json::{Value, json};
 
-fn fixture(path: &str) -> Value {
+pub(crate) fn fixture(path: &str) -> Value {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let text = fs::read_to_string(folder.join(path)).expect("a fixture");
     serde_json::from_str(&text).expect("a fixture is JSON")
 }
 
-fn definition(list: &str, tool: &str) -> String {
+pub(crate) fn definition(list: &str, tool: &str) -> String {
     let list = fixture(&format!("tool-lists/{list}.json"));
     let mut tools = list["tools"].as_array().expect("of tools").iter();
     let found = tools.find(|listed| listed["name"] == tool);

@@ -96,6 +96,7 @@ fn style(said: &Value) -> Style {
         schema: read_or_default(&said["schema"]),
         dialect: read_or_default(&said["dialect"]),
         result: read_or_default(&said["result"]),
+        arguments: read_or_default(&said["arguments"]),
         check: read_or_default(&said["check"]),
     }
 }

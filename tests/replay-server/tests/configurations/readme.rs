@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use mcp_vary_view::model_tool;
 use serde_json::Value;
 
 use crate::front::{Front, REPLAY_SERVER, root};
@@ -33,8 +34,10 @@ fn configuration(readme: &str) -> String {
         })
 }
 
+/// What a model gets of the tools.
 fn tokens(tools: &[Value]) -> usize {
-    let text = serde_json::to_string(tools).unwrap();
+    let tools: Vec<String> = tools.iter().map(|it| model_tool(&it.to_string())).collect();
+    let text = format!("[{}]", tools.join(","));
     tiktoken_rs::o200k_base_singleton().count_ordinary(&text)
 }
 
@@ -53,6 +56,7 @@ async fn the_readme_has_the_tokens_of_each_variant() {
     let mut front = Front::with("readme.yaml", &configuration(&readme)).await;
     assert_eq!(front.gateway.unmatched_overrides(), []);
     let whole = tokens(&front.list("standard", "tools").await);
+    let mut missing = Vec::new();
     for variant in ["standard", "compact", "reviewer", "agent"] {
         let tools = front.list(variant, "tools").await;
         let tokens = tokens(&tools);
@@ -63,11 +67,11 @@ async fn the_readme_has_the_tokens_of_each_variant() {
             let row = page
                 .lines()
                 .find(|line| line.starts_with(&format!("| `{variant}` |")));
-            assert!(
-                row.is_some_and(|row| row.ends_with(&end)),
-                "`{variant}`: {end}"
-            );
+            if row.is_none_or(|row| !row.ends_with(&end)) {
+                missing.push(format!("`{variant}`: {end}"));
+            }
         }
     }
+    assert_eq!(missing, [""; 0]);
     front.gateway.close().await;
 }

@@ -61,9 +61,10 @@ pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> Str
         .map(server_summary::collision_json)
         .collect();
     let variants = found.variants.iter();
-    let variants = variants.map(
-        |(id, tools)| json!({"id": id, "tools": tools.len(), "tokens": tokens::count_array(tools)}),
-    );
+    let variants = variants.map(|(id, tools)| {
+        let (tokens, whole) = (tokens::count_tools(tools), tokens::count_array(tools));
+        json!({"id": id, "tools": tools.len(), "tokens": tokens, "wholeTokens": whole})
+    });
     all["variants"] = variants.collect();
     all["problems"] = json!(found.problems);
     to_text(&all)

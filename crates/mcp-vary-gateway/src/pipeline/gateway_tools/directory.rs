@@ -17,9 +17,10 @@ pub(crate) const DESCRIBE: &str = "describe_tools";
 /// The name of the tool that searches others, likewise.
 pub(crate) const SEARCH: &str = "search_tools";
 
-/// `describe_tools` as `view` lists it, if schemas are on demand there.
-pub(super) fn describe_tool(scope: ViewScope<'_>, view: &View) -> Option<String> {
-    is_on_demand(scope).then(|| describe_tools(&view.gateway_tool_name(DESCRIBE)))
+/// `describe_tools` as `view` lists it, if clients get schemas from it there.
+pub(super) fn describe_tool(view: &View) -> Option<String> {
+    view.is_described()
+        .then(|| describe_tools(&view.gateway_tool_name(DESCRIBE)))
 }
 
 /// `search_tools` as `view` lists it, if it has more tools than the variant lists without a search.
@@ -40,7 +41,7 @@ pub(super) async fn call_directory_tool(
         return Ok(None);
     };
     let is_called = |tool: &str| *view.gateway_tool_name(tool) == *name;
-    let is_describe = is_called(DESCRIBE);
+    let is_describe = view.is_described() && is_called(DESCRIBE);
     let is_search = has_search(scope, view) && is_called(SEARCH);
     if !is_describe && !is_search {
         return Ok(None);
@@ -74,7 +75,8 @@ fn describe(context: &RequestContext<'_>, view: &View, arguments: &str) -> Resul
 /// The name of `describe_tools` in the view, which the answer to arguments that do not fit repeats.
 pub(crate) fn describe_tool_name(scope: ViewScope<'_>) -> Option<Arc<str>> {
     let view = scope.catalog.view(ListKind::Tools, scope.view)?;
-    Some(view.gateway_tool_name(DESCRIBE))
+    view.is_described()
+        .then(|| view.gateway_tool_name(DESCRIBE))
 }
 
 /// The best tools for a query as JSON: names and first sentences.

@@ -20,7 +20,7 @@ pub(crate) fn with_gateway_tools<'l>(
     list: &'l str,
 ) -> Cow<'l, str> {
     let tools = [
-        describe_tool(scope, view),
+        describe_tool(view),
         search_tool(scope, view),
         reader_tool(scope),
     ];

@@ -8,18 +8,37 @@ use std::borrow::Cow;
 use mcp_vary::json::Json;
 
 use super::cues::{
-    CONDITIONS, DEFAULTS, EMPTY, ENGLISH, FOREIGN, FORMATS, ITEM_CONDITIONS, LIMITS, POSITIONS,
-    PRAISE, REFERENCES, RESULTS, SCHEMA_CONDITIONS, UNITS, WARNINGS,
+    ADVICE, CONDITIONS, DEFAULTS, EMPTY, ENGLISH, EXAMPLES, FOREIGN, FORMATS, ITEM_CONDITIONS,
+    LIMITS, NO_CONDITIONS, ORIGINS, POSITIONS, PRAISE, REFERENCES, REMOVALS, RESULT_CONDITIONS,
+    RESULTS, SCHEMA_CONDITIONS, STRICT_CONDITIONS, SWITCHES, UNITS, WARNINGS,
 };
 use super::vocabulary::{Vocabulary, parts};
+use super::without_links;
 
 /// What a description is about.
 #[derive(Debug)]
 pub(super) enum Place<'p> {
-    /// A tool, a prompt or a resource. Its arguments can have these values.
-    Item { values: &'p [&'p str] },
+    /// A tool, a prompt or a resource.
+    Item(&'p Described<'p>),
     /// An argument, or a part of one.
-    Schema { facts: &'p SchemaFacts<'p> },
+    Schema(&'p ArgumentContext<'p>),
+}
+
+/// What a schema describes, and the description of the tool need not.
+#[derive(Debug, Default)]
+pub(crate) struct Described<'d> {
+    /// The names of the arguments that can have a description in the schema.
+    pub(crate) arguments: Vec<&'d str>,
+    /// The values that arguments can have. A caller needs to know what they mean.
+    pub(crate) values: Vec<&'d str>,
+}
+
+/// What a reader of an argument's description has in view beside it.
+#[derive(Debug)]
+pub(crate) struct ArgumentContext<'a> {
+    pub(crate) facts: SchemaFacts<'a>,
+    /// The words of the argument's name.
+    pub(crate) name: Vocabulary,
 }
 
 /// What a schema says without its description.
@@ -28,6 +47,9 @@ pub(crate) struct SchemaFacts<'s> {
     /// The schema takes any text or object, so that only its description says what is meant.
     is_vague: bool,
     has_default: bool,
+    is_boolean: bool,
+    is_number: bool,
+    has_enum: bool,
     /// The values that it lists.
     pub(in crate::derive) values: Vec<&'s str>,
     /// The words of these values.
@@ -40,6 +62,8 @@ impl<'s> SchemaFacts<'s> {
     pub(crate) fn of(schema: &'s [(Cow<'_, str>, Json<'_>)]) -> Self {
         let mut facts = Self {
             is_vague: is_vague(schema),
+            is_boolean: has_only(schema, &["boolean"]),
+            is_number: has_only(schema, &["integer", "number"]),
             ..Self::default()
         };
         facts.read(schema, 0);
@@ -62,6 +86,7 @@ impl<'s> SchemaFacts<'s> {
                 }
                 ("const", value) => self.values.extend(value.as_str()),
                 ("enum", Json::Array(values)) => {
+                    self.has_enum = true;
                     self.values.extend(values.iter().filter_map(Json::as_str));
                 }
                 ("items", Json::Object(inner)) if depth == 0 => self.read(inner, 1),
@@ -99,6 +124,24 @@ fn is_vague(schema: &[(Cow<'_, str>, Json<'_>)]) -> bool {
         })
 }
 
+/// Whether the schema names types, and besides `null` only these.
+fn has_only(schema: &[(Cow<'_, str>, Json<'_>)], types: &[&str]) -> bool {
+    let mut named = Vec::new();
+    for (keyword, value) in schema {
+        match (keyword.as_ref(), value) {
+            ("type", Json::Array(names)) => named.extend(names.iter().filter_map(Json::as_str)),
+            ("type", name) => named.extend(name.as_str()),
+            ("anyOf" | "oneOf", Json::Array(branches)) => {
+                let types = branches.iter().filter_map(|branch| branch.get("type"));
+                named.extend(types.filter_map(Json::as_str));
+            }
+            _ => {}
+        }
+    }
+    named.retain(|name| *name != "null");
+    !named.is_empty() && named.iter().all(|name| types.contains(name))
+}
+
 fn is_vague_type(name: &str) -> bool {
     ["string", "object", "array", "null"].contains(&name)
 }
@@ -119,7 +162,7 @@ impl<'r> Rules<'r> {
         let english = phrase.terms().filter(|word| ENGLISH.contains(word)).count();
         let is_english = english * ENGLISH_SHARE > phrase.terms().count();
         Self {
-            is_english: is_english && matches!(place, Place::Item { .. }),
+            is_english: is_english && matches!(place, Place::Item(_)),
             place,
             known,
         }
@@ -131,23 +174,33 @@ impl<'r> Rules<'r> {
         if sentence.contains("://") && phrase.has(REFERENCES) {
             return false;
         }
+        let sentence = &without_links(sentence);
+        let phrase = Phrase::of(sentence);
         if !self.is_understood(sentence, &phrase) {
             return true;
         }
         match self.place {
-            Place::Item { values } => {
-                values.contains(&term(sentence)) || of_item(sentence, &phrase, self.known)
+            Place::Item(described) => {
+                let term = term(sentence);
+                let is_argument = described.arguments.contains(&term);
+                let definition = sentence.split_once(':').filter(|_| is_argument);
+                described.values.contains(&term)
+                    || of_item(definition.map_or(sentence, |(_, text)| text), self.known)
             }
-            Place::Schema { facts } => of_schema(sentence, &phrase, facts, self.known),
+            Place::Schema(context) => of_schema(sentence, context, self.known),
         }
     }
 
-    /// Whether the first sentence about an argument says what is meant by it, if its schema takes any text or object.
+    /// Whether the first sentence about an argument says what is meant by it, if its schema takes any text or object, or if
+    /// the sentence shares no word with its name.
     pub(super) fn says_what_is_meant(&self, sentence: &str) -> bool {
-        let Place::Schema { facts } = self.place else {
+        let Place::Schema(ArgumentContext { facts, name }) = self.place else {
             return false;
         };
-        facts.is_vague && novel(sentence, &[self.known, &facts.value_words]) >= NOVEL
+        let sentence = &without_links(sentence);
+        let is_unnamed = !facts.is_boolean && !name.has_any(sentence);
+        (facts.is_vague || is_unnamed)
+            && novel(sentence, &[self.known, &facts.value_words]) >= NOVEL
     }
 
     /// Whether the sentence is English, or has no words but those of the names around it.
@@ -168,45 +221,140 @@ fn term(sentence: &str) -> &str {
         .trim_matches(|c: char| c.is_whitespace() || "\"'`*".contains(c))
 }
 
-fn of_item(sentence: &str, phrase: &Phrase, known: &Vocabulary) -> bool {
+fn of_item(sentence: &str, known: &Vocabulary) -> bool {
+    let phrase = Phrase::of(sentence);
     if phrase.has(WARNINGS) || phrase.has(LIMITS) || phrase.has(POSITIONS) {
         return true;
     }
-    if phrase.starts(PRAISE) || phrase.starts(RESULTS) || is_status(sentence) {
+    let is_result = phrase.starts(RESULTS) && !phrase.has(RESULT_CONDITIONS);
+    if is_result || phrase.starts(PRAISE) || phrase.starts(EXAMPLES) || is_status(sentence) {
         return false;
     }
-    phrase.has(CONDITIONS)
+    let phrase = &phrase.without(NO_CONDITIONS);
+    phrase.starts(ADVICE)
+        || phrase.has(CONDITIONS)
         || phrase.has(ITEM_CONDITIONS)
         || phrase.starts(&["when"])
         || phrase.starts(DEFAULTS)
         || has_long_name(sentence)
+        || has_extension(sentence)
         || phrase.has(FORMATS)
         || identifiers(sentence).next().is_some()
-        || literals(sentence).any(|literal| !known.has(literal))
+        || literals(sentence).any(|literal| !known.has_all(literal))
 }
 
-fn of_schema(sentence: &str, phrase: &Phrase, facts: &SchemaFacts<'_>, known: &Vocabulary) -> bool {
-    if facts.has_default && phrase.starts(DEFAULTS) && identifiers(sentence).next().is_none() {
-        return false;
+fn of_schema(sentence: &str, context: &ArgumentContext<'_>, known: &Vocabulary) -> bool {
+    let facts = &context.facts;
+    let whole = Phrase::of(sentence);
+    let is_warning = whole.has(WARNINGS) || whole.has(LIMITS) || whole.has(POSITIONS);
+    let is_removal = facts.is_boolean && whole.has(REMOVALS);
+    if is_warning || is_removal || (facts.is_vague && is_enumeration(sentence)) {
+        return true;
     }
-    let lists = |literal: &str| facts.values.contains(&literal);
-    let mentions = |value: &&str| value.len() > 2 && phrase.has(&[&value.to_lowercase()]);
-    let meaning = facts.values.iter().any(mentions) || literals(sentence).any(lists);
-    phrase.has(WARNINGS)
-        || phrase.has(LIMITS)
-        || phrase.has(POSITIONS)
-        || phrase.has(CONDITIONS)
+    // Examples of a number say nothing that its type does not.
+    let example = if facts.is_number {
+        sentence.find("e.g")
+    } else {
+        None
+    };
+    let sentence = sentence.split_at(example.unwrap_or(sentence.len())).0;
+    let phrase = &Phrase::of(sentence).without(NO_CONDITIONS);
+    let says_default = !facts.has_default && phrase.has(&["default", "defaults"]);
+    says_default
+        || !repeats(sentence, context, known)
+            && (says_condition(sentence, phrase, facts, known)
+                || says_value(sentence, facts, known))
+}
+
+/// Whether the sentence only gives an example or the default, or says what the name or the values say: `The state is open or
+/// closed`, if these are the values, or `Whether to scroll` of `scroll`.
+fn repeats(sentence: &str, context: &ArgumentContext<'_>, known: &Vocabulary) -> bool {
+    let facts = &context.facts;
+    let phrase = Phrase::of(sentence);
+    let is_strict = phrase.has(STRICT_CONDITIONS);
+    let has_others = identifiers(sentence).any(|it| !known.has(it));
+    let is_switch = facts.is_boolean
+        && phrase.starts(SWITCHES)
+        && numbers(sentence).next().is_none()
+        && context.name.has_any(sentence);
+    let is_value = facts.has_enum && novel(sentence, &[known, &facts.value_words]) == 0;
+    let is_default =
+        facts.has_default && phrase.starts(DEFAULTS) && identifiers(sentence).next().is_none();
+    is_default
+        || (phrase.starts(EXAMPLES) && !has_others)
+        || (!is_strict && (is_value || (is_switch && !has_others)))
+}
+
+/// Whether the sentence says when or how an argument is given.
+fn says_condition(
+    sentence: &str,
+    phrase: &Phrase,
+    facts: &SchemaFacts<'_>,
+    known: &Vocabulary,
+) -> bool {
+    let vocabularies = &[known, &facts.value_words];
+    let is_scalar = facts.is_boolean || facts.is_number;
+    phrase.has(CONDITIONS)
         || phrase.has(SCHEMA_CONDITIONS)
+        || phrase.has(ORIGINS)
         || phrase.has(UNITS)
             && !UNITS
                 .iter()
                 .any(|unit| known.has(unit) && phrase.has(&[unit]))
-        || phrase.has(FORMATS)
-        || (!facts.has_default && phrase.has(&["default", "defaults"]))
-        || (meaning && novel(sentence, &[known, &facts.value_words]) >= NOVEL)
-        || literals(sentence).any(|it| !lists(it) && !known.has(it))
+        || (facts.is_number && has_unit(phrase))
+        || has_extension(sentence)
+        || FORMATS
+            .iter()
+            .any(|format| phrase.has(&[format]) && (*format != "format" || !known.has(format)))
+        || (!is_scalar && remarks(sentence).any(|remark| novel(remark, vocabularies) >= NOVEL))
+}
+
+/// Whether the sentence has values, names or numbers that the schema lacks, or the meaning of a value.
+fn says_value(sentence: &str, facts: &SchemaFacts<'_>, known: &Vocabulary) -> bool {
+    let lists = |literal: &str| facts.values.contains(&literal);
+    let phrase = Phrase::of(sentence);
+    let mentions = |value: &&str| value.len() > 2 && phrase.has(&[&value.to_lowercase()]);
+    let meaning = facts.values.iter().any(mentions) || literals(sentence).any(lists);
+    let start = sentence.trim_start_matches(QUOTES);
+    let begins = |value: &&str| !value.is_empty() && start.starts_with(*value);
+    let is_about_value = facts.values.iter().any(begins);
+    let others = novel(sentence, &[known, &facts.value_words]);
+    ((meaning || sentence.contains(": ")) && others >= NOVEL)
+        || (is_about_value && others > 0)
+        || literals(sentence).any(|it| !lists(it) && !known.has_all(it))
         || identifiers(sentence).any(|it| !lists(it) && !known.has(it))
         || numbers(sentence).any(|it| !facts.numbers.iter().any(|known| known == it))
+}
+
+/// Whether a number is counted in something: `the size in cells`.
+fn has_unit(phrase: &Phrase) -> bool {
+    let pairs = phrase.terms().zip(phrase.terms().skip(1));
+    pairs
+        .filter(|(word, _)| *word == "in")
+        .any(|(_, unit)| unit.ends_with('s'))
+}
+
+/// Three values at least: `solid, dashed, dotted`.
+fn is_enumeration(sentence: &str) -> bool {
+    sentence.matches(", ").count() >= 2
+}
+
+/// What stands in brackets.
+fn remarks(sentence: &str) -> impl Iterator<Item = &str> {
+    let opened = sentence.split('(').skip(1);
+    opened.filter_map(|part| Some(part.split_once(')')?.0))
+}
+
+/// Whether a sentence names the ending of a file, such as `.md`.
+fn has_extension(sentence: &str) -> bool {
+    let mut terms = sentence.split_whitespace();
+    terms.any(|term| {
+        let ending = term.trim_end_matches(['.', ',', ';', ':', ')']);
+        let ending = ending.strip_prefix('.').unwrap_or_default();
+        ending.len() > 1
+            && ending.starts_with(|c: char| c.is_ascii_lowercase())
+            && ending.chars().all(|c| c.is_alphanumeric() || c == '_')
+    })
 }
 
 /// The words of a sentence with single spaces around each.
@@ -223,6 +371,12 @@ impl Phrase {
             }
         }
         Self(phrase)
+    }
+
+    /// The words without these phrases.
+    fn without(&self, phrases: &[&str]) -> Self {
+        let remove = |text: String, it: &&str| text.replace(&format!(" {it} "), " ");
+        Self(phrases.iter().fold(self.0.clone(), remove))
     }
 
     fn terms(&self) -> impl Iterator<Item = &str> {
@@ -244,7 +398,10 @@ impl Phrase {
 fn novel(sentence: &str, known: &[&Vocabulary]) -> usize {
     let is_novel = |word: &String| {
         let word = word.as_str();
-        !(known.iter().any(|it| it.has(word)) || ENGLISH.contains(&word) || EMPTY.contains(&word))
+        !(word.chars().all(|c| c.is_ascii_digit())
+            || known.iter().any(|it| it.has(word))
+            || ENGLISH.contains(&word)
+            || EMPTY.contains(&word))
     };
     parts(sentence).filter(is_novel).count()
 }
@@ -268,7 +425,7 @@ fn literals(sentence: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Names such as `max_results`, `maxResults`, `--flag`, and the name before "tool" if it is joined with hyphens.
-fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
+pub(super) fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
     let is_mark = |c: char| c.is_whitespace() || ",;:()[]{}\"'`*/=.!?".contains(c);
     let words = sentence.split(is_mark).filter(|word| !word.is_empty());
     let next = words.clone().skip(1).chain([""]);

@@ -23,30 +23,30 @@ impl Sentence {
     }
 }
 
-/// The sentences of `text` in order. Headings, code blocks, and sections about results and errors (`Returns:`) are left
-/// out.
+/// The sentences of `text` in order. Headings, code blocks, and sections about results and errors (`Returns:`) or of praise
+/// (`Key features:`) are left out.
 pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     let mut reader = Reader::default();
     let mut in_code = false;
-    let mut in_results = false;
+    let mut is_left_out = false;
     for written in text.lines() {
         let line = written.trim();
         let is_fence = line.starts_with("```") || line.starts_with("~~~");
         in_code ^= is_fence;
         if is_fence || in_code || line.is_empty() {
-            in_results &= !line.is_empty();
+            is_left_out &= !line.is_empty();
             reader.end_passage();
             if is_fence {
                 reader.end_introduction();
             }
         } else if is_ornament(line) || is_heading(line) {
-            in_results = is_result_label(line.trim_start_matches('#'));
+            is_left_out = is_left_out_label(line.trim_start_matches('#'));
             reader.end_section();
-        } else if is_result_label(line) {
-            in_results = true;
+        } else if is_left_out_label(line) {
+            is_left_out = true;
             reader.end_section();
-        } else if !in_results || is_bare_label(line) {
-            in_results = false;
+        } else if !is_left_out || is_bare_label(line) {
+            is_left_out = false;
             reader.add(line, written.len() - written.trim_start().len());
         }
     }
@@ -149,12 +149,13 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// `Returns:`, `Error Responses:`, with or without text behind.
-fn is_result_label(line: &str) -> bool {
+/// `Returns:`, `Error Responses:`, `Key features:`, with or without text behind.
+fn is_left_out_label(line: &str) -> bool {
     let label = line.split_once(':').map_or(line, |(label, _)| label);
     let is_mark = |c: char| c == '*' || c.is_whitespace() || is_symbol(c);
     let label = label.trim_matches(is_mark);
-    RESULT_LABELS.contains(&label.to_lowercase().as_str()) && (line.contains(':') || line == label)
+    LEFT_OUT_LABELS.contains(&label.to_lowercase().as_str())
+        && (line.contains(':') || line == label)
 }
 
 /// A line that is only a label: `Notes:`.
@@ -162,9 +163,12 @@ fn is_bare_label(line: &str) -> bool {
     line.trim_end_matches('*').ends_with(':')
 }
 
-const RESULT_LABELS: [&str; 14] = [
+const LEFT_OUT_LABELS: [&str; 19] = [
+    "benefits",
     "error responses",
     "errors",
+    "features",
+    "key features",
     "output",
     "outputs",
     "raises",
@@ -176,6 +180,8 @@ const RESULT_LABELS: [&str; 14] = [
     "return value",
     "returns",
     "throws",
+    "use cases",
+    "when to use this tool",
     "yields",
 ];
 /// Bytes in which the end of a sentence is searched, so that brackets that never close cost little.

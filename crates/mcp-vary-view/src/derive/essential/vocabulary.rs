@@ -26,6 +26,21 @@ impl Vocabulary {
     pub(crate) fn has(&self, word: &str) -> bool {
         self.0.contains(&stem(word))
     }
+
+    /// Whether it has all words of a text or of a name, of which there is at least one.
+    pub(super) fn has_all(&self, text: &str) -> bool {
+        let mut terms = parts(text).peekable();
+        terms.peek().is_some() && terms.all(|term| self.has(&term))
+    }
+
+    /// Whether it has a word of the text, or the beginning of one: `stop` of `stopped`.
+    pub(super) fn has_any(&self, text: &str) -> bool {
+        parts(text).any(|word| {
+            let word = stem(&word);
+            let begins = |known: &String| known.len() > 3 && word.starts_with(known.as_str());
+            self.0.contains(&word) || self.0.iter().any(begins)
+        })
+    }
 }
 
 /// The words of a text in lowercase; joined names are split.

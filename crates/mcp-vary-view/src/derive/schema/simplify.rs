@@ -100,8 +100,8 @@ fn lone_reference(schema: &Json<'_>) -> Option<Name> {
 }
 
 /// Removes what has no effect: empty `required` and `properties`. Unless a reference counts the branches of an `anyOf`,
-/// equal ones become one, and so do those that only name types. The branches of an `anyOf` in an `anyOf` move out, and a
-/// choice between values and `null` is a list of values.
+/// equal ones become one, and so do those that only name types. The branches of an `anyOf` in an `anyOf` move out. A
+/// choice between values and `null` is a list of values, and one between types is a list of types.
 ///
 /// The root keeps its `properties`: clients expect them there. Draft 4 has no empty `required`.
 pub(super) fn remove_repetitions(
@@ -143,6 +143,7 @@ impl Removal {
         if self.branches {
             merge_branches(members);
             merge_null(members);
+            merge_types(members);
         }
     }
 }
@@ -241,6 +242,52 @@ fn values_or_null<'a>(branches: &Json<'a>) -> Option<[Member<'a>; 2]> {
     ])
 }
 
+/// Makes the branches of a choice between types one schema, if each of their keywords applies to one of the types alone.
+fn merge_types(members: &mut Vec<Member<'_>>) {
+    let Some(at) = members.iter().position(|(keyword, _)| keyword == "anyOf") else {
+        return;
+    };
+    let Some(merged) = members.get(at).and_then(|(_, it)| typed_branches(it)) else {
+        return;
+    };
+    let conflicts = |(keyword, _): &Member<'_>| {
+        keyword.starts_with("unevaluated") || merged.iter().any(|(other, _)| other == keyword)
+    };
+    if !members.iter().any(conflicts) {
+        members.splice(at..=at, merged);
+    }
+}
+
+/// The `type` and the other keywords of these branches in one schema.
+fn typed_branches<'a>(branches: &Json<'a>) -> Option<Vec<Member<'a>>> {
+    let is_number = |name: &Json<'_>| matches!(name.as_str(), Some("integer" | "number"));
+    let mut types: Vec<Json<'a>> = Vec::new();
+    let mut merged: Vec<Member<'a>> = Vec::new();
+    for branch in branches.as_array()? {
+        let named = branch.get("type")?;
+        let names = named.as_array().unwrap_or(std::slice::from_ref(named));
+        for (keyword, value) in branch.as_object()?.iter().filter(|it| it.0 != "type") {
+            let applies = |name: &Json<'_>| {
+                let name = name.as_str().unwrap_or_default();
+                TYPE_KEYWORDS.contains(&(name, keyword.as_ref()))
+            };
+            if !names.iter().any(applies) || merged.iter().any(|(other, _)| other == keyword) {
+                return None;
+            }
+            merged.push((keyword.clone(), value.clone()));
+        }
+        for name in names {
+            if types.contains(name) || (is_number(name) && types.iter().any(is_number)) {
+                return None;
+            }
+            types.push(name.clone());
+        }
+    }
+    let types = (types.len() > 1).then_some(Json::Array(types))?;
+    merged.insert(0, (Cow::Borrowed("type"), types));
+    Some(merged)
+}
+
 /// The names of types in a schema that has nothing else. Others are left as they are.
 fn lone_type<'s, 'a>(schema: &'s Json<'a>) -> Option<&'s [Json<'a>]> {
     let [(keyword, value)] = schema.as_object()? else {
@@ -252,5 +299,29 @@ fn lone_type<'s, 'a>(schema: &'s Json<'a>) -> Option<&'s [Json<'a>]> {
 }
 
 const NULL_TYPE: Json<'_> = Json::String(Cow::Borrowed("null"));
+/// Types, and keywords that say something of values of this type alone.
+const TYPE_KEYWORDS: [(&str, &str); 21] = [
+    ("array", "items"),
+    ("array", "maxItems"),
+    ("array", "minItems"),
+    ("array", "uniqueItems"),
+    ("integer", "exclusiveMaximum"),
+    ("integer", "exclusiveMinimum"),
+    ("integer", "maximum"),
+    ("integer", "minimum"),
+    ("number", "exclusiveMaximum"),
+    ("number", "exclusiveMinimum"),
+    ("number", "maximum"),
+    ("number", "minimum"),
+    ("object", "additionalProperties"),
+    ("object", "maxProperties"),
+    ("object", "minProperties"),
+    ("object", "properties"),
+    ("object", "propertyNames"),
+    ("object", "required"),
+    ("string", "maxLength"),
+    ("string", "minLength"),
+    ("string", "pattern"),
+];
 /// Schemas within one another, after definitions were moved.
 const MAX_DEPTH: usize = 32;

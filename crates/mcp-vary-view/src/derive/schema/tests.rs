@@ -189,7 +189,7 @@ fn a_definition_with_one_reference_is_where_the_reference_was() {
 fn a_definition_stays_with_other_references_and_beside_other_keywords() {
     stays(&[
         r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a"},"q":{"$ref":"#/$defs/a"}}}"##,
-        r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a","default":null}}}"##,
+        r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a","default":0}}}"##,
         r##"{"$defs":{"a":{"items":{"type":"null"}}},"properties":{"p":{"$ref":"#/$defs/a/items"}}}"##,
         r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a"}},"enum":[{"$ref":"#/$defs/a"}]}"##,
         r##"{"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}},"items":{"$ref":"#/$defs/a"}}"##,
@@ -269,7 +269,7 @@ fn a_choice_between_values_and_null_is_a_list_of_values() {
     compacts(&[
         (
             r#"{"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}], "default": null}"#,
-            r#"{"type":["string","null"],"enum":["a","b",null],"default":null}"#,
+            r#"{"type":["string","null"],"enum":["a","b",null]}"#,
         ),
         (
             r#"{"anyOf": [{"type": "null"}, {"enum": [1, null], "type": "integer"}]}"#,
@@ -283,5 +283,26 @@ fn a_choice_between_values_and_null_is_a_list_of_values() {
         r#"{"type":"string","anyOf":[{"type":"string","enum":["a"]},{"type":"null"}]}"#,
         r#"{"anyOf":[{"type":"string","enum":["a"]},{"type":"null"},{"minimum":1}]}"#,
         r#"{"oneOf":[{"type":"string","enum":["a"]},{"type":"null"}]}"#,
+    ]);
+}
+
+#[test]
+fn a_choice_between_types_is_a_list_of_types() {
+    compacts(&[
+        (
+            r#"{"anyOf": [{"type": "array", "items": {"minimum": 1}, "minItems": 1}, {"type": "null"}], "default": null}"#,
+            r#"{"type":["array","null"],"items":{"minimum":1},"minItems":1}"#,
+        ),
+        (
+            r#"{"anyOf": [{"type": ["string", "null"], "maxLength": 9}, {"type": "integer", "minimum": 0}], "default": 0}"#,
+            r#"{"type":["string","null","integer"],"maxLength":9,"minimum":0,"default":0}"#,
+        ),
+    ]);
+    stays(&[
+        r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"number","maximum":0}]}"#,
+        r#"{"anyOf":[{"type":"string","minLength":1},{"type":"string","maxLength":0}]}"#,
+        r#"{"anyOf":[{"type":"string","minimum":1},{"type":"null"}]}"#,
+        r#"{"properties":{"a":{"anyOf":[{"type":"object","properties":{"a":{"minimum":1}}},{"type":"null"}],"properties":{"b":{"minimum":1}}}}}"#,
+        r#"{"anyOf":[{"type":"object","minProperties":1},{"type":"null"}],"unevaluatedProperties":false}"#,
     ]);
 }
