@@ -64,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway rates results upstream vary view wire",
+        "access audit auth base catalog experiment gateway login rates results upstream vary view wire",
         QUIET,
     ),
     rule(
