@@ -16,10 +16,9 @@ use mcp_vary_gateway::{Config, Gateway};
 use self::args::{AccessCommand, ExplainAccess};
 use self::report::Explanation;
 use crate::chain;
-use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::{self, with_full_start_wait};
-use crate::login::source::{LoginMode, with_logins};
+use crate::login::source::{LoginMode, file_with_logins};
 use crate::print::{self, sanitize, sanitize_json};
 use crate::serving;
 use crate::stop::Stop;
@@ -34,7 +33,7 @@ pub(crate) async fn run(command: AccessCommand, stop: Stop) -> Result<Verdict, F
 /// Starts the servers of the file, and prints what the client may use of them. Always stops the servers.
 async fn explain(args: &ExplainAccess, mut stop: Stop) -> Result<Verdict, Failure> {
     let file = file::read(&args.file)?;
-    let config = with_logins(file.into_config(environment()?), LoginMode::Stored);
+    let config = file_with_logins(file, LoginMode::Stored)?;
     let mut config = with_full_start_wait(config);
     let principal = match &args.token {
         Some(path) => {

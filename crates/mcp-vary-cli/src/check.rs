@@ -9,11 +9,13 @@ use mcp_vary_conformance::{
     run_client,
 };
 
+use mcp_vary_gateway::Config;
+
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
-use crate::login::source::{LoginMode, with_logins};
+use crate::login::source::{self, LoginMode, file_with_logins, with_logins};
 use crate::print::table::table;
 use crate::print::{self, Progress, sanitize_json};
 use crate::serving::{self, Serving};
@@ -45,6 +47,7 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
         ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
         ServerTarget::Url { url, headers } => {
             let target = endpoint(url, headers, &args.other_headers)?;
+            let target = logged_in(target, url, headers).await?;
             match check(&target, &options, &mut stop).await {
                 Ok(report) => report,
                 Err(failure) => return Err(explained(failure, url, headers, &mut stop).await?),
@@ -138,6 +141,20 @@ fn endpoint(url: &str, headers: &[String], others: &[String]) -> Result<Target, 
     Ok(target)
 }
 
+/// The `target` with the stored login at `url`, unless the `headers` have another one.
+async fn logged_in(target: Target, url: &str, headers: &[String]) -> Result<Target, Failure> {
+    let mut names = headers.iter().filter_map(|header| header.split_once(':'));
+    if names.any(|(name, _)| name.trim().eq_ignore_ascii_case("authorization")) {
+        return Ok(target);
+    }
+    let login = source::authorization(url).await?;
+    let Some(value) = login.as_ref().and_then(|value| value.to_str().ok()) else {
+        return Ok(target);
+    };
+    let added = target.with_header("Authorization", value);
+    added.map_err(|error| Failure::command(error.to_string()))
+}
+
 /// The name and the value of a header.
 fn read_header<'a>(option: &str, header: &'a str) -> Result<(&'a str, &'a str), Failure> {
     let (name, value) = header.split_once(':').ok_or_else(|| {
@@ -172,7 +189,11 @@ async fn explained(
     headers: &[String],
     stop: &mut Stop,
 ) -> Result<Failure, Failure> {
-    let mut server = target::url(url, headers)?;
+    let config = Config::new(target::url(url, headers)?, environment()?);
+    let server = with_logins(config, LoginMode::Stored).servers.pop();
+    let Some(mut server) = server else {
+        return Ok(failure);
+    };
     server.limits.handshake = CONNECT_LIMIT;
     let connecting = async {
         match Client::connect(server, &ClientIdentity::default()).await {
@@ -190,7 +211,7 @@ async fn explained(
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// What to do about a server that wants credentials.
-const CREDENTIALS_ADVICE: &str = "; it wants credentials: add --header 'Authorization: Bearer TOKEN', or write them into \
+const CREDENTIALS_ADVICE: &str = "; it wants credentials: log in with `vary login URL`, add --header 'Authorization: Bearer TOKEN', or write them into \
      `headers` of the server in a configuration; see \"Remote servers\" in the documentation";
 
 /// Serves the configuration in this process, and checks the gateway.
@@ -199,8 +220,8 @@ async fn check_configuration(
     options: &Options,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let config = file.read()?.into_config(environment()?);
-    let config = with_full_start_wait(with_logins(config, LoginMode::Stored));
+    let config = file_with_logins(file.read()?, LoginMode::Stored)?;
+    let config = with_full_start_wait(config);
     let config = chain::with_ancestors(config)?;
     let listener = serving::listen("127.0.0.1:0", "--listen").await?;
     let serving = Serving::start(config, listener, stop).await?;

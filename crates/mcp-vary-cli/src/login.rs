@@ -8,13 +8,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_vary::variant::Date;
+use mcp_vary_config::{AuthMethod, File, SecretFiles};
 use mcp_vary_gateway::Target;
+use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings, Logout};
+use mcp_vary_login::registration::ConfiguredClient;
 use mcp_vary_login::scope::Scopes;
+use mcp_vary_login::seal::SealKey;
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::store::{LoginSummary, StoreError, TokenStore};
 use mcp_vary_login::user_agent::Flow;
+use mcp_vary_upstream::credential_source::CredentialStatus;
 use serde_json::{Value, json};
 
 use crate::approval::state_directory;
@@ -32,21 +37,23 @@ use self::browser::Browser;
 /// Logs in, or lists the logins.
 pub(crate) async fn log_in(args: args::Login, mut stop: Stop) -> Result<Verdict, Failure> {
     let Some(server) = &args.server else {
-        return list(args.json).await;
-    };
-    let flow = if args.device {
-        Flow::Device
-    } else {
-        Flow::AuthorizationCode
+        return list(&args).await;
     };
     let browser = if args.no_browser {
         Browser::Pasted
     } else {
         Browser::Opened
     };
-    let settings = settings(server, &args)?;
+    let mut named = named(server, &args.file)?;
+    configure(&mut named.settings, &args)?;
+    let flow = if args.device {
+        Flow::Device
+    } else {
+        named.flow
+    };
     let interaction = Interaction::new(Arc::new(browser), flow);
-    let login = LoginCredentials::new(settings, store()?, Some(interaction), environment()?);
+    let store = store(&named.keys)?;
+    let login = LoginCredentials::new(named.settings, store, Some(interaction), environment()?);
     let summary = stop.unless_requested(async {
         let logged_in = login.log_in().await;
         logged_in.map_err(|error| Failure::looked_at(format!("{}: {error}", shown(server))))
@@ -59,9 +66,9 @@ pub(crate) async fn log_in(args: args::Login, mut stop: Stop) -> Result<Verdict,
 
 /// Logs out.
 pub(crate) async fn log_out(args: args::Logout, mut stop: Stop) -> Result<Verdict, Failure> {
-    let settings = named(&args.server, &args.file)?;
+    let NamedServer { settings, keys, .. } = named(&args.server, &args.file)?;
     let server = settings.server.resource();
-    let login = LoginCredentials::new(settings, store()?, None, environment()?);
+    let login = LoginCredentials::new(settings, store(&keys)?, None, environment()?);
     let outcome = stop.unless_requested(async {
         let logged_out = login.log_out().await;
         logged_out.map_err(|error| Failure::command(error.to_string()))
@@ -81,14 +88,18 @@ pub(crate) async fn log_out(args: args::Logout, mut stop: Stop) -> Result<Verdic
     Ok(Verdict::Fine)
 }
 
-async fn list(is_json: bool) -> Result<Verdict, Failure> {
-    let store = store()?;
+async fn list(args: &args::Login) -> Result<Verdict, Failure> {
+    let keys = match &args.file.path {
+        Some(path) => parsed(path, &[])?.into_config(environment()?).named_keys,
+        None => SealingKeys::default(),
+    };
+    let store = store(&keys)?;
     // The keyring may wait for a person.
     let listed = tokio::task::spawn_blocking(move || store.list()).await;
     let listed = listed.map_err(|error| Failure::command(error.to_string()))?;
     let logins = listed.map_err(|error| Failure::command(error.to_string()))?;
     let is_fine = logins.iter().all(Result::is_ok);
-    let text = if is_json {
+    let text = if args.json {
         let values: Vec<Value> = logins.iter().map(json_entry).collect();
         print::sanitize_json(&format!("{}\n", Value::from(values)))
     } else {
@@ -96,7 +107,7 @@ async fn list(is_json: bool) -> Result<Verdict, Failure> {
         sanitize(&table(&rows, 3))
     };
     print::data(&text)?;
-    if logins.is_empty() && !is_json {
+    if logins.is_empty() && !args.json {
         print::progress("nobody is logged in; `vary login URL` logs in");
     }
     Ok(Verdict::fine_if(is_fine))
@@ -129,6 +140,15 @@ fn json_entry(login: &Result<LoginSummary, StoreError>) -> Value {
 
 /// Until when a login is valid.
 fn status(login: &LoginSummary) -> String {
+    until(CredentialStatus {
+        expires_at: login.expires_at,
+        is_refreshed: login.is_refreshed,
+        has_ended: login.has_ended,
+    })
+}
+
+/// Until when credentials are valid.
+pub(crate) fn until(status: CredentialStatus) -> String {
     let time = |seconds| {
         let minutes = seconds / 60;
         format!(
@@ -138,20 +158,26 @@ fn status(login: &LoginSummary) -> String {
             minutes % 60
         )
     };
-    match login.expires_at {
-        _ if login.has_ended => "ended".to_owned(),
-        _ if login.is_refreshed => "refreshed by itself".to_owned(),
+    match status.expires_at {
+        _ if status.has_ended => "ended".to_owned(),
+        _ if status.is_refreshed => "refreshed by itself".to_owned(),
         Some(end) => format!("until {}", time(end)),
         None => "without end".to_owned(),
     }
 }
 
-/// What the options say of the login at `server`.
-fn settings(server: &str, args: &args::Login) -> Result<LoginSettings, Failure> {
-    let mut settings = named(server, &args.file)?;
-    settings.scope = Scopes::from_names(args.scopes.iter().flat_map(|text| text.split(' ')));
-    settings.client.id.clone_from(&args.client_id);
-    settings.client.redirect_port = args.redirect_port;
+/// Changes the settings by the options.
+fn configure(settings: &mut LoginSettings, args: &args::Login) -> Result<(), Failure> {
+    if !args.scopes.is_empty() {
+        let scopes = args.scopes.iter().flat_map(|text| text.split(' '));
+        settings.scope = Scopes::from_names(scopes);
+    }
+    if args.client_id.is_some() {
+        settings.client = ConfiguredClient::default();
+        settings.client.id.clone_from(&args.client_id);
+    }
+    let port = args.redirect_port.or(settings.client.redirect_port);
+    settings.client.redirect_port = port;
     if let Some(path) = &args.client_secret_file {
         let text = file::text(path)?;
         settings.client.secret = Some(Secret::new(text.trim()));
@@ -161,16 +187,28 @@ fn settings(server: &str, args: &args::Login) -> Result<LoginSettings, Failure> 
         let unusable = |error| Failure::command(format!("--issuer cannot be used: {error}"));
         settings.issuer = Some(issuer.map_err(unusable)?);
     }
-    Ok(settings)
+    Ok(())
+}
+
+/// A server to log in to, as a file configures it.
+struct NamedServer {
+    settings: LoginSettings,
+    flow: Flow,
+    /// The keys of the file.
+    keys: SealingKeys,
 }
 
 /// The server at a URL, or with a name in a file.
-fn named(server: &str, file: &ServerFile) -> Result<LoginSettings, Failure> {
+fn named(server: &str, file: &ServerFile) -> Result<NamedServer, Failure> {
     let unusable = |error| Failure::command(format!("`{}` cannot be used: {error}", shown(server)));
     if is_url(server) {
         target::http_url(server, server).map_err(Failure::command)?;
         let address = Address::parse(server).map_err(unusable)?;
-        return Ok(LoginSettings::new(shown(server), address));
+        return Ok(NamedServer {
+            settings: LoginSettings::new(shown(server), address),
+            flow: Flow::AuthorizationCode,
+            keys: SealingKeys::default(),
+        });
     }
     let found = FOUND.iter().map(Path::new).find(|path| path.exists());
     let path = file.path.as_deref().or(found).ok_or_else(|| {
@@ -180,31 +218,58 @@ fn named(server: &str, file: &ServerFile) -> Result<LoginSettings, Failure> {
             FOUND.join(" nor ")
         ))
     })?;
-    let only = [server.to_owned()];
-    let secrets = mcp_vary_config::SecretFiles::beside(path);
-    let read = file::parse_and_report(path, &file::text(path)?, &only, &secrets)?;
+    let mut read = parsed(path, &[server.to_owned()])?;
+    let auth = read.auth.remove(server);
     let config = read.into_config(environment()?);
     let found = config.servers.iter().find(|found| found.name == server);
-    let Some(Target::Http { url, .. }) = found.map(|found| &found.target) else {
+    let Some((found, Target::Http { url, .. })) = found.map(|found| (found, &found.target)) else {
         let why = format!(
             "`{server}` of {} has no `url`: only servers with one need a login",
             path.display()
         );
         return Err(Failure::command(why));
     };
-    let address = Address::parse(&url.to_string()).map_err(unusable)?;
-    Ok(LoginSettings::new(server, address))
+    let (settings, flow) = match auth.map(|auth| auth.method) {
+        Some(AuthMethod::Login { settings, flow }) => (*settings, flow),
+        Some(_) => {
+            let why = format!(
+                "`{server}` of {} has credentials of its own in `auth`, and needs no login",
+                path.display()
+            );
+            return Err(Failure::command(why));
+        }
+        None => {
+            let address = Address::parse(&url.to_string()).map_err(unusable)?;
+            let mut settings = LoginSettings::new(server, address);
+            settings.ca.clone_from(&found.ca);
+            (settings, Flow::AuthorizationCode)
+        }
+    };
+    Ok(NamedServer {
+        settings,
+        flow,
+        keys: config.named_keys,
+    })
 }
 
-/// The logins of this user.
-pub(crate) fn store() -> Result<TokenStore, Failure> {
+/// The file at `path`, with the servers `only`.
+fn parsed(path: &Path, only: &[String]) -> Result<File, Failure> {
+    let secrets = SecretFiles::beside(path);
+    file::parse_and_report(path, &file::text(path)?, only, &secrets)
+}
+
+/// The logins of this user, which are sealed with the `keys` of the configuration if it has any.
+pub(crate) fn store(keys: &SealingKeys) -> Result<TokenStore, Failure> {
     let directory = state_directory(&crate::approval::variable).ok_or_else(|| {
         Failure::command(
             "there is no directory for logins; set HOME, or XDG_STATE_HOME to an absolute path",
         )
     })?;
     let directory = directory.join("vary").join("logins");
-    Ok(TokenStore::new(directory, Vec::new(), environment()?).with_keyring())
+    let keys = keys.split().into_iter();
+    let keys = keys.flat_map(|(first, others)| [&[first], others].concat());
+    let keys = keys.filter_map(|key| SealKey::derived(&key.0)).collect();
+    Ok(TokenStore::new(directory, keys, environment()?).with_keyring())
 }
 
 /// An address without a query, which can have a key.

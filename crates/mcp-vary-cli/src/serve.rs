@@ -22,6 +22,8 @@ use crate::args::Serve;
 use crate::environment::{environment, now_in_microseconds};
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
+use crate::login::source::{LoginMode, with_logins};
+use crate::login::until;
 use crate::open_files;
 use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
 use crate::print::table::table;
@@ -129,8 +131,9 @@ impl ServeConfig {
             ServerTarget::Command(command) => target::command(command)?,
         };
         log.start_serving(args.log_format, &LogSettings::default())?;
+        let config = with_logins(Config::new(server, environment()?), LoginMode::Stored);
         Ok(Self {
-            config: with_args(args, Config::new(server, environment()?), None)?,
+            config: with_args(args, config, None)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
             operator: OperatorAddresses::new(args, None),
             reloader: None,
@@ -479,7 +482,9 @@ fn server_status(server: &ServerReport) -> String {
         Some((_, count)) => plural(*count, "tool"),
         None => "no tools".to_owned(),
     };
-    format!("{line}, {tools}")
+    let login = server.login.map(until);
+    let login = login.map_or_else(String::new, |end| format!(", login {end}"));
+    format!("{line}, {tools}{login}")
 }
 
 /// The entry for a server at `url` in the configuration of a client.

@@ -7,9 +7,8 @@ use mcp_vary_gateway::{Config, Gateway};
 
 use crate::args::Serve;
 use crate::chain;
-use crate::environment::environment;
 use crate::failure::Failure;
-use crate::login::source::{LoginMode, with_logins};
+use crate::login::source::{LoginMode, file_with_logins};
 use crate::print::sanitize;
 
 /// The configuration in `file`, changed by the flags.
@@ -24,7 +23,7 @@ pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
         );
         return Err(Failure::command(why));
     }
-    with_args(args, file.into_config(environment()?), start_wait)
+    with_args(args, file_with_logins(file, LoginMode::Stored)?, start_wait)
 }
 
 /// `config`, changed by the flags.
@@ -47,7 +46,7 @@ pub(crate) fn with_args(
     };
     config.start_wait = start_wait.unwrap_or(usual);
     config.allow_empty_start = are_several;
-    chain::with_ancestors(with_logins(config, LoginMode::Stored))
+    chain::with_ancestors(config)
 }
 
 /// A warning line for each selection or override of a variant that matches nothing. `config check` notes guards that match

@@ -10,11 +10,13 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing};
 use mcp_vary_base::io_error;
+use mcp_vary_upstream::credential_source::CredentialStatus;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::args::Status;
 use crate::failure::{Failure, Verdict};
+use crate::login::until;
 use crate::print::deprecation::deprecation_notice;
 use crate::print::servers::{plural, upstream_variant_note};
 use crate::print::table::table;
@@ -347,7 +349,10 @@ fn servers(servers: &[Value], width: usize) -> String {
         let failed = failed.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
         let ids: Vec<_> = list(it, "upstreamVariants").iter().map(text).collect();
         let variants = upstream_variant_note(text(&it["name"]), &ids);
-        failed.chain(undeclared(it)).chain(variants)
+        failed
+            .chain(undeclared(it))
+            .chain(login(it))
+            .chain(variants)
     });
     let notes: Vec<_> = notes.collect();
     if !notes.is_empty() {
@@ -366,6 +371,18 @@ fn not_up(server: &Value) -> Option<String> {
         Some(seconds) => format!("; next attempt in {seconds} s"),
     };
     Some(format!("{reason}{again}"))
+}
+
+/// The login at a server, and until when it is valid.
+fn login(server: &Value) -> Option<String> {
+    let login = server["login"].as_object()?;
+    let is = |key: &str| login.get(key).and_then(Value::as_bool).unwrap_or(false);
+    let end = until(CredentialStatus {
+        expires_at: login.get("expires").and_then(Value::as_u64),
+        is_refreshed: is("refreshed"),
+        has_ended: is("ended"),
+    });
+    Some(format!("login at `{}`: {end}", text(&server["name"])))
 }
 
 /// The open connections of all that may be.
@@ -501,7 +518,7 @@ mod tests {
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "revisions": ["2025-11-25", "2026-07-28"],
                     "connections": {"open": 31, "limit": 256, "evicted": 4},
                     "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
-                    "undeclared": {"prompts/list": false, "tools/list": true}},
+                    "undeclared": {"prompts/list": false, "tools/list": true}, "login": {"expires": 86400, "refreshed": false, "ended": false}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached", "nextAttempt": 12},
                 {"name": "half", "state": "up", "since": 5, "tools": 0,
                     "calls": {"count": 3, "errors": 0, "cancelled": 3, "p50": 120.4, "p95": 12_345.0}, "failedLists": {"prompts/list": "too long"},
@@ -567,6 +584,7 @@ mod tests {
         half    up     5s                               0            -        -      3       0   120 ms   12.3 s
 
         server `git` also answers `tools/list`, which it does not declare
+        login at `git`: until 1970-01-02 00:00 UTC
         half: too long
         server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead, or `passthrough: on` to offer all of them
 

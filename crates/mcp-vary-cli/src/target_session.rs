@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
-use crate::login::source::{LoginMode, with_logins};
+use crate::login::source::{LoginMode, file_with_logins, with_logins};
 use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
@@ -49,15 +49,16 @@ impl TargetSession {
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
         let config = match named {
-            ServerTarget::File(file) => file.read()?.into_config(environment()?),
+            ServerTarget::File(file) => file_with_logins(file.read()?, mode)?,
             ServerTarget::Url { url, headers } => {
-                Config::new(target::url(url, headers)?, environment()?)
+                let server = target::url(url, headers)?;
+                with_logins(Config::new(server, environment()?), mode)
             }
             ServerTarget::Command(command) => {
                 Config::new(target::command(command)?, environment()?)
             }
         };
-        let config = file::with_full_start_wait(with_logins(config, mode));
+        let config = file::with_full_start_wait(config);
         Self::connect(config, needed, stop).await
     }
 

@@ -17,7 +17,7 @@ use super::log::LogSettings;
 use super::reader::{Located, Reader};
 use super::schema_builder::SchemaBuilder;
 use super::secret_files::SecretFiles;
-use super::server::LeftOut;
+use super::server::{LeftOut, ServerAuth};
 use super::variables::Variables;
 use super::variants::VariantSpans;
 use super::{clients, experiments, mcp_json, ranking, require, server};
@@ -63,6 +63,8 @@ pub struct File {
     pub disabled: Vec<String>,
     /// The servers of a client's file whose entries cannot be used.
     pub left_out: Vec<LeftOut>,
+    /// How Vary authenticates at servers with `auth`, by their names.
+    pub auth: BTreeMap<String, ServerAuth>,
     /// The other settings. Private, because they have no clock and no sealing key before [`Self::into_config`].
     config: Config,
     /// The address to listen on: `HOST:PORT`, or a port.
@@ -312,6 +314,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         servers: draft.servers.enabled,
         disabled: draft.servers.disabled,
         left_out: draft.servers.left_out,
+        auth: draft.servers.auth,
         listen: draft.listen,
         admin: draft.admin,
         probes: draft.probes,

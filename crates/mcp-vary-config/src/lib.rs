@@ -60,7 +60,7 @@ pub use self::document::edit::{ClientText, Removed, Syntax};
 pub use self::file::schema::{reference, schema};
 pub use self::log::{LogFormat, LogLevel, LogLevelError, LogSettings};
 pub use self::secret_files::{MAX_SECRET_FILE, MAX_SECRET_FILES, SecretFiles, SecretVersions};
-pub use self::server::LeftOut;
+pub use self::server::{AuthMethod, LeftOut, ServerAuth};
 pub use self::variants::VariantSpans;
 pub use self::watch::{Watch, text};
 pub use crate::diagnostic::{Diagnostic, Diagnostics, Position};

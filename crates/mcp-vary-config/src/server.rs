@@ -1,13 +1,15 @@
 //! An entry of `servers`: the settings that every client's `mcpServers` has, and those that Vary adds.
 
+mod auth;
 mod draft;
 mod headers;
 mod settings;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+pub use self::auth::{AuthMethod, ServerAuth};
 use self::draft::{Kind, PartialServer};
 use self::settings::{COMMON, KINDS, OURS};
 use super::reader::{Located, Reader, did_you_mean, quoted};
@@ -24,6 +26,8 @@ pub(super) struct Servers {
     pub(super) disabled: Vec<String>,
     /// The servers of a client's file whose entries cannot be used.
     pub(super) left_out: Vec<LeftOut>,
+    /// How Vary authenticates at enabled servers with `auth`, by their names.
+    pub(super) auth: BTreeMap<String, ServerAuth>,
     /// The names of the enabled servers with `trust-annotations`.
     pub(super) trusted_annotations: BTreeSet<String>,
     /// Where headers with claims are.
@@ -152,7 +156,10 @@ fn read_one<'t>(
             diagnostics: reader.diagnostics.split_off(before.0),
         });
     }
-    if let Some(config) = config {
+    if let Some((config, auth)) = config {
+        if let Some(auth) = auth {
+            into.auth.insert(config.name.clone(), auth);
+        }
         if config.needs_claims() {
             let headers = field.deepest(&["headers"]);
             into.claim_headers_at.push((headers.node.at, headers.path));
@@ -306,6 +313,7 @@ fn has_a_target() -> Value {
                 "ca": false,
                 "certificate": false,
                 "key": false,
+                "auth": false,
             },
         },
     })

@@ -102,7 +102,9 @@ pub use pipeline::model_ranking::ModelRankingStatus;
 pub use pool::ConnectionStatus;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};
-pub use status::{AuditStatus, CallStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};
+pub use status::{
+    AuditStatus, CallStatus, ExperimentStatus, LoginStatus, ServerStatus, Status, VariantStatus,
+};
 pub use upstream_variants::UnknownVariant;
 
 #[cfg(doctest)]

@@ -16,6 +16,7 @@ use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
 use mcp_vary_results::RuleFailures;
 use mcp_vary_upstream::ConnectionState;
+use mcp_vary_upstream::credential_source::CredentialStatus;
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
@@ -40,6 +41,8 @@ pub struct ServerReport {
     /// The variants that it offers itself, and that clients cannot select, best first; empty if the configuration selects
     /// one of them.
     pub upstream_variants: Vec<VariantId>,
+    /// The login or the credentials of a service that Vary uses there, if there are any.
+    pub login: Option<CredentialStatus>,
     /// Whether it negotiates content itself and offers no variants, and gets no feature tags of clients.
     pub lacks_feature_tags: bool,
     /// How many items each list has, by the list's method. Missing and unreadable lists are omitted.
@@ -58,6 +61,7 @@ impl ServerReport {
             last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),
             upstream_variants: unselectable_variants(source),
+            login: source.connection.config().credential_status(),
             lacks_feature_tags: lacks_feature_tags(source),
             handshake: snapshot.handshake.clone(),
             counts: counts.collect(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
+use mcp_vary_upstream::credential_source::CredentialStatus;
 use mcp_vary_upstream::{ConnectionState, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
@@ -164,6 +165,9 @@ pub struct ServerStatus {
     /// The variants that it offers itself, of which the first one is used; empty if the configuration selects one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub upstream_variants: Vec<VariantId>,
+    /// The login or the credentials of a service that Vary uses there; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<LoginStatus>,
     /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
@@ -177,6 +181,29 @@ pub struct ServerStatus {
     /// there is one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_lists: BTreeMap<&'static str, String>,
+}
+
+/// The login that Vary uses at a server. It says neither who logged in nor where.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LoginStatus {
+    /// When its token ends, in seconds since 1970-01-01 UTC, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// Whether the token is renewed without a person.
+    pub refreshed: bool,
+    /// Whether it has ended, and somebody has to log in.
+    pub ended: bool,
+}
+
+impl From<CredentialStatus> for LoginStatus {
+    fn from(status: CredentialStatus) -> Self {
+        Self {
+            expires: status.expires_at,
+            refreshed: status.is_refreshed,
+            ended: status.has_ended,
+        }
+    }
 }
 
 /// The calls of one server since the gateway was opened: requests of clients that were forwarded to it, except those
@@ -347,6 +374,11 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: unselectable_variants(source),
+                login: source
+                    .connection
+                    .config()
+                    .credential_status()
+                    .map(LoginStatus::from),
                 tools,
                 connections: Some(connections),
                 calls: snapshot

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,12 +14,9 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
-use hyper_util::rt::TokioExecutor;
-use rustls::{ClientConfig, RootCertStore};
+use mcp_vary_base::environment::Variables;
+use mcp_vary_upstream::document::{OutgoingError, send_over};
 use tower_service::Service;
 
 use crate::address::{Address, AddressError, AddressPolicy};
@@ -30,9 +28,9 @@ pub enum HttpError {
     /// The address cannot be used.
     #[error("{0}")]
     Address(#[from] AddressError),
-    /// There is no TLS: the certificates of the system cannot be read.
-    #[error("the certificates of this system cannot be read: {0}")]
-    Tls(String),
+    /// There is no TLS, or the environment names a proxy that cannot be used.
+    #[error("{0}")]
+    Setup(String),
     /// No answer in time.
     #[error("there was no answer within {0:?}")]
     Timeout(Duration),
@@ -55,6 +53,16 @@ pub enum HttpError {
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
     policy: Arc<AddressPolicy>,
+    transport: Transport,
+}
+
+/// How requests travel.
+#[derive(Clone, Debug)]
+pub(crate) struct Transport {
+    /// The file of authorities that are trusted beside those of the system.
+    pub(crate) ca: Option<PathBuf>,
+    /// The environment variables that name proxies.
+    pub(crate) variables: Variables,
 }
 
 /// An answer, whatever its status.
@@ -80,9 +88,14 @@ impl Answer {
 }
 
 impl HttpClient {
-    pub(crate) fn new(policy: AddressPolicy) -> Self {
+    pub(crate) fn new(policy: AddressPolicy, transport: Transport) -> Self {
         let policy = Arc::new(policy);
-        Self { policy }
+        Self { policy, transport }
+    }
+
+    /// The same client with another policy.
+    pub(crate) fn with_policy(&self, policy: AddressPolicy) -> Self {
+        Self::new(policy, self.transport.clone())
     }
 
     /// Parses an address that may be asked.
@@ -123,11 +136,17 @@ impl HttpClient {
         request.uri_mut().clone_from(address.uri());
         let accept = HeaderValue::from_static("application/json, text/event-stream;q=0.5");
         request.headers_mut().insert(ACCEPT, accept);
-        let connector = self.connector(address.is_https())?;
-        let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
+        let Transport { ca, variables } = &self.transport;
+        let resolver = |proxy: Option<&str>| Resolver {
+            policy: Arc::clone(&self.policy),
+            proxy: proxy.map(str::to_ascii_lowercase),
+        };
         let sending = async {
-            let response = client.request(request).await;
-            let response = response.map_err(|error| failed(&error))?;
+            let response = send_over(request, ca.as_deref(), *variables, resolver).await;
+            let response = response.map_err(|error| match error {
+                OutgoingError::Transport(error) => failed(&error),
+                error => HttpError::Setup(error.to_string()),
+            })?;
             let (head, body) = response.into_parts();
             // A stream may never end, and nothing that is asked for here is one.
             if is_stream(&head.headers) {
@@ -147,19 +166,6 @@ impl HttpClient {
         let answered = tokio::time::timeout(TIMEOUT, sending).await;
         answered.unwrap_or(Err(HttpError::Timeout(TIMEOUT)))
     }
-
-    fn connector(
-        &self,
-        is_https: bool,
-    ) -> Result<HttpsConnector<HttpConnector<Resolver>>, HttpError> {
-        let policy = Arc::clone(&self.policy);
-        let mut http = HttpConnector::new_with_resolver(Resolver { policy });
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(TIMEOUT));
-        let tls = tls(is_https).map_err(HttpError::Tls)?;
-        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
-        Ok(builder.https_or_http().enable_http1().wrap_connector(http))
-    }
 }
 
 fn post(body: String, content_type: &'static str) -> Request<Full<Bytes>> {
@@ -174,21 +180,6 @@ fn post(body: String, content_type: &'static str) -> Request<Full<Bytes>> {
 fn is_stream(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     content_type.is_some_and(|value| value.starts_with(b"text/event-stream"))
-}
-
-/// The certificates of the system, which are read only if `is_https`.
-fn tls(is_https: bool) -> Result<ClientConfig, String> {
-    let provider = rustls::crypto::ring::default_provider();
-    let builder = ClientConfig::builder_with_provider(Arc::new(provider));
-    let builder = builder.with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| error.to_string())?;
-    let builder = if is_https {
-        let builder = builder.with_native_roots();
-        builder.map_err(|error| error.to_string())?
-    } else {
-        builder.with_root_certificates(RootCertStore::empty())
-    };
-    Ok(builder.with_no_client_auth())
 }
 
 /// The innermost cause, which says what is wrong.
@@ -206,9 +197,12 @@ fn failed(error: &(dyn Error + 'static)) -> HttpError {
 }
 
 /// Looks up names, and drops the addresses that the policy refuses. The connection uses the address that was checked.
+///
+/// A proxy may be in a private network, since the operator named it. It looks up the names of the requests that it gets.
 #[derive(Clone)]
 struct Resolver {
     policy: Arc<AddressPolicy>,
+    proxy: Option<String>,
 }
 
 impl Service<Name> for Resolver {
@@ -221,11 +215,12 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let policy = Arc::clone(&self.policy);
+        let Self { policy, proxy } = self.clone();
         Box::pin(async move {
             let host = name.as_str().to_ascii_lowercase();
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            let is_permitted = |ip: IpAddr| policy.permits(&host, ip);
+            let is_proxy = proxy.is_some_and(|proxy| proxy == host);
+            let is_permitted = |ip: IpAddr| is_proxy || policy.permits(&host, ip);
             let permitted: Vec<_> = found.filter(|it| is_permitted(it.ip())).collect();
             if permitted.is_empty() {
                 return Err(io::Error::other(AddressError::Private));
@@ -239,3 +234,66 @@ impl Service<Name> for Resolver {
 const MAX_ANSWER: usize = 64 << 10;
 /// The time for one request.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use mcp_vary_testkit::wait::soon;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn client(transport: Transport) -> HttpClient {
+        let server = Address::parse("https://mcp.example/mcp").unwrap();
+        HttpClient::new(AddressPolicy::new(&server, None), transport)
+    }
+
+    /// The proxy may be on this machine or in a private network, other than what it is asked for.
+    #[tokio::test]
+    async fn requests_go_through_the_proxy_of_the_environment() {
+        static PROXY: OnceLock<String> = OnceLock::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        PROXY.set(format!("http://LOCALHOST:{port}")).unwrap();
+        let proxying = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut head = [0; 1024];
+            let length = socket.read(&mut head).await.unwrap();
+            let refused = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n";
+            socket.write_all(refused).await.unwrap();
+            String::from_utf8_lossy(&head[..length]).into_owned()
+        };
+        let client = client(Transport {
+            ca: None,
+            variables: |name| (name == "HTTPS_PROXY").then(|| PROXY.get().unwrap().clone()),
+        });
+        let getting = client.get("https://idp.example/metadata");
+        let (answer, head) = soon(async { tokio::join!(getting, proxying) }).await;
+        assert!(matches!(answer.err(), Some(HttpError::Connection(_))));
+        assert!(
+            head.starts_with("CONNECT idp.example:443 HTTP/1.1\r\n"),
+            "{head}"
+        );
+        let private = client.get("https://127.0.0.1/metadata").await;
+        let refused = HttpError::Address(AddressError::Private);
+        assert_eq!(private.err(), Some(refused));
+    }
+
+    #[tokio::test]
+    async fn the_authorities_of_the_server_are_read() {
+        let client = client(Transport {
+            ca: Some("/nonexistent/ca.pem".into()),
+            variables: |_| None,
+        });
+        let error = client.get("https://idp.example/").await.err();
+        let Some(HttpError::Setup(why)) = error else {
+            panic!("{error:?}");
+        };
+        assert!(
+            why.starts_with("`ca`: /nonexistent/ca.pem cannot be read"),
+            "{why}"
+        );
+    }
+}

@@ -12,6 +12,8 @@
 //! | what does the token endpoint return? | `token` |
 //! | where are tokens stored, and how are they sealed? | [`store`], [`seal`], with a key of the `keyring` |
 //!
+//! An [`AuthorizationSource`](source::AuthorizationSource) gives them to the connections of `mcp-vary-upstream`.
+//!
 //! Clock and randomness are arguments; terminal, browser and environment are the caller's. No `Debug` and no error contains a
 //! token, code, key or secret. What authorization servers send is bounded before it is parsed.
 
@@ -25,6 +27,8 @@ mod device;
 pub mod discovery;
 pub mod error;
 mod form;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http_client;
 mod keyring;
 pub mod login;
@@ -35,6 +39,7 @@ pub mod scope;
 pub mod seal;
 pub mod secret;
 pub mod service;
+pub mod source;
 pub mod store;
 pub mod token;
 pub mod user_agent;

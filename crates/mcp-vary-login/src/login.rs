@@ -1,18 +1,21 @@
 //! The credentials of a person who logged in.
 
 mod authorize;
+mod latest;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::ScopedLock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::address::{Address, AddressPolicy};
 use crate::challenge::Challenge;
 use crate::error::CredentialError;
-use crate::http_client::HttpClient;
+use crate::http_client::{HttpClient, Transport};
 use crate::refusal::{Refusal, RefusalKind, Retry};
 use crate::registration::ConfiguredClient;
 use crate::scope::Scopes;
@@ -21,6 +24,8 @@ use crate::service::Failure;
 use crate::store::{LockedLogin, Login, LoginKey, LoginSummary, StoreError, TokenStore, Version};
 use crate::token::TokenEndpoint;
 use crate::user_agent::{Flow, UserAgent};
+
+use self::latest::Latest;
 
 /// The tokens of a principal for one server. They are in a [`TokenStore`], which other processes use at the same time.
 #[derive(Clone, Debug)]
@@ -42,6 +47,8 @@ pub struct LoginSettings {
     pub issuer: Option<Address>,
     /// The scopes to request, beside those that the server asks for.
     pub scope: Scopes,
+    /// The file of authorities that are trusted beside those of the system.
+    pub ca: Option<PathBuf>,
 }
 
 /// How a person is asked, if one is there.
@@ -77,6 +84,7 @@ struct Shared {
     state: Arc<Mutex<State>>,
     /// The second in which the store had no login: most servers need none, and are asked for each request.
     absent_at: AtomicU64,
+    latest: ScopedLock<Latest>,
 }
 
 #[derive(Debug, Default)]
@@ -101,6 +109,7 @@ impl LoginSettings {
             client: ConfiguredClient::default(),
             issuer: None,
             scope: Scopes::default(),
+            ca: None,
         }
     }
 }
@@ -127,15 +136,20 @@ impl LoginCredentials {
             principal: settings.principal.clone(),
             server: settings.server.resource(),
         };
+        let transport = Transport {
+            ca: settings.ca.clone(),
+            variables: environment.variables,
+        };
         Self(Arc::new(Shared {
             settings,
             key,
-            http: HttpClient::new(policy),
+            http: HttpClient::new(policy, transport),
             store,
             environment,
             interaction,
             state: Arc::default(),
             absent_at: AtomicU64::new(u64::MAX),
+            latest: ScopedLock::default(),
         }))
     }
 
@@ -257,7 +271,7 @@ impl Shared {
             state.login = blocking(move || store.read(&key)).await?;
             state.version = version;
             state.failure = None;
-            self.absent_at.store(u64::MAX, Ordering::Relaxed);
+            self.publish(state);
         }
         Ok(())
     }
@@ -318,7 +332,8 @@ impl Shared {
             .then(|| Address::parse(&login.issuer).ok());
         match written.flatten() {
             Some(issuer) => {
-                HttpClient::new(AddressPolicy::new(&self.settings.server, Some(&issuer)))
+                let policy = AddressPolicy::new(&self.settings.server, Some(&issuer));
+                self.http.with_policy(policy)
             }
             None => self.http.clone(),
         }
@@ -348,9 +363,9 @@ impl Shared {
     }
 
     fn remember(&self, state: &mut State, login: Login) {
-        self.absent_at.store(u64::MAX, Ordering::Relaxed);
         state.login = Some(login);
         state.version = self.store.version(&self.key);
+        self.publish(state);
     }
 
     /// Replaces the authorization that was refused.

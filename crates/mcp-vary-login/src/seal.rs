@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use mcp_vary_base::environment::Environment;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::digest::{Context, SHA256};
 
 /// A key of 256 bits that seals files.
 #[derive(Clone)]
@@ -17,6 +18,15 @@ impl SealKey {
     pub fn new(bytes: &[u8; 32]) -> Option<Self> {
         let key = UnboundKey::new(&CHACHA20_POLY1305, bytes).ok()?;
         Some(Self(LessSafeKey::new(key)))
+    }
+
+    /// The key for logins that is derived from another `secret`.
+    #[must_use]
+    pub fn derived(secret: &[u8; 32]) -> Option<Self> {
+        let mut context = Context::new(&SHA256);
+        context.update(b"vary logins v1\0");
+        context.update(secret);
+        Self::new(context.finish().as_ref().try_into().ok()?)
     }
 
     /// `text` sealed for the file `name`: in another file it cannot be opened.

@@ -1,9 +1,11 @@
 //! The credentials of a service (OAuth 2.1, section 4.2; SEP-1046).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::HeaderValue;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_upstream::credential_source::CredentialStatus;
 use tokio::sync::Mutex;
 
 use crate::address::{Address, AddressPolicy};
@@ -12,7 +14,7 @@ use crate::challenge::Challenge;
 use crate::client::{Client, ClientAuthentication};
 use crate::discovery::{ServerMetadata, discover};
 use crate::error::CredentialError;
-use crate::http_client::HttpClient;
+use crate::http_client::{HttpClient, Transport};
 use crate::refusal::{Refusal, RefusalKind, Retry};
 use crate::scope::Scopes;
 use crate::secret::Secret;
@@ -36,6 +38,8 @@ pub struct ServiceSettings {
     pub authentication: ServiceAuthentication,
     /// The scopes to request; if there are none, those that the server names.
     pub scope: Scopes,
+    /// The file of authorities that are trusted beside those of the system.
+    pub ca: Option<PathBuf>,
 }
 
 /// How a service authenticates.
@@ -104,6 +108,7 @@ impl ServiceSettings {
             client_id,
             authentication,
             scope: Scopes::default(),
+            ca: None,
         }
     }
 }
@@ -113,12 +118,27 @@ impl ServiceCredentials {
     #[must_use]
     pub fn new(settings: ServiceSettings, environment: Environment) -> Self {
         let policy = AddressPolicy::new(&settings.server, settings.issuer.as_ref());
+        let transport = Transport {
+            ca: settings.ca.clone(),
+            variables: environment.variables,
+        };
         Self(Arc::new(Service {
             settings,
-            http: HttpClient::new(policy),
+            http: HttpClient::new(policy, transport),
             environment,
             state: Mutex::default(),
         }))
+    }
+
+    /// The current token, if it is known without waiting.
+    pub(crate) fn status(&self) -> Option<CredentialStatus> {
+        let state = self.0.state.try_lock().ok()?;
+        let tokens = state.tokens.as_ref()?;
+        Some(CredentialStatus {
+            expires_at: tokens.expires_at,
+            is_refreshed: true,
+            has_ended: false,
+        })
     }
 
     pub(crate) async fn authorization(&self) -> Result<HeaderValue, CredentialError> {

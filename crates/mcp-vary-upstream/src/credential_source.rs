@@ -48,9 +48,31 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
     fn refused<'a>(&'a self, refusal: Refusal<'a>)
     -> BoxFuture<'a, Result<Retry, CredentialError>>;
 
+    /// What the operator may know of the credentials, as they are now; `None` if there is nothing to know.
+    fn status(&self) -> Option<CredentialStatus> {
+        None
+    }
+
+    /// Ends when other credentials are available than those that the last value was made from. A server that is down is
+    /// tried again then. By default it never ends.
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// What the source is made from. A reload of the configuration retains the connections of a server whose sources
     /// have the same identities as before.
     fn identity(&self) -> &str;
+}
+
+/// The credentials of a server, as the operator sees them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CredentialStatus {
+    /// When the value ends, in seconds since 1970-01-01 UTC, if that is known.
+    pub expires_at: Option<u64>,
+    /// Whether it is renewed without a person.
+    pub is_refreshed: bool,
+    /// Whether it has ended, and somebody has to log in.
+    pub has_ended: bool,
 }
 
 /// The answer of a server that refuses the credentials of a request: 401, or 403 with `insufficient_scope`.

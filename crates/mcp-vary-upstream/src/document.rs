@@ -1,16 +1,22 @@
 //! Documents at fixed addresses: metadata and keys of authorization servers, answers of models.
 
 use std::error::Error;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, PROXY_AUTHORIZATION};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::GaiResolver;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::io_error;
+use tokio::net::TcpStream;
+use tower_service::Service;
 
 use crate::http::proxy::Proxy;
 use crate::http::tls::{self, TlsFiles};
@@ -88,6 +94,49 @@ pub async fn post_json(
     send(request, limit, timeout, variables).await
 }
 
+/// Why a request that goes elsewhere than to a server has no response.
+#[derive(Debug, thiserror::Error)]
+pub enum OutgoingError {
+    /// There is no TLS, or the environment names a proxy that cannot be used.
+    #[error("{0}")]
+    Setup(DocumentError),
+    /// The connection failed.
+    #[error(transparent)]
+    Transport(#[from] hyper_util::client::legacy::Error),
+}
+
+/// Sends `request` on a connection of its own, through the proxy that `variables` name. The authorities in the file `ca`
+/// are trusted, too. `resolver` is given the host of the proxy, if there is one, and gives what looks up names.
+///
+/// # Errors
+///
+/// See [`OutgoingError`].
+pub async fn send_over<R>(
+    mut request: Request<Full<Bytes>>,
+    ca: Option<&Path>,
+    variables: Variables,
+    resolver: impl FnOnce(Option<&str>) -> R,
+) -> Result<Response<Incoming>, OutgoingError>
+where
+    HttpConnector<R>:
+        Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + Sync + 'static,
+    <HttpConnector<R> as Service<Uri>>::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let setup = OutgoingError::Setup;
+    let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy);
+    let proxy = proxy.map_err(setup)?;
+    if let Some(authorization) = proxy.as_ref().and_then(Proxy::authorization) {
+        let headers = request.headers_mut();
+        headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+    }
+    let http = HttpConnector::new_with_resolver(resolver(proxy.as_ref().map(Proxy::host)));
+    let files = TlsFiles { ca, client: None };
+    let connector = tls::connector_over(http, request.uri(), CONNECT_TIMEOUT, (files, proxy));
+    let connector = connector.map_err(|why| setup(DocumentError::Tls(why)))?;
+    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
+    Ok(client.request(request).await?)
+}
+
 /// Sends `request`, and returns the answer of at most `limit` bytes that arrives within `timeout`.
 async fn send(
     mut request: Request<Full<Bytes>>,
@@ -96,22 +145,16 @@ async fn send(
     variables: Variables,
 ) -> Result<Bytes, DocumentError> {
     let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy)?;
-    if let Some(authorization) = proxy.as_ref().and_then(Proxy::authorization) {
-        let headers = request.headers_mut();
-        headers.insert(PROXY_AUTHORIZATION, authorization.clone());
-    }
     let by_proxy = proxy.as_ref().map(Proxy::address);
     let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
-    let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, TlsFiles::default(), proxy);
-    let connector = connector.map_err(DocumentError::Tls)?;
-    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let accept = HeaderValue::from_static("application/json");
     request.headers_mut().insert(ACCEPT, accept);
     let sending = async {
-        let response = client
-            .request(request)
-            .await
-            .map_err(|error| failed(&error))?;
+        let response = send_over(request, None, variables, |_| GaiResolver::new()).await;
+        let response = response.map_err(|error| match error {
+            OutgoingError::Setup(error) => error,
+            OutgoingError::Transport(error) => failed(&error),
+        })?;
         match response.status() {
             StatusCode::OK => {}
             status if status.is_redirection() => return Err(DocumentError::Redirect(status)),

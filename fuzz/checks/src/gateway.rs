@@ -12,7 +12,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::sse::{self, Parser};
 
 pub use self::http_front::http_front;
-pub use self::private::{event_id, headers, lines, session_id, splice};
+pub use self::private::{challenge, event_id, headers, lines, session_id, splice};
 pub use self::readers::members;
 
 mod http_front;
@@ -28,6 +28,7 @@ pub type Check = (&'static str, fn(&[u8]));
 /// Every check.
 pub const CHECKS: &[Check] = &[
     ("answer", answer),
+    ("challenge", challenge),
     ("configuration", configuration),
     ("envelope", envelope),
     ("event_id", event_id),

@@ -138,6 +138,10 @@ fn the_corpora_of_the_gateway_reach_both_outcomes() {
     parsed("event_id", |data| {
         fuzzing::event_id(&String::from_utf8_lossy(data)).is_some()
     });
+    parsed("challenge", |data| {
+        let value = http::HeaderValue::from_bytes(data).ok();
+        value.is_some_and(|value| mcp_vary_login::fuzzing::challenge(&value).is_some())
+    });
     parsed("headers", |data| {
         let text = String::from_utf8_lossy(data);
         let schema = text.lines().next().unwrap_or_default();

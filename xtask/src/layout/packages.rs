@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-access", "base vary view", PURE),
     rule("mcp-vary-auth", "access json vary wire", PURE),
     rule("mcp-vary-wire", "base vary view", PURE),
-    rule("mcp-vary-login", "base", QUIET),
+    rule("mcp-vary-login", "base upstream", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
     rule("mcp-vary-http", "base wire", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway rates results upstream vary view wire",
+        "access audit auth base catalog experiment gateway login rates results upstream vary view wire",
         QUIET,
     ),
     rule(
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("faults", "", NOTHING),
     rule(
         "fuzz-checks",
-        "access auth catalog config gateway testkit upstream vary view wire",
+        "access auth catalog config gateway login testkit upstream vary view wire",
         NOTHING,
     ),
     rule("mcp-vary-fuzz", "fuzz-checks", NOTHING),

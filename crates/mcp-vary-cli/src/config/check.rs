@@ -14,10 +14,9 @@ use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 use self::report::Unmatched;
 use crate::args::Check;
 use crate::chain;
-use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
-use crate::login::source::{LoginMode, with_logins};
+use crate::login::source::{LoginMode, file_with_logins};
 use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
@@ -52,7 +51,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     if args.offline {
         return print(&args, &checked.offline()).map(|()| Verdict::fine_if(refused.is_empty()));
     }
-    let config = with_logins(file.clone().into_config(environment()?), LoginMode::Stored);
+    let config = file_with_logins(file.clone(), LoginMode::Stored)?;
     let config = with_full_start_wait(config);
     let start_wait = config.start_wait;
     let config = config.allow_empty_start(start_wait);

@@ -1,21 +1,27 @@
 //! The stored logins as credentials of servers.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
+use mcp_vary_base::environment::Environment;
+use mcp_vary_config::{AuthMethod, File, ServerAuth};
+use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use mcp_vary_login::address::Address;
-use mcp_vary_login::credentials::{self, Credentials};
+use mcp_vary_login::credentials::Credentials;
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings};
+use mcp_vary_login::service::ServiceCredentials;
+use mcp_vary_login::source::AuthorizationSource;
 use mcp_vary_login::store::TokenStore;
 use mcp_vary_login::user_agent::Flow;
-use mcp_vary_upstream::credential_source::{CredentialError, CredentialSource, Refusal, Retry};
 
 use super::browser::Browser;
+use super::store;
+use crate::environment::environment;
+use crate::failure::Failure;
 
 /// Whether a person is asked to log in when a server wants it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -25,15 +31,6 @@ pub(crate) enum LoginMode {
     Stored,
     /// A browser is opened, in the middle of a call too.
     Interactive,
-}
-
-/// The login of one server.
-#[derive(Debug)]
-struct StoredLogin {
-    credentials: Credentials,
-    mode: LoginMode,
-    /// The server: all else is in the store.
-    identity: String,
 }
 
 impl LoginMode {
@@ -47,51 +44,115 @@ impl LoginMode {
     }
 }
 
-/// Adds the stored logins to the servers that have a URL and no credentials in the configuration. Without a directory for
-/// logins there are none. A gateway with `auth` serves several people, and none of them gets the login of the person who
-/// started it.
-pub(crate) fn with_logins(mut config: Config, mode: LoginMode) -> Config {
-    if mode == LoginMode::Stored && config.authentication.is_some() {
-        return config;
+/// The configuration of `file` with credentials for its servers.
+pub(crate) fn file_with_logins(file: File, mode: LoginMode) -> Result<Config, Failure> {
+    let auth = file.auth.clone();
+    let needs_store = |auth: &ServerAuth| matches!(auth.method, AuthMethod::Login { .. });
+    if auth.values().any(needs_store) {
+        store(&SealingKeys::default())?;
     }
-    let Ok(store) = super::store() else {
-        return config;
+    Ok(add(file.into_config(environment()?), &auth, mode))
+}
+
+/// The configuration of servers that are in no file, with the stored logins.
+pub(crate) fn with_logins(config: Config, mode: LoginMode) -> Config {
+    add(config, &BTreeMap::new(), mode)
+}
+
+/// Adds the credentials in `auth` to the servers that have them, and the stored logins to those that have a URL and no
+/// credentials in the configuration. Without a directory for logins there are none. A gateway with `auth` serves several
+/// people, and none of them gets the login of the person who started it.
+fn add(mut config: Config, auth: &BTreeMap<String, ServerAuth>, mode: LoginMode) -> Config {
+    let logins = Logins {
+        store: store(&config.named_keys).ok(),
+        is_implied: mode == LoginMode::Interactive || config.authentication.is_none(),
+        mode,
+        environment: config.environment,
     };
-    let environment = config.environment;
-    config.servers = config
-        .servers
-        .into_iter()
-        .map(|server| {
-            let Some(address) = address(&server) else {
-                return server;
-            };
-            let name = match &server.target {
-                // The name of a server that was named by its URL is not known elsewhere.
-                Target::Http { url, .. } if url.host() == Some(&*server.name) => address.resource(),
-                _ => server.name.to_string(),
-            };
-            let source = StoredLogin::new(
-                LoginSettings::new(name, address),
-                store.clone(),
-                mode,
-                environment,
-            );
-            let mut server = server.with_credential(AUTHORIZATION, Arc::new(source));
-            if mode == LoginMode::Interactive {
-                let limits = &mut server.limits;
-                for limit in [
-                    &mut limits.handshake,
-                    &mut limits.probe,
-                    &mut limits.initialize,
-                    &mut limits.idle,
-                ] {
-                    *limit = (*limit).max(PATIENCE);
-                }
-            }
-            server
-        })
-        .collect();
+    let servers = config.servers.into_iter();
+    let servers = servers.map(|server| {
+        let source = logins.source(&server, auth.get(&server.name));
+        match source {
+            Some(source) => logins.add(server, source),
+            None => server,
+        }
+    });
+    config.servers = servers.collect();
     config
+}
+
+/// Where the credentials of servers come from.
+struct Logins {
+    /// Absent without a directory for logins.
+    store: Option<TokenStore>,
+    /// Whether servers without configured credentials use a stored login.
+    is_implied: bool,
+    mode: LoginMode,
+    environment: Environment,
+}
+
+impl Logins {
+    /// The credentials of `server`, for which `auth` is configured.
+    fn source(
+        &self,
+        server: &UpstreamConfig,
+        auth: Option<&ServerAuth>,
+    ) -> Option<AuthorizationSource> {
+        let Some(auth) = auth else {
+            return self.implied(server);
+        };
+        let credentials = match &auth.method {
+            AuthMethod::ClientCredentials(settings) => Credentials::Service(
+                ServiceCredentials::new((**settings).clone(), self.environment),
+            ),
+            AuthMethod::Login { settings, flow } => self.login((**settings).clone(), *flow)?,
+            _ => return None,
+        };
+        let identity = auth.identity.clone();
+        Some(AuthorizationSource::configured(credentials, identity))
+    }
+
+    /// The stored login at a server without configured credentials.
+    fn implied(&self, server: &UpstreamConfig) -> Option<AuthorizationSource> {
+        let address = address(server).filter(|_| self.is_implied)?;
+        let name = match &server.target {
+            // The name of a server that was named by its URL is not known elsewhere.
+            Target::Http { url, .. } if url.host() == Some(&*server.name) => address.resource(),
+            _ => server.name.clone(),
+        };
+        let identity = format!("login {}", address.resource());
+        let mut settings = LoginSettings::new(name, address);
+        settings.ca.clone_from(&server.ca);
+        let credentials = self.login(settings, Flow::AuthorizationCode)?;
+        Some(match self.mode {
+            LoginMode::Stored => AuthorizationSource::implied(credentials, identity),
+            LoginMode::Interactive => AuthorizationSource::configured(credentials, identity),
+        })
+    }
+
+    fn login(&self, settings: LoginSettings, flow: Flow) -> Option<Credentials> {
+        let store = self.store.clone()?;
+        let interaction = (self.mode == LoginMode::Interactive)
+            .then(|| Interaction::new(Arc::new(Browser::Opened), flow));
+        let login = LoginCredentials::new(settings, store, interaction, self.environment);
+        Some(Credentials::Login(login))
+    }
+
+    fn add(&self, server: UpstreamConfig, source: AuthorizationSource) -> UpstreamConfig {
+        let mut server = server.with_credential(AUTHORIZATION, Arc::new(source));
+        if self.mode == LoginMode::Interactive {
+            let limits = &mut server.limits;
+            for limit in [
+                &mut limits.handshake,
+                &mut limits.probe,
+                &mut limits.initialize,
+                &mut limits.idle,
+            ] {
+                *limit = (*limit).max(PATIENCE);
+            }
+        }
+        server
+    }
 }
 
 /// The address of a server that may need a login.
@@ -109,58 +170,16 @@ fn address(server: &UpstreamConfig) -> Option<Address> {
     address.filter(|_| !is_configured)
 }
 
-impl StoredLogin {
-    fn new(
-        settings: LoginSettings,
-        store: TokenStore,
-        mode: LoginMode,
-        environment: mcp_vary_base::environment::Environment,
-    ) -> Self {
-        let identity = format!("login {}", settings.server.resource());
-        let browser = || Interaction::new(Arc::new(Browser::Opened), Flow::AuthorizationCode);
-        let interaction = (mode == LoginMode::Interactive).then(browser);
-        let login = LoginCredentials::new(settings, store, interaction, environment);
-        Self {
-            credentials: Credentials::Login(login),
-            mode,
-            identity,
-        }
-    }
+/// The login for requests to `url`, if somebody is logged in there.
+pub(crate) async fn authorization(url: &str) -> Result<Option<HeaderValue>, Failure> {
+    let (Ok(address), Ok(store)) = (Address::parse(url), store(&SealingKeys::default())) else {
+        return Ok(None);
+    };
+    let settings = LoginSettings::new(address.resource(), address);
+    let login = LoginCredentials::new(settings, store, None, environment()?);
+    let value = Credentials::Login(login).authorization().await;
+    value.map_err(|error| Failure::command(error.to_string()))
 }
 
 /// The time that a person has: a login is a part of a request.
 const PATIENCE: Duration = Duration::from_secs(660);
-
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CredentialError>> + Send + 'a>>;
-
-impl CredentialSource for StoredLogin {
-    fn authorization(&self) -> Answer<'_, Option<HeaderValue>> {
-        Box::pin(async {
-            let value = self.credentials.authorization().await;
-            value.map_err(|error| CredentialError::new(error.to_string()))
-        })
-    }
-
-    fn refused<'a>(&'a self, refusal: Refusal<'a>) -> Answer<'a, Retry> {
-        Box::pin(async move {
-            let Refusal {
-                sent,
-                status,
-                challenges,
-            } = refusal;
-            // A server that asks for something else than a login keeps its answer.
-            if sent.is_none() && challenges.is_empty() && self.mode == LoginMode::Stored {
-                return Ok(Retry::Never);
-            }
-            match self.credentials.refused(sent, status, challenges).await {
-                Ok(credentials::Retry::Worthwhile) => Ok(Retry::Once),
-                Ok(_) => Ok(Retry::Never),
-                Err(error) => Err(CredentialError::new(error.to_string())),
-            }
-        })
-    }
-
-    fn identity(&self) -> &str {
-        &self.identity
-    }
-}

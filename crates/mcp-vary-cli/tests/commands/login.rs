@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use mcp_vary_testkit::login_server::{LoginServer, parameter};
 use tokio::runtime::Runtime;
 
-use crate::program::{Run, command, file};
+use crate::program::{Run, Server, VARY, command, file};
 
 /// A server, and a user who has nothing but an empty directory.
 struct User {
@@ -143,18 +143,131 @@ fn a_file_with_auth_does_not_use_the_login_of_who_starts_it() {
     assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
     let servers = format!("servers: {{notes: {{url: '{}'}}}}\n", user.url());
     let alone = file("login-alone.yaml", &servers);
-    let called = user.run(&["call", "whoami", alone.to_str().unwrap()]);
-    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    let checked = user.run(&["config", "check", alone.to_str().unwrap()]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
     let digest = "0".repeat(64);
     let auth = format!("auth: {{keys: [{{name: ann, sha256: '{digest}'}}]}}\n");
     let shared = file("login-shared.yaml", &(servers + &auth));
-    let refused = user.run(&["call", "whoami", shared.to_str().unwrap()]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert!(
-        refused.stderr.contains("401 Unauthorized"),
-        "{}",
-        refused.stderr
+    let refused = user.run(&["config", "check", shared.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let shown = refused.stdout + &refused.stderr;
+    assert!(shown.contains("401 Unauthorized"), "{shown}");
+}
+
+/// Without a restart: a gateway that runs notices what another process stores.
+#[test]
+fn a_server_joins_a_running_gateway_after_the_login() {
+    let user = User::new("joins");
+    let text = format!(
+        "servers: {{notes: {{url: '{}', auth: login}}, sky: {{command: {VARY:?}, args: [weather]}}}}\n",
+        user.url()
     );
+    let path = file("login-joins.yaml", &text);
+    let path = path.to_str().unwrap();
+    let args = ["serve", "--listen", "0", "--admin", "0", path];
+    let mut server = Server::of(&mut user.command(&args));
+    let advice = "log in with `vary login notes`";
+    assert_eq!(server.said.matches(advice).count(), 1, "{}", server.said);
+    assert_eq!(server.tools(), ["sky_get_weather", "sky_get_forecast"]);
+    let down = user.run(&["status", &server.admin()]);
+    assert_eq!(down.code, Some(1), "{}", down.stderr);
+    assert!(down.stdout.contains(advice), "{}", down.stdout);
+    let logged_in = user.log_in(&["notes", "--file", path]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let line = server.says("`notes` is ready after");
+    assert!(line.contains("1 tool, login refreshed by itself"), "{line}");
+    let tools = server.tools();
+    assert!(tools.contains(&"notes_whoami".to_owned()), "{tools:?}");
+    let up = user.run(&["status", &server.admin()]).data(0);
+    let login = "login at `notes`: refreshed by itself\n";
+    assert!(up.contains(login), "{up}");
+    let json = user.run(&["status", "--json", &server.admin()]).data(0);
+    assert!(json.contains("\"refreshed\": true"), "{json}");
+    for shown in [&up, &json, &server.end_with_said().1] {
+        assert!(!shown.contains("TOPSECRET"), "{shown}");
+    }
+}
+
+/// A gateway with `auth` serves several people: what they all use is configured.
+#[test]
+fn a_service_has_credentials_of_its_own() {
+    let user = User::new("service");
+    let digest = "0".repeat(64);
+    let text = format!(
+        "auth: {{keys: [{{name: ann, sha256: '{digest}'}}]}}\nservers: {{notes: {{url: '{}', auth: \
+         {{client-credentials: {{client-id: robot, client-secret: '${{ROBOT}}'}}}}}}}}\n",
+        user.url()
+    );
+    let path = file("login-service.yaml", &text);
+    let path = path.to_str().unwrap();
+    let mut check = user.command(&["config", "check", path]);
+    let checked = Run::of(check.env("ROBOT", "TOPSECRET-robot"));
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    assert!(!checked.stderr.contains("TOPSECRET"), "{}", checked.stderr);
+    let requests = user.server.requests("POST /token");
+    let [request] = &requests[..] else {
+        panic!("{requests:?}");
+    };
+    assert_eq!(parameter(&request.body, "grant_type"), "client_credentials");
+    let resource = parameter(&request.body, "resource");
+    let resource = resource.replace("%3A", ":").replace("%2F", "/");
+    assert_eq!(resource, user.url());
+    assert!(!user.state.join("vary/logins").exists());
+    let mut login = user.command(&["login", "notes", "--file", path]);
+    let refused = Run::of(login.env("ROBOT", "TOPSECRET-robot"));
+    refused.refuses(&["has credentials of its own in `auth`"]);
+}
+
+#[test]
+fn the_keys_of_a_file_seal_its_logins() {
+    let user = User::new("keys");
+    let key = "0123456789abcdef0123456789abcdef";
+    let text = format!(
+        "keys: ['{key}']\nservers: {{notes: {{url: '{}', auth: login}}}}\n",
+        user.url()
+    );
+    let path = file("login-keys.yaml", &text);
+    let path = path.to_str().unwrap();
+    let logged_in = user.log_in(&["notes", "--file", path]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let entries = std::fs::read_dir(user.state.join("vary/logins")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut stored = paths.filter(|path| path.extension().is_some_and(|it| it == "login"));
+    let stored = std::fs::read_to_string(stored.next().unwrap()).unwrap();
+    assert!(stored.starts_with("vary-sealed-v1 "), "{stored}");
+    assert_eq!(user.run(&["call", "whoami", path]).code, Some(0));
+    let listed = user.run(&["login", "--list", "--file", path]).data(0);
+    assert_eq!(listed, format!("{}  refreshed by itself\n", user.url()));
+    let unreadable = user.run(&["login", "--list"]);
+    assert_eq!(unreadable.code, Some(1), "{}", unreadable.stderr);
+    assert!(
+        unreadable.stdout.contains("is sealed with a key"),
+        "{}",
+        unreadable.stdout
+    );
+}
+
+#[test]
+fn a_check_uses_the_login() {
+    let user = User::new("check");
+    let url = user.url();
+    let refused = user.run(&["check", &url]);
+    let advice = format!("log in with `vary login {url}`");
+    refused.refuses(&[&advice]);
+    let logged_in = user.log_in(&[&url]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let before = user.server.requests("POST /mcp").len();
+    let checked = user.run(&["check", "--only", "EXT-2", &url]);
+    assert_ne!(checked.code, Some(2), "{}", checked.stderr);
+    let requests = user.server.requests("POST /mcp");
+    let tokens = requests[before..].iter();
+    assert!(requests.len() > before);
+    assert!(
+        tokens
+            .clone()
+            .all(|it| it.head.contains(": Bearer TOPSECRET-access-"))
+    );
+    assert!(!checked.stdout.contains("TOPSECRET"), "{}", checked.stdout);
 }
 
 #[test]

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
 use http::{HeaderName, Uri};
 use mcp_vary_upstream::header_command::HeaderCommand;
 use mcp_vary_upstream::{ClientCertificate, Isolation, Target, UpstreamConfig};
 
+use super::auth::{PartialAuth, ServerAuth};
 use super::headers::PartialHeader;
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
@@ -26,6 +28,7 @@ pub(super) struct PartialServer {
     pub(super) headers: Vec<(HeaderName, PartialHeader)>,
     pub(super) certificate: Option<PathBuf>,
     pub(super) key: Option<PathBuf>,
+    pub(super) auth: Option<PartialAuth>,
     pub(super) trusts_annotations: bool,
     /// The settings that need no check against other keys. The target is not the one of the entry.
     pub(super) config: UpstreamConfig,
@@ -55,6 +58,7 @@ impl PartialServer {
             headers: Vec::new(),
             certificate: None,
             key: None,
+            auth: None,
             trusts_annotations: false,
             config: UpstreamConfig::new(name, target),
         }
@@ -66,9 +70,11 @@ impl PartialServer {
         reader: &mut Reader<'_>,
         field: &Located<'_>,
         name: String,
-    ) -> Option<UpstreamConfig> {
+    ) -> Option<(UpstreamConfig, Option<ServerAuth>)> {
         self.check_target(reader, field);
         self.check_certificate(reader, field);
+        self.check_authorization(reader, field);
+        let auth = self.auth.take();
         let mut config = self.config;
         config.name = name;
         if let Some(program) = self.program.take() {
@@ -96,7 +102,18 @@ impl PartialServer {
         if config.needs_claims() {
             check_isolation(reader, field, config.isolation);
         }
-        Some(config)
+        let field = field.deepest(&["auth"]);
+        let auth = auth.and_then(|auth| auth.finish(reader, &field, &config));
+        Some((config, auth))
+    }
+
+    /// Reports a fixed `Authorization` beside `auth`.
+    fn check_authorization(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
+        let is_fixed = self.headers.iter().any(|(name, _)| *name == AUTHORIZATION);
+        if is_fixed && self.given.contains("auth") {
+            let what = "has `auth`, and `Authorization` in `headers`";
+            reader.report(field, what, "keep one of them");
+        }
     }
 
     fn check_target(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
@@ -117,7 +134,7 @@ impl PartialServer {
                 (true, false) => (
                     Kind::Stdio,
                     "command",
-                    &["headers", "ca", "certificate", "key"][..],
+                    &["headers", "ca", "certificate", "key", "auth"][..],
                 ),
                 (false, true) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
             };

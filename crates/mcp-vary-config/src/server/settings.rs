@@ -10,7 +10,7 @@ use mcp_vary_wire::method_names::is_of_the_protocol;
 use serde_json::{Value, json};
 
 use super::draft::{Kind, PartialServer};
-use super::headers;
+use super::{auth, headers};
 use crate::document;
 use crate::key_spec::ValueKind::{Count, Duration, Other, Size, Switch};
 use crate::key_spec::{KeySpec, choice, keys};
@@ -83,6 +83,13 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = keys![
     "key" => Other(SchemaBuilder::text, |reader, field, draft| {
         draft.given.insert("key");
         draft.key = read_file(reader, field);
+    }),
+    /// how Vary authenticates at `url`: `login`, or a table with one [method](../../how-to/remote-servers.md). Without it
+    /// and without `Authorization` in `headers`, Vary uses the login of the person who started it, if there is one, but
+    /// not in a file with `auth` at its top
+    "auth" => Other(auth::shape, |reader, field, draft| {
+        draft.given.insert("auth");
+        draft.auth = auth::read(reader, field);
     }),
     /// concurrent calls of all clients; further calls wait, at most 16 times as many
     "concurrency" = "256" => Count(1..=MOST, |draft| &mut draft.config.limits.concurrency),

@@ -13,6 +13,7 @@ mod ranking;
 mod rates;
 mod reference;
 mod rules;
+mod server_auth;
 mod variants;
 
 use std::num::NonZeroUsize;

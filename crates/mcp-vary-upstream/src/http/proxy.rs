@@ -94,6 +94,11 @@ impl Proxy {
         origin(self.intercept.uri())
     }
 
+    /// The name of its host.
+    pub(crate) fn host(&self) -> &str {
+        self.intercept.uri().host().unwrap_or_default()
+    }
+
     /// The value of `Proxy-Authorization` for requests that it forwards. In a tunnel, the server would get it.
     pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         let authorization = self.intercept.basic_auth();
@@ -113,14 +118,18 @@ fn is_loopback(host: &str) -> bool {
 
 /// Opens connections to one server, through a proxy if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct ProxyConnector {
-    pub(super) http: HttpConnector,
+pub(crate) struct ProxyConnector<H = HttpConnector> {
+    pub(super) http: H,
     pub(super) proxy: Option<Proxy>,
 }
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-impl Service<Uri> for ProxyConnector {
+impl<H> Service<Uri> for ProxyConnector<H>
+where
+    H: Service<Uri, Response = TokioIo<TcpStream>, Future: Send> + Clone + Send + 'static,
+    H::Error: Into<BoxError>,
+{
     type Response = Socket;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Socket, BoxError>> + Send>>;
@@ -134,7 +143,7 @@ impl Service<Uri> for ProxyConnector {
         Box::pin(async move {
             let is_forwarded = proxy.as_ref().is_some_and(|proxy| !proxy.is_tunnel);
             let stream = match proxy {
-                None => http.call(url).await?,
+                None => http.call(url).await.map_err(Into::into)?,
                 Some(Proxy {
                     intercept,
                     is_tunnel: true,
@@ -145,7 +154,10 @@ impl Service<Uri> for ProxyConnector {
                     }
                     tunnel.call(url).await?
                 }
-                Some(proxy) => http.call(proxy.intercept.uri().clone()).await?,
+                Some(proxy) => {
+                    let connected = http.call(proxy.intercept.uri().clone()).await;
+                    connected.map_err(Into::into)?
+                }
             };
             Ok(Socket {
                 stream,

@@ -39,7 +39,16 @@ pub(crate) fn connector(
     files: TlsFiles<'_>,
     proxy: Option<Proxy>,
 ) -> Result<HttpsConnector<ProxyConnector>, String> {
-    let mut http = HttpConnector::new();
+    connector_over(HttpConnector::new(), url, connect, (files, proxy))
+}
+
+/// The connector for `url` over sockets of `http`; or why there is none.
+pub(crate) fn connector_over<R>(
+    mut http: HttpConnector<R>,
+    url: &Uri,
+    connect: Duration,
+    (files, proxy): (TlsFiles<'_>, Option<Proxy>),
+) -> Result<HttpsConnector<ProxyConnector<HttpConnector<R>>>, String> {
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(connect));

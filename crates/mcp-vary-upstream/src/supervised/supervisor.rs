@@ -40,7 +40,14 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
             Ok(upstream) => keeper.serve(upstream).await,
             Err(error) => keeper.on_failure(error),
         };
-        stop.run_until_cancelled(tokio::time::sleep(pause)).await;
+        let config = &keeper.shared.config;
+        let waited = async {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = config.credentials_renewed() => {}
+            }
+        };
+        stop.run_until_cancelled(waited).await;
     }
     keeper.shared.current.store(None);
     keeper.shared.set_state(ConnectionState::Closed);

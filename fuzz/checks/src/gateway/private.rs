@@ -45,6 +45,22 @@ pub fn event_id(data: &[u8]) {
     }
 }
 
+/// What is read of a challenge is read again from a challenge that says the same, and nothing else.
+pub fn challenge(data: &[u8]) {
+    let Ok(value) = HeaderValue::from_bytes(data) else {
+        return;
+    };
+    if let Some(written) = mcp_vary_login::fuzzing::challenge(&value) {
+        assert!(written.len() <= 2 * data.len() + 64);
+        let again = HeaderValue::from_str(&written).ok();
+        // Longer ones are not read, and a value may have letters beyond ASCII.
+        let again = again.filter(|_| written.len() <= 8 << 10);
+        if let Some(again) = again {
+            assert_eq!(mcp_vary_login::fuzzing::challenge(&again), Some(written));
+        }
+    }
+}
+
 /// Lines are what line feeds part, however the bytes arrive; none is longer than the limit.
 pub fn lines(data: &[u8]) {
     thread_local! {

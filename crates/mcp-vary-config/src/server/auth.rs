@@ -1,0 +1,328 @@
+//! `auth` of a server: the login of a person, or the client credentials of a service.
+
+use mcp_vary_login::address::Address;
+use mcp_vary_login::assertion::SigningKey;
+use mcp_vary_login::login::LoginSettings;
+use mcp_vary_login::scope::Scopes;
+use mcp_vary_login::secret::Secret;
+use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
+use mcp_vary_login::user_agent::Flow;
+use mcp_vary_upstream::UpstreamConfig;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::document;
+use crate::key_spec::ValueKind::{Other, Switch};
+use crate::key_spec::{KeySpec, keys};
+use crate::reader::{Located, Reader};
+use crate::schema_builder::SchemaBuilder;
+
+/// How Vary authenticates at a server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerAuth {
+    /// The method with its settings.
+    pub method: AuthMethod,
+    /// A digest of the settings, by which a reload finds out whether they are the same.
+    pub identity: String,
+}
+
+/// A method, with its settings.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AuthMethod {
+    /// A person logs in with `vary login`.
+    Login {
+        /// What to log in to.
+        settings: Box<LoginSettings>,
+        /// How the person authorizes.
+        flow: Flow,
+    },
+    /// A service has credentials.
+    ClientCredentials(Box<ServiceSettings>),
+}
+
+/// `auth` while it is read.
+#[derive(Default)]
+pub(super) struct PartialAuth {
+    method: Option<Method>,
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    private_key: Option<String>,
+    key_id: Option<String>,
+    scopes: Vec<String>,
+    issuer: Option<String>,
+    redirect_port: Option<u16>,
+    is_device: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Method {
+    Login,
+    ClientCredentials,
+}
+
+const EXAMPLE: &str = "`login`, or {client-credentials: {client-id: ..., client-secret: ...}}";
+
+/// Reads `login`, or a table with one method.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PartialAuth> {
+    let mut auth = PartialAuth::default();
+    if matches!(field.node.value, document::Value::Table(_)) {
+        reader.settings(field, &[METHODS], &mut auth, EXAMPLE);
+        let keys = field.keys();
+        let methods = METHODS.iter().map(|method| method.key);
+        let methods: Vec<_> = methods.filter(|key| keys.contains(key)).collect();
+        match methods[..] {
+            [_] => {}
+            [] if reader.was_meant(field, &["login", "client-credentials"]) => {}
+            [] => reader.report(field, "has no method", &format!("write {EXAMPLE}")),
+            _ => reader.report(field, "has several methods", "keep one of them"),
+        }
+    } else if reader.word(field)? == "login" {
+        auth.method = Some(Method::Login);
+    } else {
+        let what = "is not a way to authenticate at a server";
+        reader.report(field, what, &format!("write {EXAMPLE}"));
+    }
+    Some(auth)
+}
+
+impl PartialAuth {
+    /// The settings for `server`, unless they have errors.
+    pub(super) fn finish(
+        self,
+        reader: &mut Reader<'_>,
+        field: &Located<'_>,
+        server: &UpstreamConfig,
+    ) -> Option<ServerAuth> {
+        let method = self.method?;
+        let url = match &server.target {
+            mcp_vary_upstream::Target::Http { url, .. } => url.to_string(),
+            mcp_vary_upstream::Target::Command { .. } => return None,
+        };
+        let Ok(address) = Address::parse(&url) else {
+            let what = "needs a `url` without a user, a password and a fragment";
+            reader.report(field, what, "remove them");
+            return None;
+        };
+        let table = field.deepest(&[method.key()]);
+        let is_complete = self.check(reader, &table, method);
+        let issuer = self.issuer(reader, &table);
+        let identity = self.identity(method, &url);
+        let scopes = self.scopes();
+        let issuer = issuer.filter(|_| is_complete)?;
+        let method = match method {
+            Method::Login => {
+                let mut settings = LoginSettings::new(&server.name, address);
+                settings.ca.clone_from(&server.ca);
+                settings.issuer = issuer;
+                self.into_login(settings)
+            }
+            Method::ClientCredentials => {
+                let authentication = self.authentication(reader, &table)?;
+                let mut settings = ServiceSettings::new(address, self.client_id?, authentication);
+                settings.ca.clone_from(&server.ca);
+                settings.issuer = issuer;
+                settings.scope = scopes;
+                AuthMethod::ClientCredentials(Box::new(settings))
+            }
+        };
+        Some(ServerAuth { method, identity })
+    }
+
+    /// Reports keys that are missing, or that contradict each other.
+    fn check(&self, reader: &mut Reader<'_>, table: &Located<'_>, method: Method) -> bool {
+        let before = reader.diagnostics.len();
+        match method {
+            Method::Login => {
+                if self.client_secret.is_some() && self.client_id.is_none() {
+                    let fix = "add `client-id: ...`, the client that the secret belongs to";
+                    reader.report(table, "has `client-secret` without `client-id`", fix);
+                }
+            }
+            Method::ClientCredentials => {
+                let fix = "add `client-id: ...`, as the authorization server knows the service";
+                reader.require(table, &[("client-id", fix)]);
+                self.check_authentication(reader, table);
+            }
+        }
+        reader.diagnostics.len() == before
+    }
+
+    fn check_authentication(&self, reader: &mut Reader<'_>, table: &Located<'_>) {
+        let keys = table.keys();
+        let has = |key: &str| keys.contains(&key);
+        match (has("client-secret"), has("private-key")) {
+            (true, true) => {
+                let what = "has `client-secret` and `private-key`";
+                reader.report(table, what, "keep one of them");
+            }
+            (false, false) if !reader.was_meant(table, &["client-secret", "private-key"]) => {
+                let what = "has neither `client-secret` nor `private-key`";
+                reader.report(table, what, "write one of them");
+            }
+            _ => {}
+        }
+        if has("key-id") && !has("private-key") {
+            let what = "has `key-id` without `private-key`";
+            reader.report(table, what, "add `private-key: ...`, or remove `key-id`");
+        }
+    }
+
+    /// The authorization server; the outer `None` if it is not a URL.
+    #[expect(
+        clippy::option_option,
+        reason = "no issuer is not the same as an invalid one"
+    )]
+    fn issuer(&self, reader: &mut Reader<'_>, table: &Located<'_>) -> Option<Option<Address>> {
+        let Some(text) = &self.issuer else {
+            return Some(None);
+        };
+        let issuer = reader.usable(&table.deepest(&["issuer"]), Address::parse(text));
+        issuer.map(Some)
+    }
+
+    fn identity(&self, method: Method, url: &str) -> String {
+        let settings = (
+            (method, url, &self.client_id, &self.client_secret),
+            (&self.private_key, &self.key_id, &self.scopes, &self.issuer),
+            (self.redirect_port, self.is_device),
+        );
+        let digest = Sha256::digest(format!("{settings:?}"));
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn scopes(&self) -> Scopes {
+        Scopes::from_names(self.scopes.iter().map(String::as_str))
+    }
+
+    fn into_login(self, mut settings: LoginSettings) -> AuthMethod {
+        settings.scope = self.scopes();
+        settings.client.id = self.client_id;
+        settings.client.secret = self.client_secret.map(Secret::new);
+        settings.client.redirect_port = self.redirect_port;
+        let flow = if self.is_device {
+            Flow::Device
+        } else {
+            Flow::AuthorizationCode
+        };
+        AuthMethod::Login {
+            settings: Box::new(settings),
+            flow,
+        }
+    }
+
+    fn authentication(
+        &self,
+        reader: &mut Reader<'_>,
+        table: &Located<'_>,
+    ) -> Option<ServiceAuthentication> {
+        if let Some(secret) = &self.client_secret {
+            return Some(ServiceAuthentication::Secret(Secret::new(&**secret)));
+        }
+        let key = SigningKey::from_pem(self.private_key.as_deref()?, self.key_id.clone());
+        let key = reader.usable(&table.deepest(&["private-key"]), key)?;
+        Some(ServiceAuthentication::PrivateKey(key))
+    }
+}
+
+impl Method {
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Login => "login",
+            Self::ClientCredentials => "client-credentials",
+        }
+    }
+}
+
+/// The methods.
+const METHODS: &[KeySpec<PartialAuth>] = keys![
+    /// a person logs in with `vary login NAME`, and all users of the gateway use that login. `login` alone is the same
+    /// as an empty table
+    "login" => Other(
+        |schema| schema.table("`auth.login`", &[LOGIN, COMMON]),
+        |reader, field, auth| {
+            auth.method = Some(Method::Login);
+            reader.settings(field, &[LOGIN, COMMON], auth, "{client-id: ...}");
+        },
+    ),
+    /// a service authenticates with its own credentials (OAuth 2.1, client credentials)
+    "client-credentials" => Other(
+        |schema| {
+            let table = schema.table("`auth.client-credentials`", &[SERVICE, COMMON]);
+            schema.with_required(table, &["client-id"])
+        },
+        |reader, field, auth| {
+            auth.method = Some(Method::ClientCredentials);
+            let example = "{client-id: ..., client-secret: ...}";
+            reader.settings(field, &[SERVICE, COMMON], auth, example);
+        },
+    ),
+];
+
+/// The keys of a login.
+const LOGIN: &[KeySpec<PartialAuth>] = keys![
+    /// the client that you registered at the authorization server, or the URL of its metadata document; without it Vary
+    /// registers one
+    "client-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_id = filled(reader, field)),
+    /// its secret, if it has one, such as `${file:secret}`
+    "client-secret" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_secret = filled(reader, field)),
+    /// the port of the redirect `http://127.0.0.1:PORT/callback`, if the client was registered with one
+    "redirect-port" => Other(
+        |schema| schema.count(1..=u16::MAX),
+        |reader, field, auth| reader.number(field, 1..=u16::MAX, &mut auth.redirect_port),
+    ),
+    /// whether `vary login` prints a code to enter on another device, instead of opening a browser
+    "device" = "off" => Switch(|auth| &mut auth.is_device),
+];
+
+/// The keys of a service.
+const SERVICE: &[KeySpec<PartialAuth>] = keys![
+    /// the id of the service at the authorization server; required
+    "client-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_id = filled(reader, field)),
+    /// its secret, such as `${file:secret}`; required without `private-key`
+    "client-secret" => Other(SchemaBuilder::text, |reader, field, auth| auth.client_secret = filled(reader, field)),
+    /// its private key in PEM, such as `${file:key.pem}`, with which it signs assertions (`private_key_jwt`): P-256 in
+    /// PKCS#8, or RSA of 2048 bits or more
+    "private-key" => Other(SchemaBuilder::text, |reader, field, auth| auth.private_key = filled(reader, field)),
+    /// the `kid` of the private key, if the authorization server has several of this service
+    "key-id" => Other(SchemaBuilder::text, |reader, field, auth| auth.key_id = filled(reader, field)),
+];
+
+/// The keys that both have.
+const COMMON: &[KeySpec<PartialAuth>] = keys![
+    /// the scopes to request, beside those that the server asks for; by default those that its metadata name
+    "scopes" => Other(SchemaBuilder::strings, |reader, field, auth| {
+        let is_scope = |text: &String| !Scopes::from_names([text.as_str()]).is_empty();
+        auth.scopes = reader.strings(field);
+        if !auth.scopes.iter().all(is_scope) {
+            let fix = "write each scope as an item of its own, without spaces and quotation marks";
+            reader.report(field, "has an item that is not a scope", fix);
+        }
+    }),
+    /// the authorization server, character for character as the server names it. Needed only if the server names
+    /// several, or if it is in a private network
+    "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
+];
+
+/// A text that is not empty.
+fn filled(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
+    let text = reader.text(field)?;
+    if text.is_empty() {
+        reader.report(field, "is empty", "write a value, or leave the key out");
+        return None;
+    }
+    Some(text)
+}
+
+/// The schema of `auth`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
+    let mut methods = schema.table("`auth` of a server", &[METHODS]);
+    methods["anyOf"] = json!([
+        {"required": ["login"]},
+        {"required": ["client-credentials"]},
+        {"required": ["<<"]},
+    ]);
+    methods["not"] = json!({"required": ["login", "client-credentials"]});
+    json!({"anyOf": [{"enum": ["login"]}, schema.variable(), methods]})
+}

@@ -1,0 +1,98 @@
+//! Credentials as the source of a header for the requests to a server.
+
+use futures_util::future::BoxFuture;
+use http::HeaderValue;
+use mcp_vary_upstream::credential_source::{
+    CredentialError, CredentialSource, CredentialStatus, Refusal, Retry,
+};
+
+use crate::credentials::{self, Credentials};
+use crate::store::LoginSummary;
+
+/// The values of `Authorization` for one server.
+#[derive(Debug)]
+pub struct AuthorizationSource {
+    credentials: Credentials,
+    identity: String,
+    /// Whether the server may need none of these credentials.
+    is_implied: bool,
+}
+
+impl AuthorizationSource {
+    /// The credentials that are configured for a server. Sources with the same `identity` are the same.
+    #[must_use]
+    pub const fn configured(credentials: Credentials, identity: String) -> Self {
+        Self {
+            credentials,
+            identity,
+            is_implied: false,
+        }
+    }
+
+    /// The credentials of a server without a configuration of them. If it refuses a request without saying what it wants,
+    /// its answer is the result.
+    #[must_use]
+    pub const fn implied(credentials: Credentials, identity: String) -> Self {
+        Self {
+            credentials,
+            identity,
+            is_implied: true,
+        }
+    }
+}
+
+impl CredentialSource for AuthorizationSource {
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>> {
+        Box::pin(async {
+            let value = self.credentials.authorization().await;
+            value.map_err(|error| CredentialError::new(error.to_string()))
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Result<Retry, CredentialError>> {
+        Box::pin(async move {
+            let Refusal {
+                sent,
+                status,
+                challenges,
+            } = refusal;
+            if self.is_implied && sent.is_none() && challenges.is_empty() {
+                return Ok(Retry::Never);
+            }
+            match self.credentials.refused(sent, status, challenges).await {
+                Ok(credentials::Retry::Worthwhile) => Ok(Retry::Once),
+                Ok(credentials::Retry::Pointless) => Ok(Retry::Never),
+                Err(error) => Err(CredentialError::new(error.to_string())),
+            }
+        })
+    }
+
+    fn status(&self) -> Option<CredentialStatus> {
+        match &self.credentials {
+            Credentials::Login(login) => login.latest().as_ref().map(status),
+            Credentials::Service(service) => service.status(),
+        }
+    }
+
+    fn renewed(&self) -> BoxFuture<'_, ()> {
+        match &self.credentials {
+            Credentials::Login(login) => Box::pin(login.renewed()),
+            Credentials::Service(_) => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+}
+
+fn status(login: &LoginSummary) -> CredentialStatus {
+    CredentialStatus {
+        expires_at: login.expires_at,
+        is_refreshed: login.is_refreshed,
+        has_ended: login.has_ended,
+    }
+}
