@@ -379,13 +379,13 @@ impl Shared {
         let mut reason = None;
         match refusal.kind {
             RefusalKind::InsufficientScope => {
-                let asked = refusal.challenge.scope.clone().unwrap_or_default();
+                let requested = refusal.challenge.scope.clone().unwrap_or_default();
                 let login = state.login.as_ref();
-                if login.is_none_or(|login| login.scope.contains_all(&asked)) {
+                if login.is_none_or(|login| login.scope.contains_all(&requested)) {
                     return Ok(Retry::Pointless);
                 }
-                self.store_missing_scope(state, &asked).await?;
-                reason = Some(format!("it needs another scope: {asked}"));
+                self.store_missing_scope(state, &requested).await?;
+                reason = Some(format!("it needs another scope: {requested}"));
             }
             RefusalKind::Unauthorized => {
                 let token = tokens.map(|tokens| tokens.access_token.clone());
@@ -421,12 +421,13 @@ impl Shared {
     async fn store_missing_scope(
         &self,
         state: &mut State,
-        asked: &Scopes,
+        requested: &Scopes,
     ) -> Result<(), CredentialError> {
         let lock = self.lock().await?;
         let (login, lock) = blocking(move || Ok((lock.read()?, lock))).await?;
-        if let Some(mut login) = login.filter(|login| !login.missing_scope.contains_all(asked)) {
-            login.missing_scope = login.missing_scope.union(asked);
+        if let Some(mut login) = login.filter(|login| !login.missing_scope.contains_all(requested))
+        {
+            login.missing_scope = login.missing_scope.union(requested);
             self.write(state, lock, login).await?;
         }
         Ok(())

@@ -186,14 +186,14 @@ impl ServiceCredentials {
                 state.grant = None;
             }
             RefusalKind::InsufficientScope => {
-                let asked = refusal.challenge.scope.as_ref();
-                let (Some(asked), Some(grant)) = (asked, &mut state.grant) else {
+                let requested = refusal.challenge.scope.as_ref();
+                let (Some(requested), Some(grant)) = (requested, &mut state.grant) else {
                     return Ok(Retry::Pointless);
                 };
-                if grant.scope.contains_all(asked) {
+                if grant.scope.contains_all(requested) {
                     return Ok(Retry::Pointless);
                 }
-                grant.scope = grant.scope.union(asked);
+                grant.scope = grant.scope.union(requested);
             }
         }
         let value = self.0.request(&mut state, &refusal.challenge).await?;
@@ -270,8 +270,8 @@ impl Service {
             },
         };
         let mut scope = settings.scope.clone();
-        if let Some(asked) = &challenge.scope {
-            scope = scope.union(asked);
+        if let Some(requested) = &challenge.scope {
+            scope = scope.union(requested);
         } else if scope.is_empty() {
             scope = discovered.resource.scopes.unwrap_or_default();
         }

@@ -113,15 +113,15 @@ impl Metrics {
         reloads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a request by its position; `own`: its method and the gateway's part of the time.
+    /// Counts a request by its position; `handled`: its method and the gateway's part of the time.
     pub(crate) fn observe_request(
         &self,
         position: usize,
         duration: Duration,
-        own: Option<(usize, Duration)>,
+        handled: Option<(usize, Duration)>,
     ) {
         self.operations.observe(position, duration);
-        if let Some((method, duration)) = own {
+        if let Some((method, duration)) = handled {
             self.own.observe(method, duration);
         }
     }
@@ -188,11 +188,11 @@ impl Metrics {
             (labels, value)
         });
         exposition.add(&families::SERVER_OPERATION, operations);
-        let own = self.own.used().map(|(method, value)| {
+        let handled = self.own.used().map(|(method, value)| {
             let method = METHODS.value(method).to_owned();
             (vec![("method", method)], value)
         });
-        exposition.add(&families::OWN_DURATION, own);
+        exposition.add(&families::OWN_DURATION, handled);
     }
 
     fn expose_servers(&self, exposition: &mut Exposition) {

@@ -43,9 +43,10 @@ fn main() -> ExitCode {
     let check = std::env::args().any(|argument| argument == "--check");
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().unwrap();
-    match runtime.block_on(measure(check)) {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if runtime.block_on(measure(check)) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
@@ -56,19 +57,19 @@ async fn measure(check: bool) -> bool {
     let mut holds = true;
     println!("{:<28} {:>9}  more with", "", "bare");
     for method in ["tools/call", "tools/list"] {
-        for way in [Way::Http, Way::Pipe] {
-            let mut subjects = subjects(method, way).await;
+        for client_kind in [Way::Http, Way::Pipe] {
+            let mut subjects = subjects(method, client_kind).await;
             let mut table = vec![Vec::new(); subjects.len()];
             for round in 0..rounds {
-                for turn in 0..subjects.len() {
+                for step in 0..subjects.len() {
                     // Rotate the order, so that no subject is always first.
-                    let at = (round + turn) % subjects.len();
+                    let at = (round + step) % subjects.len();
                     let cost = cost(&mut subjects[at].1, requests).await;
                     table[at].push(cost);
                 }
             }
             if !check {
-                holds &= report(&format!("{method}, {way:?}"), &subjects, &table);
+                holds &= report(&format!("{method}, {client_kind:?}"), &subjects, &table);
             }
         }
     }
@@ -165,7 +166,7 @@ fn good(answer: &[u8]) {
 }
 
 /// The bare handler, in four variants, with negotiation, with both, and four handlers with both.
-async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
+async fn subjects(method: &str, client_kind: Way) -> Vec<(&'static str, Subject)> {
     let variants = || {
         let echo = VariantHandler::new(Echo);
         let named = |description: &str| ToolView::new().with_description(description);
@@ -189,14 +190,20 @@ async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
     let variants = variants().build().unwrap();
     let handlers = handlers().with_negotiation().build().unwrap();
     vec![
-        ("bare", subject(Echo, method, way, true).await),
-        ("variants", subject(variants, method, way, true).await),
+        ("bare", subject(Echo, method, client_kind, true).await),
+        (
+            "variants",
+            subject(variants, method, client_kind, true).await,
+        ),
         (
             "negotiation",
-            subject(negotiation, method, way, false).await,
+            subject(negotiation, method, client_kind, false).await,
         ),
-        ("both", subject(both, method, way, true).await),
-        ("handlers", subject(handlers, method, way, true).await),
+        ("both", subject(both, method, client_kind, true).await),
+        (
+            "handlers",
+            subject(handlers, method, client_kind, true).await,
+        ),
     ]
 }
 
@@ -207,11 +214,11 @@ fn variant(id: &str) -> ServerVariant {
 async fn subject<S: ServerHandler + Clone>(
     server: S,
     method: &str,
-    way: Way,
+    client_kind: Way,
     selects: bool,
 ) -> Subject {
-    let messages = messages(method, matches!(way, Way::Http), selects);
-    match way {
+    let messages = messages(method, matches!(client_kind, Way::Http), selects);
+    match client_kind {
         Way::Http => http(server, method, messages),
         Way::Pipe => pipe(server, messages).await,
     }

@@ -122,7 +122,7 @@ fn read(text: &str) -> Vec<Vec<String>> {
     clauses
 }
 
-/// The clause of `words` without those that are `ignored`.
+/// The clause of `terms` without those that are `ignored`.
 fn clause(terms: &[String], ignored: fn(&str) -> bool) -> Clause {
     let mut clause = Clause::default();
     for word in terms.iter().filter(|word| !ignored(word)) {

@@ -110,7 +110,9 @@ impl Arguments {
     ) -> (Self, Vec<ViewDiagnostic>) {
         let mut arguments = Self::default();
         let mut mistakes = Vec::new();
-        let key = |name: &str, rest: &str| format!("{key}.arguments.{}{rest}", for_display(name));
+        let key = |name: &str, remaining: &str| {
+            format!("{key}.arguments.{}{remaining}", for_display(name))
+        };
         for (name, changed) in overrides {
             if !names.contains(&name.as_str()) {
                 mistakes.push(ViewDiagnostic::UnknownArgument {
@@ -122,10 +124,14 @@ impl Arguments {
                     continue;
                 }
             }
-            mistakes.extend(changed.conflicts().map(|said| ViewDiagnostic::Conflict {
-                key: key(name, ""),
-                settings: said,
-            }));
+            mistakes.extend(
+                changed
+                    .conflicts()
+                    .map(|reported| ViewDiagnostic::Conflict {
+                        key: key(name, ""),
+                        settings: reported,
+                    }),
+            );
             if changed.hidden
                 && changed.implied_value().is_none()
                 && required.contains(&name.as_str())
@@ -136,9 +142,9 @@ impl Arguments {
             }
             arguments.overrides.insert(name.clone(), changed.clone());
         }
-        while let Err((own, name)) = arguments.assign_names(names) {
+        while let Err((native, name)) = arguments.assign_names(names) {
             mistakes.push(ViewDiagnostic::ArgumentNameTaken {
-                key: key(&own, ".name"),
+                key: key(&native, ".name"),
                 name,
             });
         }
@@ -176,7 +182,7 @@ impl Arguments {
     fn assign_names(&mut self, names: &[&str]) -> Result<(), (String, String)> {
         self.upstream_names.clear();
         self.accepted.clear();
-        let mut taken = BTreeSet::new();
+        let mut used = BTreeSet::new();
         let renamed = |arguments: &Self, name: &str| {
             let changed = arguments.overrides.get(name)?;
             changed.name.clone().filter(|new| new != name)
@@ -191,7 +197,7 @@ impl Arguments {
         listed.sort_by_key(|name| renamed(self, name).is_some());
         for name in listed {
             let new = renamed(self, name);
-            if !taken.insert(new.clone().unwrap_or_else(|| name.to_owned())) {
+            if !used.insert(new.clone().unwrap_or_else(|| name.to_owned())) {
                 let changed = self.overrides.get_mut(name);
                 let taken_back = changed.and_then(|changed| changed.name.take());
                 return Err((name.to_owned(), taken_back.unwrap_or_default()));
@@ -215,18 +221,18 @@ impl Arguments {
     }
 
     /// The view's name of a server's argument.
-    pub(super) fn view_name<'a>(&'a self, own: &'a str) -> &'a str {
+    pub(super) fn view_name<'a>(&'a self, native: &'a str) -> &'a str {
         let renamed = self
             .overrides
-            .get(own)
+            .get(native)
             .and_then(|changed| changed.name.as_deref());
-        renamed.unwrap_or(own)
+        renamed.unwrap_or(native)
     }
 
     /// The server's name of a view's argument; `None` if a call cannot give it.
     pub(super) fn upstream_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        if let Some(own) = self.upstream_names.get(name) {
-            return Some(own);
+        if let Some(native) = self.upstream_names.get(name) {
+            return Some(native);
         }
         let free = |changed: &ArgumentOverride| {
             !changed.is_unavailable() && changed.name.as_deref().is_none_or(|new| new == name)
@@ -242,7 +248,7 @@ impl Arguments {
     pub(super) fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.upstream_names
             .iter()
-            .map(|(name, own)| (own.as_str(), name.as_str()))
+            .map(|(name, native)| (native.as_str(), name.as_str()))
     }
 
     /// The configured values: the server's argument name, the key, and the value.
@@ -279,24 +285,24 @@ impl Arguments {
         back: Option<&ArgumentDecoder>,
         fill: bool,
     ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
-        let (mut taken, mut there) = (Vec::new(), BTreeSet::new());
+        let (mut used, mut there) = (Vec::new(), BTreeSet::new());
         let (mut faults, mut changed) = (Vec::new(), false);
         for (name, value) in given.iter() {
-            let Some(own) = self.upstream_name(name) else {
+            let Some(native) = self.upstream_name(name) else {
                 if faults.len() < MAX_ERRORS {
                     faults.push(self.unknown_argument(name));
                 }
                 continue;
             };
             let returned = match back {
-                Some(back) => back.argument(own, value),
+                Some(back) => back.argument(native, value),
                 None => Ok(Some(Cow::Borrowed(value))),
             };
             let returned = returned.map_err(|error| vec![unreadable(&error)])?;
-            changed |= own != name || returned.as_deref() != Some(value);
+            changed |= native != name || returned.as_deref() != Some(value);
             if let Some(returned) = returned {
-                there.insert(own);
-                taken.push((own, returned));
+                there.insert(native);
+                used.push((native, returned));
             }
         }
         if fill {
@@ -306,17 +312,17 @@ impl Arguments {
             faults.truncate(MAX_ERRORS);
             return Err(faults);
         }
-        for (own, change) in self.overrides.iter().filter(|_| fill) {
+        for (native, change) in self.overrides.iter().filter(|_| fill) {
             if let Some(value) = change
                 .implied_value()
-                .filter(|_| !there.contains(own.as_str()))
+                .filter(|_| !there.contains(native.as_str()))
             {
-                taken.push((own, Cow::Owned(value.to_json())));
+                used.push((native, Cow::Owned(value.to_json())));
                 changed = true;
             }
         }
         Ok(if changed {
-            Cow::Owned(object(&taken))
+            Cow::Owned(object(&used))
         } else {
             Cow::Borrowed(arguments)
         })
@@ -331,9 +337,9 @@ impl Arguments {
             .overrides
             .iter()
             .filter(|(_, change)| change.must_be_given());
-        let missing = asked_for.filter(|(own, _)| !there.contains(own.as_str()));
-        missing.map(|(own, _)| ArgumentError::MissingArgument {
-            name: truncated(self.view_name(own), 64),
+        let missing = asked_for.filter(|(native, _)| !there.contains(native.as_str()));
+        missing.map(|(native, _)| ArgumentError::MissingArgument {
+            name: truncated(self.view_name(native), 64),
         })
     }
 
@@ -345,10 +351,10 @@ impl Arguments {
     ) -> Vec<ArgumentError> {
         let unnamed = given.iter().filter(|(name, _)| {
             let upstream_name = self.upstream_name(name);
-            upstream_name.is_some_and(|own| !known.contains(own))
+            upstream_name.is_some_and(|native| !known.contains(native))
         });
         let offered = || {
-            let known = known.iter().map(|own| self.view_name(own));
+            let known = known.iter().map(|native| self.view_name(native));
             known.filter(|name| self.upstream_name(name).is_some())
         };
         let errors = unnamed.map(|(name, _)| ArgumentError::UnknownArgument {
@@ -382,11 +388,12 @@ impl Arguments {
     pub(super) fn in_view_names(&self, fault: ArgumentError) -> ArgumentError {
         if let ArgumentError::MissingArgument { name } = &fault {
             let changed = self.overrides.get(name);
-            return match changed.is_some_and(ArgumentOverride::is_unavailable) {
-                true => ArgumentError::InvalidFixedValue,
-                false => ArgumentError::MissingArgument {
+            return if changed.is_some_and(ArgumentOverride::is_unavailable) {
+                ArgumentError::InvalidFixedValue
+            } else {
+                ArgumentError::MissingArgument {
                     name: self.view_name(name).to_owned(),
-                },
+                }
             };
         }
         let ArgumentError::InvalidValue {
@@ -404,18 +411,18 @@ impl Arguments {
                 actual: given,
             };
         };
-        let (own, rest) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
-        let own = own.replace("~1", "/").replace("~0", "~");
+        let (native, remaining) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
+        let native = native.replace("~1", "/").replace("~0", "~");
         if self
             .overrides
-            .get(&own)
+            .get(&native)
             .is_some_and(ArgumentOverride::is_unavailable)
         {
             return ArgumentError::InvalidFixedValue;
         }
         let path = format!(
-            "{}{rest}",
-            mcp_vary::json::pointer("", self.view_name(&own))
+            "{}{remaining}",
+            mcp_vary::json::pointer("", self.view_name(&native))
         );
         ArgumentError::InvalidValue {
             path,

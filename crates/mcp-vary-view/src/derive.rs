@@ -74,9 +74,10 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let sections = ArgumentSections::read(description.as_deref().unwrap_or_default(), &names);
     if let Some(description) = &description {
-        let text = match sections.arguments.is_empty() {
-            true => description,
-            false => &sections.rest,
+        let text = if sections.arguments.is_empty() {
+            description
+        } else {
+            &sections.rest
         };
         let schema = Json::parse(written.as_deref().unwrap_or("{}"))?;
         let described = Described {

@@ -53,12 +53,11 @@ pub fn describe_named_tools(
         if length > MAX_DESCRIBED {
             return Err(too_long(&names, at));
         }
-        match is_known {
-            true => {
-                tools.push(text);
-                known.push(name.clone());
-            }
-            false => unknown.push(text),
+        if is_known {
+            tools.push(text);
+            known.push(name.clone());
+        } else {
+            unknown.push(text)
         }
     }
     let (tools, unknown) = (tools.join(","), unknown.join(","));

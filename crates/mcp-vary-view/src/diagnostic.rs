@@ -291,11 +291,11 @@ pub fn collisions<'a>(
 ) -> Vec<ViewDiagnostic> {
     let mut first = BTreeMap::new();
     let mut mistakes = Vec::new();
-    for (own, name) in items {
-        if let Some(other) = first.insert(name, own) {
+    for (native, name) in items {
+        if let Some(other) = first.insert(name, native) {
             mistakes.push(ViewDiagnostic::Collision {
                 name: name.to_owned(),
-                keys: [other, own].map(|own| format!("{key}.{}", for_display(own))),
+                keys: [other, native].map(|native| format!("{key}.{}", for_display(native))),
             });
         }
     }

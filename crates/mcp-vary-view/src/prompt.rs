@@ -72,8 +72,8 @@ impl PreparedPrompt {
         style: Style,
     ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
         let mut members = Members::parse(definition)?;
-        let own = members.get_str("name").unwrap_or_default();
-        let key = format!("prompts.{}", for_display(&own));
+        let native = members.get_str("name").unwrap_or_default();
+        let key = format!("prompts.{}", for_display(&native));
         let listed = members.get("arguments").map(str::to_owned);
         let listed = listed
             .as_deref()
@@ -84,7 +84,7 @@ impl PreparedPrompt {
             listed.into_iter().map(ListedArgument::read).collect();
         let (arguments, mut mistakes) = overrides(&listed, change, &key);
         let name = view_name(
-            &own,
+            &native,
             change.name.as_deref(),
             style.dialect,
             &key,
@@ -92,7 +92,7 @@ impl PreparedPrompt {
         );
 
         let mut changed = Changes::new(&mut members);
-        changed.string("name", (*name != own).then_some(&*name));
+        changed.string("name", (*name != native).then_some(&*name));
         changed.string("title", change.title.as_deref());
         changed.description(change.description.as_deref(), style.description)?;
         let mut all = Vec::new();
@@ -107,7 +107,7 @@ impl PreparedPrompt {
         }
         let json = changed.is_changed.then(|| members.to_json());
         let prompt = Self {
-            upstream_name: own,
+            upstream_name: native,
             name,
             json,
             arguments,
@@ -191,7 +191,7 @@ impl<'t> ListedArgument<'t> {
         if name != self.name {
             members.set("name", string(name));
         }
-        let own = changed.and_then(|changed| changed.description.clone());
+        let native = changed.and_then(|changed| changed.description.clone());
         let short = || {
             let written = self.members.get_str("description")?;
             Some(match style.description {
@@ -203,7 +203,7 @@ impl<'t> ListedArgument<'t> {
             .and_then(|changed| changed.default.as_ref())
             .and_then(sentences::default);
         let description =
-            sentences::with_sentences(own.or_else(short).as_deref(), default.as_slice());
+            sentences::with_sentences(native.or_else(short).as_deref(), default.as_slice());
         if description != self.members.get_str("description") {
             members.set("description", string(&description.unwrap_or_default()));
         }
@@ -241,8 +241,8 @@ fn overrides(
     let other = arguments
         .values()
         .filter(|(_, _, value)| !matches!(value, Json::String(_)));
-    let unfit = other.map(|(name, said, _)| ViewDiagnostic::InvalidValue {
-        key: format!("{key}.arguments.{}.{said}", for_display(name)),
+    let unfit = other.map(|(name, reported, _)| ViewDiagnostic::InvalidValue {
+        key: format!("{key}.arguments.{}.{reported}", for_display(name)),
         reason: "the arguments of prompts are strings; put it in quotation marks".to_owned(),
     });
     mistakes.extend(unfit);

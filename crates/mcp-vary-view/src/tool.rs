@@ -134,12 +134,12 @@ impl PreparedTool {
         style: Style,
     ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
         let mut members = Members::parse(definition)?;
-        let own = members.get_str("name").unwrap_or_default();
-        let key = format!("tools.{}", for_display(&own));
+        let native = members.get_str("name").unwrap_or_default();
+        let key = format!("tools.{}", for_display(&native));
         let schema = members.get("inputSchema").unwrap_or("{}").to_owned();
         let (arguments, mut mistakes) = arguments(&schema, change, &key)?;
         let name = view_name(
-            &own,
+            &native,
             change.name.as_deref(),
             style.dialect,
             &key,
@@ -148,7 +148,7 @@ impl PreparedTool {
         mistakes.extend(invalid_values(&schema, &arguments, &key));
 
         let mut changed = Changes::new(&mut members);
-        changed.string("name", (*name != own).then_some(&*name));
+        changed.string("name", (*name != native).then_some(&*name));
         changed.string("title", change.title.as_deref());
         changed.description(change.description.as_deref(), style.description)?;
         changed.annotations(&change.annotations)?;
@@ -159,7 +159,7 @@ impl PreparedTool {
         let json = changed.is_changed.then(|| members.to_json());
         let tool = Self {
             name,
-            upstream_name: own,
+            upstream_name: native,
             json,
             description: change.description.clone(),
             arguments,
@@ -228,9 +228,10 @@ impl PreparedTool {
             Some(Ok(check)) => check.errors(&self.arguments, &members, &arguments),
             _ => Vec::new(),
         };
-        match faults.is_empty() {
-            true => Ok(arguments),
-            false => Err(faults),
+        if faults.is_empty() {
+            Ok(arguments)
+        } else {
+            Err(faults)
         }
     }
 
@@ -288,9 +289,10 @@ impl PreparedTool {
         let schema = self.compact_schema_of(self.schema.as_deref()?, &known);
         let schema = schema.ok()?;
         let schema = escape_invisible(&schema);
-        match schema.len() <= MAX_SCHEMA_IN_ERROR {
-            true => Some(schema),
-            false => erroneous_part(&schema, errors, MAX_SCHEMA_IN_ERROR),
+        if schema.len() <= MAX_SCHEMA_IN_ERROR {
+            Some(schema)
+        } else {
+            erroneous_part(&schema, errors, MAX_SCHEMA_IN_ERROR)
         }
     }
 
@@ -370,25 +372,25 @@ fn arguments(
 
 /// The name of a tool or prompt in the view.
 pub(super) fn view_name(
-    own: &str,
+    native: &str,
     name: Option<&str>,
     dialect: Option<Dialect>,
     key: &str,
     mistakes: &mut Vec<ViewDiagnostic>,
 ) -> String {
-    let wanted = name.unwrap_or(own);
+    let wanted = name.unwrap_or(native);
     let Some(dialect) = dialect else {
         return wanted.to_owned();
     };
-    let taken = dialect.name(wanted).into_owned();
-    if name.is_some() && taken != wanted {
+    let used = dialect.name(wanted).into_owned();
+    if name.is_some() && used != wanted {
         mistakes.push(ViewDiagnostic::InvalidName {
             key: format!("{key}.name"),
             dialect,
-            suggestion: taken.clone(),
+            suggestion: used.clone(),
         });
     }
-    taken
+    used
 }
 
 /// The configured values that the server's schema rejects.
@@ -400,7 +402,7 @@ fn invalid_values(schema: &str, arguments: &Arguments, key: &str) -> Vec<ViewDia
     let Ok(check) = SchemaCheck::new(schema) else {
         return Vec::new();
     };
-    let unfit = values.filter_map(|(name, said, value)| {
+    let unfit = values.filter_map(|(name, reported, value)| {
         let single = format!("{{{}:{}}}", string(name), value.to_json());
         let path = mcp_vary::json::pointer("", name);
         let mut faults = check.errors(&single).into_iter();
@@ -415,13 +417,13 @@ fn invalid_values(schema: &str, arguments: &Arguments, key: &str) -> Vec<ViewDia
                 } else {
                     format!("`{within}`: ")
                 };
-                let own = within.is_empty() || within.starts_with('/');
-                own.then(|| format!("{place}expected {expected}"))
+                let native = within.is_empty() || within.starts_with('/');
+                native.then(|| format!("{place}expected {expected}"))
             }
             _ => None,
         })?;
         Some(ViewDiagnostic::InvalidValue {
-            key: format!("{key}.arguments.{}.{said}", for_display(name)),
+            key: format!("{key}.arguments.{}.{reported}", for_display(name)),
             reason: why,
         })
     });

@@ -54,16 +54,16 @@ impl UriTemplate {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let (mut literals, mut expressions) = (Vec::new(), Vec::new());
-        let mut rest = text;
-        while let Some((literal, after)) = rest.split_once('{') {
+        let mut remaining = text;
+        while let Some((literal, after)) = remaining.split_once('{') {
             let Some((expression, after)) = after.split_once('}') else {
                 break;
             };
             literals.push(literal.to_owned());
             expressions.push(expression.to_owned());
-            rest = after;
+            remaining = after;
         }
-        literals.push(rest.to_owned());
+        literals.push(remaining.to_owned());
         Self {
             literals,
             expressions,
@@ -122,9 +122,12 @@ impl UriTemplate {
         let mut begins: Vec<usize> = vec![first.len()];
         for (at, (expression, literal)) in std::iter::zip(&self.expressions, others).enumerate() {
             let is_last = at + 1 == self.expressions.len();
-            let fits = |end: usize| match is_last {
-                true => uri[end..] == *literal,
-                false => uri[end..].starts_with(literal.as_str()),
+            let fits = |end: usize| {
+                if is_last {
+                    uri[end..] == *literal
+                } else {
+                    uri[end..].starts_with(literal.as_str())
+                }
             };
             let mut found = BTreeMap::new();
             let mut begin = None;
@@ -147,8 +150,8 @@ impl UriTemplate {
         }
         let mut values = Vec::new();
         let mut end = uri.len() - self.literals.last()?.len();
-        for (at, way) in ways.iter().enumerate().rev() {
-            let begin = *way.get(&end)?;
+        for (at, client_kind) in ways.iter().enumerate().rev() {
+            let begin = *client_kind.get(&end)?;
             values.push(&uri[begin..end]);
             end = begin - self.literals[at].len();
         }
@@ -162,17 +165,17 @@ impl UriTemplate {
             return None;
         }
         let (first, others) = self.literals.split_first()?;
-        let mut rest = uri.strip_prefix(first.as_str())?;
+        let mut remaining = uri.strip_prefix(first.as_str())?;
         let Some((last, between)) = others.split_last() else {
-            return rest.is_empty().then(Vec::new);
+            return remaining.is_empty().then(Vec::new);
         };
         let mut values = Vec::with_capacity(self.expressions.len());
         for literal in between {
-            let at = rest.find(literal.as_str())?;
-            values.push(&rest[..at]);
-            rest = &rest[at + literal.len()..];
+            let at = remaining.find(literal.as_str())?;
+            values.push(&remaining[..at]);
+            remaining = &remaining[at + literal.len()..];
         }
-        values.push(rest.strip_suffix(last.as_str())?);
+        values.push(remaining.strip_suffix(last.as_str())?);
         Some(values)
     }
 
@@ -314,22 +317,22 @@ impl UriMap {
     pub fn new<'a>(moves: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut map = Self::default();
         let mut templates = Vec::new();
-        for (own, shown) in moves {
-            let Ok((from, to)) = parse_pair(own, shown) else {
+        for (native, shown) in moves {
+            let Ok((from, to)) = parse_pair(native, shown) else {
                 continue;
             };
-            let identity = uri_identity(own);
+            let identity = uri_identity(native);
             if map.renamed.contains_key(&*identity) {
                 continue;
             }
-            let pair = (own.to_owned(), shown.to_owned());
+            let pair = (native.to_owned(), shown.to_owned());
             map.renamed.insert(identity.into_owned(), pair);
-            let taken = map.by_view_uri.entry(shown.to_owned());
-            taken.or_insert_with(|| own.to_owned());
+            let used = map.by_view_uri.entry(shown.to_owned());
+            used.or_insert_with(|| native.to_owned());
             if !from.expressions.is_empty() {
-                let own = own.to_owned();
+                let native = native.to_owned();
                 templates.push(MovedTemplate {
-                    upstream: own,
+                    upstream: native,
                     from,
                     to,
                 });
@@ -341,13 +344,13 @@ impl UriMap {
         map
     }
 
-    /// Checks whether a view can rename `own` to `shown`.
+    /// Checks whether a view can rename `native` to `shown`.
     ///
     /// # Errors
     ///
     /// When `shown` is not a URI, or when the two have different expressions.
-    pub fn check(own: &str, shown: &str) -> Result<(), UriError> {
-        parse_pair(own, shown).map(|_| ())
+    pub fn check(native: &str, shown: &str) -> Result<(), UriError> {
+        parse_pair(native, shown).map(|_| ())
     }
 
     /// Whether nothing is renamed.
@@ -359,26 +362,26 @@ impl UriMap {
     /// The server's URI of the view's resource or template `shown`; `None` if the view has no such item.
     #[must_use]
     pub fn to_upstream<'u>(&self, shown: &'u str) -> Option<Cow<'u, str>> {
-        let leads_back = |own: &str| self.preferred(own) == shown;
-        if let Some(own) = self.by_view_uri.get(shown) {
-            return Some(Cow::Owned(own.clone()));
+        let leads_back = |native: &str| self.preferred(native) == shown;
+        if let Some(native) = self.by_view_uri.get(shown) {
+            return Some(Cow::Owned(native.clone()));
         }
         let templates = self.templates.iter();
         let carried = templates.filter_map(|it| translate(shown, &it.to, &it.from));
         let mut carried = carried.peekable();
         // A URI that a template of the view matches belongs to that template, even if no such resource exists.
         if carried.peek().is_some() {
-            return carried.find(|own| leads_back(own)).map(Cow::Owned);
+            return carried.find(|native| leads_back(native)).map(Cow::Owned);
         }
         leads_back(shown).then_some(Cow::Borrowed(shown))
     }
 
-    /// The view's URI of a server's resource or template `own`; `None` if another item has that URI in the view.
+    /// The view's URI of a server's resource or template `native`; `None` if another item has that URI in the view.
     #[must_use]
-    pub fn to_view<'u>(&self, own: &'u str) -> Option<Cow<'u, str>> {
-        let wanted = self.preferred(own);
+    pub fn to_view<'u>(&self, native: &'u str) -> Option<Cow<'u, str>> {
+        let wanted = self.preferred(native);
         let back = self.to_upstream(&wanted)?;
-        (back == own || uri_identity(&back) == uri_identity(own)).then_some(wanted)
+        (back == native || uri_identity(&back) == uri_identity(native)).then_some(wanted)
     }
 
     /// Whether the view assigns the URI `shown` individually, not through a template.
@@ -387,45 +390,45 @@ impl UriMap {
         self.by_view_uri.contains_key(shown)
     }
 
-    /// The URI that the view would give `own` if no other item had it.
-    fn preferred<'u>(&self, own: &'u str) -> Cow<'u, str> {
+    /// The URI that the view would give `native` if no other item had it.
+    fn preferred<'u>(&self, native: &'u str) -> Cow<'u, str> {
         if self.renamed.is_empty() {
-            return Cow::Borrowed(own);
+            return Cow::Borrowed(native);
         }
-        if let Some((_, shown)) = self.renamed.get(&*uri_identity(own)) {
+        if let Some((_, shown)) = self.renamed.get(&*uri_identity(native)) {
             return Cow::Owned(shown.clone());
         }
-        let carried = |own: &str| {
+        let carried = |native: &str| {
             let mut templates = self.templates.iter();
-            templates.find_map(|it| translate(own, &it.from, &it.to))
+            templates.find_map(|it| translate(native, &it.from, &it.to))
         };
-        let normal = || match normal_uri(own) {
+        let normal = || match normal_uri(native) {
             Cow::Owned(normal) => carried(&normal),
             Cow::Borrowed(_) => None,
         };
-        let carried = carried(own).or_else(normal);
-        carried.map_or(Cow::Borrowed(own), Cow::Owned)
+        let carried = carried(native).or_else(normal);
+        carried.map_or(Cow::Borrowed(native), Cow::Owned)
     }
 
-    /// Which renaming keeps `own` out of the view: the server's URI of the renamed item, and the URI that `own`
-    /// would have. `None` if `own` is in the view.
+    /// Which renaming keeps `native` out of the view: the server's URI of the renamed item, and the URI that `native`
+    /// would have. `None` if `native` is in the view.
     #[must_use]
-    pub fn conflict<'m>(&'m self, own: &'m str) -> Option<(&'m str, Cow<'m, str>)> {
-        if self.to_view(own).is_some() {
+    pub fn conflict<'m>(&'m self, native: &'m str) -> Option<(&'m str, Cow<'m, str>)> {
+        if self.to_view(native).is_some() {
             return None;
         }
-        let wanted = self.preferred(own);
-        let stays = wanted == own;
-        let stands = |it: &&MovedTemplate| match stays {
-            true => it.to.matches(own),
-            false => it.from.matches(own),
+        let wanted = self.preferred(native);
+        let stays = wanted == native;
+        let state = |it: &&MovedTemplate| {
+            let template = if stays { &it.to } else { &it.from };
+            template.matches(native)
         };
-        let template = || self.templates.iter().find(stands).map(|it| &*it.upstream);
-        let by = match self.renamed.get(&*uri_identity(own)) {
-            Some((own, _)) => Some(&**own),
+        let template = || self.templates.iter().find(state).map(|it| &*it.upstream);
+        let by = match self.renamed.get(&*uri_identity(native)) {
+            Some((native, _)) => Some(&**native),
             None => self
                 .by_view_uri
-                .get(own)
+                .get(native)
                 .map(String::as_str)
                 .filter(|_| stays),
         };
@@ -441,8 +444,8 @@ fn translate(uri: &str, from: &UriTemplate, to: &UriTemplate) -> Option<String> 
     values.iter().all(is_whole).then(|| to.expand(&values))
 }
 
-fn parse_pair(own: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> {
-    let (from, to) = (UriTemplate::new(own), UriTemplate::new(shown));
+fn parse_pair(native: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> {
+    let (from, to) = (UriTemplate::new(native), UriTemplate::new(shown));
     let has_scheme = shown
         .split_once(':')
         .is_some_and(|(scheme, _)| is_scheme(scheme));

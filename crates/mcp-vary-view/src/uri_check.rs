@@ -157,7 +157,9 @@ impl Parts {
         let end = uri[body..].find(['?', '#']);
         let end = end.map_or(uri.len(), |end| body + end);
         let path = match uri[body..end].strip_prefix("//") {
-            Some(rest) => end - rest.len() + rest.find('/').unwrap_or(rest.len()),
+            Some(remaining) => {
+                end - remaining.len() + remaining.find('/').unwrap_or(remaining.len())
+            }
             None => body,
         };
         Self { body, path, end }
@@ -211,13 +213,13 @@ fn next_separator(text: &str) -> (usize, &str) {
 
 /// The number of dots if a segment consists only of dots, encoded or not.
 fn dots(segment: &str) -> Option<usize> {
-    let mut rest = segment;
+    let mut remaining = segment;
     let mut count = 0;
-    while !rest.is_empty() {
+    while !remaining.is_empty() {
         let dot = [".", "%2e", "%2E"]
             .iter()
-            .find(|dot| rest.starts_with(**dot))?;
-        rest = &rest[dot.len()..];
+            .find(|dot| remaining.starts_with(**dot))?;
+        remaining = &remaining[dot.len()..];
         count += 1;
     }
     (count > 0).then_some(count)
@@ -278,11 +280,11 @@ fn non_normal_start(uri: &str) -> impl Iterator<Item = (Kind, Range<usize>)> {
 
 /// The text before the path of a local file URI, if it is not `file://`.
 fn local_file(uri: &str) -> Option<Range<usize>> {
-    let rest = uri.get(..5).filter(|it| it.eq_ignore_ascii_case("file:"))?;
-    let rest = &uri[rest.len()..];
-    let authority = rest.strip_prefix("//");
+    let remaining = uri.get(..5).filter(|it| it.eq_ignore_ascii_case("file:"))?;
+    let remaining = &uri[remaining.len()..];
+    let authority = remaining.strip_prefix("//");
     let Some(authority) = authority else {
-        return rest.starts_with('/').then_some(0..5);
+        return remaining.starts_with('/').then_some(0..5);
     };
     let host = &authority[..authority.find('/').unwrap_or(authority.len())];
     host.eq_ignore_ascii_case("localhost")

@@ -164,10 +164,10 @@ pub(crate) fn claimed_variant(sealed: &str) -> Option<VariantId> {
 
 /// Splits decoded bytes into authentication tag, variant and inner cursor.
 fn parts(sealed: &[u8]) -> Option<(&[u8], VariantId, &str)> {
-    let (&version, rest) = sealed.split_first()?;
-    let (tag, rest) = rest.split_at_checked(TAG_BYTES)?;
-    let (&length, rest) = rest.split_first()?;
-    let (variant, inner) = rest.split_at_checked(length.into())?;
+    let (&version, remaining) = sealed.split_first()?;
+    let (tag, remaining) = remaining.split_at_checked(TAG_BYTES)?;
+    let (&length, remaining) = remaining.split_first()?;
+    let (variant, inner) = remaining.split_at_checked(length.into())?;
     let variant = std::str::from_utf8(variant).ok()?.parse().ok()?;
     let inner = std::str::from_utf8(inner).ok()?;
     (version == VERSION).then_some((tag, variant, inner))

@@ -424,8 +424,8 @@ pub fn strip_capabilities<'a>(
     let mut text = Cow::Borrowed(capabilities);
     // The innermost location comes first, so that maps that become empty are removed too.
     for carrier in Carrier::ALL.into_iter().rev() {
-        if let Stripped::Changed(rest) = strip_at(&text, carrier.path(), extensions)? {
-            text = Cow::Owned(rest);
+        if let Stripped::Changed(remaining) = strip_at(&text, carrier.path(), extensions)? {
+            text = Cow::Owned(remaining);
         }
     }
     Ok(text)
@@ -446,9 +446,9 @@ fn strip_at(text: &str, path: &[&str], extensions: &[Extension]) -> Result<Strip
     let mut members = Members::parse(text)?;
     let changed = match path {
         [] => remove_settings(&mut members, extensions),
-        [key, rest @ ..] => match members.get(key) {
+        [key, remaining @ ..] => match members.get(key) {
             None => false,
-            Some(inner) => match strip_at(inner, rest, extensions)? {
+            Some(inner) => match strip_at(inner, remaining, extensions)? {
                 Stripped::Unchanged => false,
                 Stripped::Changed(empty) if empty == "{}" => members.remove(key).is_some(),
                 Stripped::Changed(inner) => {

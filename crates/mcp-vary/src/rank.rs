@@ -258,10 +258,10 @@ impl Ranking {
             return (Vec::new(), false);
         }
         let mut chosen: Vec<&Ranked> = self.entries.iter().take(limit.clamp(2, 5)).collect();
-        let rest = self.entries.get(chosen.len()..).unwrap_or_default();
+        let remaining = self.entries.get(chosen.len()..).unwrap_or_default();
         let stable = |entry: &&Ranked| entry.status == Status::Stable;
         if !chosen.iter().copied().skip(1).any(|entry| stable(&entry))
-            && let Some(fallback) = rest.iter().find(stable)
+            && let Some(fallback) = remaining.iter().find(stable)
             && let Some(last) = chosen.last_mut()
         {
             *last = fallback;

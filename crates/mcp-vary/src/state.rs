@@ -166,9 +166,10 @@ pub fn open(
         .map_err(|_| StateError::Invalid)?;
     let (expires, state) = opened.split_once(' ').ok_or(StateError::Invalid)?;
     let expires: u64 = expires.parse().map_err(|_| StateError::Invalid)?;
-    match now < expires {
-        true => Ok(state.to_owned()),
-        false => Err(StateError::Expired),
+    if now < expires {
+        Ok(state.to_owned())
+    } else {
+        Err(StateError::Expired)
     }
 }
 

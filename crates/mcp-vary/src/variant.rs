@@ -248,9 +248,10 @@ impl Variants {
                 check_info(variant, info, &ids, today, &mut mistakes, &mut warnings);
             }
         }
-        match mistakes.is_empty() {
-            true => Ok((Self { all: declared }, warnings)),
-            false => Err(VariantDiagnostics(mistakes)),
+        if mistakes.is_empty() {
+            Ok((Self { all: declared }, warnings))
+        } else {
+            Err(VariantDiagnostics(mistakes))
         }
     }
 

@@ -48,13 +48,13 @@ impl<'c> Client<'c> {
 
 /// Asserts how `result` is told; `expected` is empty where it stays.
 #[track_caller]
-fn tells(told: &Alternative, result: &str, client: &Client<'_>, expected: &str) {
+fn tells(sent: &Alternative, result: &str, client: &Client<'_>, expected: &str) {
     let (features, _) = Features::from_tags(client.tags.iter().copied());
     let check = client
         .schema
         .map(|schema| OutputCheck::new(schema).unwrap());
     let schema = check.as_ref().map(|check| check as _);
-    let shaped = told.apply(result, &features, client.tool, schema, &client.policy);
+    let shaped = sent.apply(result, &features, client.tool, schema, &client.policy);
     let is = match &shaped {
         Shaped::Changed { result, .. } => result.as_str(),
         _ => "",
@@ -64,7 +64,7 @@ fn tells(told: &Alternative, result: &str, client: &Client<'_>, expected: &str) 
 
 /// Asserts the texts between the image and the audio of [`WEATHER`], and its value; "" is none.
 #[track_caller]
-fn tells_weather(told: &Alternative, client: &Client<'_>, texts: &[&str], value: &str) {
+fn tells_weather(sent: &Alternative, client: &Client<'_>, texts: &[&str], value: &str) {
     let texts = texts.iter().map(|text| string(text));
     let texts: String = texts
         .map(|text| format!(r#"{{"type":"text","text":{text}}},"#))
@@ -75,7 +75,7 @@ fn tells_weather(told: &Alternative, client: &Client<'_>, texts: &[&str], value:
     };
     let blocks = format!(r#"{{"type":"image"}},{texts}{{"type":"audio"}}"#);
     let expected = format!(r#"{{"content":[{blocks}],{value}"x":1}}"#);
-    tells(told, WEATHER, client, &expected);
+    tells(sent, WEATHER, client, &expected);
 }
 
 const SERVED: &str = r#"{"c":8,"log":[]}"#;

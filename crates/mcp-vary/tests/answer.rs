@@ -95,8 +95,8 @@ fn case() -> impl Strategy<Value = Case> {
     let value = prop_oneof![4 => object, 1 => inner];
     let tags = prop::sample::subsequence(TAGS, 0..4).prop_shuffle();
     let hints = prop::collection::vec("[a-z\"\n]{0,8}", 0..3);
-    let rest = (any::<Option<bool>>(), any::<bool>());
-    (value, hints, tags, rest).prop_map(|(value, hints, tags, (schema, always_both))| Case {
+    let remaining = (any::<Option<bool>>(), any::<bool>());
+    (value, hints, tags, remaining).prop_map(|(value, hints, tags, (schema, always_both))| Case {
         schema: schema.filter(|_| value.is_object()),
         value,
         hints,

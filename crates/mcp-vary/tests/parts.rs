@@ -66,11 +66,11 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
         match one.rule {
             LeftOutRule::Details => {
                 let part = one.part();
-                let rest = read_on(whole, &part);
+                let remaining = read_on(whole, &part);
                 let rows = short.pointer_mut(&part.pointer).unwrap().as_array_mut();
                 let rows = rows.unwrap();
                 rows.truncate(part.offset);
-                rows.extend(rest.as_array().unwrap().clone());
+                rows.extend(remaining.as_array().unwrap().clone());
             }
             LeftOutRule::Elements => add_elements(&mut short, one, whole),
             LeftOutRule::Empty => {
@@ -91,11 +91,11 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
                     let Some(Value::String(text)) = short.pointer_mut(&place) else {
                         continue;
                     };
-                    let Some(kept) = text.strip_suffix(ELLIPSIS) else {
+                    let Some(retained) = text.strip_suffix(ELLIPSIS) else {
                         continue;
                     };
-                    let from = Part::at(place.as_str()).with_offset(kept.len());
-                    *text = format!("{kept}{}", read_on(whole, &from).as_str().unwrap());
+                    let from = Part::at(place.as_str()).with_offset(retained.len());
+                    *text = format!("{retained}{}", read_on(whole, &from).as_str().unwrap());
                 }
             }
             other => panic!("{other:?} leads nowhere"),
@@ -107,17 +107,17 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
 /// Adds the elements of arrays that `one` says are missing.
 fn add_elements(short: &mut Value, one: &LeftOut, whole: &Json<'_>) {
     for place in places(short, &one.path) {
-        let Some(Value::Array(kept)) = short.pointer(&place) else {
+        let Some(Value::Array(retained)) = short.pointer(&place) else {
             continue;
         };
-        let from = Part::at(place.as_str()).with_offset(kept.len());
+        let from = Part::at(place.as_str()).with_offset(retained.len());
         if let Err(error) = read(whole, &from) {
             assert!(matches!(error, PartError::PastEnd { .. }), "{error}");
             continue;
         }
-        let rest = read_on(whole, &from);
-        let kept = short.pointer_mut(&place).unwrap().as_array_mut().unwrap();
-        kept.extend(rest.as_array().unwrap().clone());
+        let remaining = read_on(whole, &from);
+        let retained = short.pointer_mut(&place).unwrap().as_array_mut().unwrap();
+        retained.extend(remaining.as_array().unwrap().clone());
     }
 }
 

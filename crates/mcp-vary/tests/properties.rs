@@ -68,9 +68,9 @@ fn path_read(uri: &str) -> String {
 
 /// A tag over few words, so that tags meet.
 fn common_tag() -> impl Strategy<Value = String> {
-    let words = ["agent", "human", "interactive", "format", "x-n"];
+    let terms = ["agent", "human", "interactive", "format", "x-n"];
     let values = ["json", "text", "markdown", "7", "1000"];
-    (select(words.to_vec()), select(values.to_vec()), 0..4).prop_map(
+    (select(terms.to_vec()), select(values.to_vec()), 0..4).prop_map(
         |(key, value, form)| match form {
             0 => key.to_owned(),
             1 => format!("!{key}"),
@@ -93,9 +93,10 @@ fn predicate() -> impl Strategy<Value = Predicate> {
     });
     let term = prop_oneof![3 => common_tag(), 1 => range];
     vec(term, 0..4).prop_filter_map("terms that never hold together", |terms| {
-        match terms.is_empty() {
-            true => Some(Predicate::any()),
-            false => terms.join("&").parse().ok(),
+        if terms.is_empty() {
+            Some(Predicate::any())
+        } else {
+            terms.join("&").parse().ok()
         }
     })
 }

@@ -244,9 +244,10 @@ fn compaction() {
 
 /// The limits that a vector names; the default ones otherwise.
 fn limits(input: &Value) -> Limits {
-    let mut limits = match input["terse"] == json!(false) {
-        true => Limits::none(),
-        false => Limits::default(),
+    let mut limits = if input["terse"] == json!(false) {
+        Limits::none()
+    } else {
+        Limits::default()
     };
     for (name, limit) in input["limits"].as_object().into_iter().flatten() {
         let limit = usize::try_from(limit.as_u64().unwrap()).unwrap();

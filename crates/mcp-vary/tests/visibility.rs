@@ -45,8 +45,8 @@ fn a_field_ten_times_as_large_is_named() {
 #[track_caller]
 fn finds(text: &str, structured: &str, expected: &[&str]) {
     let findings = compare(&result(&[text], &[], structured), ToolFacts::default()).unwrap();
-    let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
-    assert_eq!(said, expected);
+    let reported: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(reported, expected);
 }
 
 /// TR-2: a label, a number and a word longer than any that people write name nothing.

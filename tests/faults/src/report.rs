@@ -157,7 +157,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// `said` with every span of time in it as `…`: it is another in each run.
+/// `reported` with every span of time in it as `…`: it is another in each run.
 fn timeless(reported: &str) -> String {
     let terms = reported.split(' ').map(|word| {
         let number = word.trim_end_matches([',', ';', '.', ')']);

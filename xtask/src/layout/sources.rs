@@ -37,7 +37,7 @@ pub(super) fn effects(workspace: &Workspace) -> Result<(), String> {
 fn banned_lines(file: &str, text: &str, banned: &[&str]) -> Vec<String> {
     text.lines()
         .enumerate()
-        .take_while(|(_, line)| !starts_tests(line))
+        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
         .flat_map(|(at, line)| {
             banned
@@ -46,11 +46,6 @@ fn banned_lines(file: &str, text: &str, banned: &[&str]) -> Vec<String> {
                 .map(move |word| format!("{file}:{}: `{word}` belongs in the cli", at + 1))
         })
         .collect()
-}
-
-/// Whether `line` begins the tests of its file, those of one system too.
-fn starts_tests(line: &str) -> bool {
-    line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test,")
 }
 
 /// Whether `line` contains `word`, and not as the end of a longer word.

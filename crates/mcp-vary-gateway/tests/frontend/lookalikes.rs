@@ -172,7 +172,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// Is refused on every way, with each of `words` in the message, and nothing of it reaches the server.
+/// Is refused by every kind of client, with each of `terms` in the message, and nothing of it reaches the server.
 async fn is_refused(harness: &Harness, raw: &Raw<'_>, code: i64, terms: &[&str]) {
     for client_kind in ClientKind::ALL {
         let before = harness.peer.received().len();

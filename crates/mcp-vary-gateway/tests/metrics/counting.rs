@@ -46,9 +46,10 @@ impl ClientCounts {
             Value::Null => "ok".to_owned(),
             code => code.to_string(),
         };
-        let protocol = match kind.is_modern() {
-            true => "2026-07-28",
-            false => "before-2026-07-28",
+        let protocol = if kind.is_modern() {
+            "2026-07-28"
+        } else {
+            "before-2026-07-28"
         };
         let labelled = match method {
             "example/unknown" => "_OTHER",

@@ -133,10 +133,10 @@ async fn scraped_under_load(duration: Duration) {
     let all = Counts::from([(Vec::new(), counted.requests.values().sum())]);
     let operations = "mcp_server_operation_duration_seconds_count";
     prometheus.shows(operations, &[], &all).await;
-    let own = prometheus
+    let native = prometheus
         .sums("vary_own_duration_seconds_count", &[])
         .await;
-    assert_eq!(own, all, "each request has a time of the gateway");
+    assert_eq!(native, all, "each request has a time of the gateway");
     for query in queries_of_the_page() {
         prometheus.query(query).await;
     }

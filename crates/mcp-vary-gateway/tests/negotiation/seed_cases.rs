@@ -236,7 +236,7 @@ async fn each_example_holds_in_the_operators_words() {
     }
 }
 
-/// What a client of `way` gets when it gets what the server said.
+/// What a client of `kind` gets when it gets what the server said.
 fn unshaped(kind: ClientKind) -> String {
     let served = served();
     if kind.is_modern() {

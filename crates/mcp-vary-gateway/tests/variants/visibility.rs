@@ -74,7 +74,7 @@ fn texts(result: &Value) -> Vec<&str> {
     texts.filter_map(|block| block["text"].as_str()).collect()
 }
 
-/// What holds of `told` for a client that knows structured values or does not.
+/// What holds of `sent` for a client that knows structured values or does not.
 #[track_caller]
 fn holds(sent: &Value, tool: &str, fields: ResultFields, knows: bool, about: &str) {
     let blocks = sent["content"].as_array().unwrap().iter();

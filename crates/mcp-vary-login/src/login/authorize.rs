@@ -56,7 +56,7 @@ impl Shared {
     ) -> Scopes {
         let configured = &self.settings.scope;
         let mut scope = match &challenge.scope {
-            Some(asked) => asked.union(configured),
+            Some(requested) => requested.union(configured),
             None if !configured.is_empty() => configured.clone(),
             None => discovered.resource.scopes.clone().unwrap_or_default(),
         };

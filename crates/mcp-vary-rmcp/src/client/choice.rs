@@ -56,8 +56,8 @@ impl TaskContext {
 
     /// Sets the variant that the user requested.
     #[must_use]
-    pub fn with_requested_variant(mut self, wish: VariantId) -> Self {
-        self.requested_variant = Some(wish);
+    pub fn with_requested_variant(mut self, preference: VariantId) -> Self {
+        self.requested_variant = Some(preference);
         self
     }
 
@@ -200,11 +200,11 @@ impl ChoiceRules {
         };
         match rule {
             ChoiceRule::RequestedVariant => {
-                let wish = context
+                let preference = context
                     .requested_variant
                     .as_ref()
-                    .filter(|wish| offers.allows(wish))?;
-                Some(Choice::new(Some(wish), ChoiceReason::Requested))
+                    .filter(|preference| offers.allows(preference))?;
+                Some(Choice::new(Some(preference), ChoiceReason::Requested))
             }
             ChoiceRule::TokenBudget {
                 below,

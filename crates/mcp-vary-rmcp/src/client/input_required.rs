@@ -60,12 +60,13 @@ impl Client {
         mut params: P,
         variant: Option<&VariantId>,
     ) -> Result<(ServerResult, AnsweredBy), Error> {
-        let (mut result, answered) = match P::MAY_FALL_BACK {
-            true => self.send_or_fall_back(params.request(), variant).await?,
-            false => (
+        let (mut result, answered) = if P::MAY_FALL_BACK {
+            self.send_or_fall_back(params.request(), variant).await?
+        } else {
+            (
                 self.send(params.request(), variant).await?,
                 AnsweredBy::SelectedVariant,
-            ),
+            )
         };
         // The request state belongs to the variant that answered.
         let variant = variant.filter(|_| answered == AnsweredBy::SelectedVariant);

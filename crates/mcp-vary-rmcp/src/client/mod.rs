@@ -325,9 +325,10 @@ impl Client {
     /// Sends requests without a selector, so that the server's default answers.
     #[must_use]
     pub fn default_variant(&self) -> VariantClient {
-        let reason = match self.offers().is_empty() {
-            true => ChoiceReason::NoVariants,
-            false => ChoiceReason::Default,
+        let reason = if self.offers().is_empty() {
+            ChoiceReason::NoVariants
+        } else {
+            ChoiceReason::Default
         };
         VariantClient::new(self.clone(), Choice::new(None, reason))
     }

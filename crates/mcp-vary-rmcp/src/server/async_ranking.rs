@@ -241,9 +241,10 @@ impl Drop for PendingQuestion {
 fn checked(order: Vec<VariantId>, request: &RankingRequest) -> Result<Arc<[VariantId]>, String> {
     let is_known = |id: &VariantId| order.contains(id);
     let are_all = request.variants.iter().all(|variant| is_known(&variant.id));
-    match are_all && order.len() == request.variants.len() {
-        true => Ok(order.into()),
-        false => Err("the order does not name each variant once".to_owned()),
+    if are_all && order.len() == request.variants.len() {
+        Ok(order.into())
+    } else {
+        Err("the order does not name each variant once".to_owned())
     }
 }
 

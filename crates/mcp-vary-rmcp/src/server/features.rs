@@ -249,9 +249,12 @@ pub(super) fn store_features(context: &mut Context) {
 
 /// The era of a request.
 pub(super) fn era(context: &Context) -> Era {
-    let of = |version: &str| match version >= ProtocolVersion::V_2026_07_28.as_str() {
-        true => Era::Modern,
-        false => Era::Legacy,
+    let of = |version: &str| {
+        if version >= ProtocolVersion::V_2026_07_28.as_str() {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
     };
     // As `RequestContext::protocol_version`, without a copy.
     let in_meta = context.meta.get(PROTOCOL_VERSION_META);

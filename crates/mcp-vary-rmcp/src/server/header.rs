@@ -40,9 +40,10 @@ impl HeaderPolicy {
     /// "The `_meta` field is the normative mechanism and takes precedence over the header"; a
     /// strict server rejects requests in which the two differ.
     pub(super) fn check(self, header: &str, selector: &Value, era: Era) -> Result<(), Error> {
-        match self == Self::Strict && selector != header {
-            true => Err(Error::header_variant_mismatch(header, selector, era)),
-            false => Ok(()),
+        if self == Self::Strict && selector != header {
+            Err(Error::header_variant_mismatch(header, selector, era))
+        } else {
+            Ok(())
         }
     }
 }

@@ -75,11 +75,12 @@ impl ResourceWatch {
         let listed = self.list_resources(&listing_context).await.ok();
         let mut watched = self.state.lock();
         for uri in uris {
-            match listed.as_ref().is_some_and(|listed| listed.contains(uri)) {
-                true => watched
+            if listed.as_ref().is_some_and(|listed| listed.contains(uri)) {
+                watched
                     .resources
-                    .insert(uri.clone(), ResourceStatus::Listed),
-                false => watched.resources.remove(uri),
+                    .insert(uri.clone(), ResourceStatus::Listed)
+            } else {
+                watched.resources.remove(uri)
             };
         }
         watched.context = Some(listing_context);
@@ -200,19 +201,19 @@ fn template_may_match(template: &str, uri: &str) -> bool {
         _ => part.split_once('}').map_or(part, |(_, literal)| literal),
     });
     let first = literals.next().unwrap_or_default();
-    let Some(mut rest) = uri.strip_prefix(first) else {
+    let Some(mut remaining) = uri.strip_prefix(first) else {
         return false;
     };
     let mut literals = literals.peekable();
     if literals.peek().is_none() {
-        return rest.is_empty();
+        return remaining.is_empty();
     }
     while let Some(literal) = literals.next() {
         if literals.peek().is_none() {
-            return rest.ends_with(literal);
+            return remaining.ends_with(literal);
         }
-        match rest.split_once(literal) {
-            Some((_, after)) => rest = after,
+        match remaining.split_once(literal) {
+            Some((_, after)) => remaining = after,
             None => return false,
         }
     }

@@ -321,9 +321,10 @@ impl VariantSet {
     ) -> ErrorData {
         let available = self.lists_available.then(|| {
             let (ranking, _) = self.rank(visible, context);
-            match self.advertised_only {
-                true => ranking.advertise(self.max_advertised).0,
-                false => ranking.ids().cloned().collect(),
+            if self.advertised_only {
+                ranking.advertise(self.max_advertised).0
+            } else {
+                ranking.ids().cloned().collect()
             }
         });
         tracing::debug!("variant rejected");

@@ -28,9 +28,9 @@ fn says(capabilities: Value, tags: Option<&str>) -> Value {
 }
 
 #[track_caller]
-fn tags(capabilities: Value, own: &str, expected: Value) {
-    let said = says(capabilities, Some(own));
-    assert_eq!(said[CONTENT_NEGOTIATION]["features"], expected);
+fn tags(capabilities: Value, native: &str, expected: Value) {
+    let reported = says(capabilities, Some(native));
+    assert_eq!(reported[CONTENT_NEGOTIATION]["features"], expected);
 }
 
 /// CN-17: the client's capabilities become tags, after the application's own.

@@ -10,8 +10,8 @@ use crate::scripted::{Connected, Scripted, WAYS, Way, call, id};
 use crate::selecting::completion;
 
 /// A client in a variant that the server has removed since.
-async fn gone(way: Way) -> (Connected, VariantClient) {
-    let connected = Connected::new(way, Scripted::with_variants()).await;
+async fn gone(client_kind: Way) -> (Connected, VariantClient) {
+    let connected = Connected::new(client_kind, Scripted::with_variants()).await;
     let view = connected.view("compact");
     connected.server.retire("compact");
     (connected, view)

@@ -27,20 +27,24 @@ impl Endpoint {
     async fn answering(status: u16, answer: impl Into<Bytes>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (answer, received) = (answer.into(), Arc::clone(&asked));
+        let requested = Arc::new(Mutex::new(Vec::new()));
+        let (answer, received) = (answer.into(), Arc::clone(&requested));
         let stop = CancellationToken::new();
         tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let hear = |request| hear(request, &received, status, answer.clone());
-                let (io, service) = (TokioIo::new(stream), service_fn(hear));
+                let receive = |request| hear(request, &received, status, answer.clone());
+                let (io, service) = (TokioIo::new(stream), service_fn(receive));
                 let mut builder = http1::Builder::new();
                 let builder = builder.keep_alive(false);
                 let _ = builder.serve_connection(io, service).await;
             }
         }));
         let _stop = stop.drop_guard();
-        Self { base, asked, _stop }
+        Self {
+            base,
+            asked: requested,
+            _stop,
+        }
     }
 
     /// A chat completion with `content`.

@@ -440,7 +440,7 @@ pub(crate) struct Connected<S = Scripted> {
 /// Connects to the server that `make` creates. `declare` adds to the capabilities for elicitation
 /// and sampling.
 pub(crate) async fn connect<S: ServerHandler>(
-    way: Way,
+    client_kind: Way,
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
     declare: impl FnOnce(DeclaringClient<Watcher>) -> DeclaringClient<Watcher>,
 ) -> Connected<()> {
@@ -451,7 +451,13 @@ pub(crate) async fn connect<S: ServerHandler>(
         received: sender,
     };
     let stop = CancellationToken::new();
-    let running = serve(way, make, declare(DeclaringClient::new(watcher)), &stop).await;
+    let running = serve(
+        client_kind,
+        make,
+        declare(DeclaringClient::new(watcher)),
+        &stop,
+    )
+    .await;
     let client = Client::new(running.peer(), running.service())
         .await
         .with_timeout(Duration::from_secs(60));
@@ -466,18 +472,18 @@ pub(crate) async fn connect<S: ServerHandler>(
 
 impl Connected {
     /// Connects with no tags and no hints.
-    pub(crate) async fn new(way: Way, server: Scripted) -> Self {
-        Self::declaring(way, server, |declaring| declaring).await
+    pub(crate) async fn new(client_kind: Way, server: Scripted) -> Self {
+        Self::declaring(client_kind, server, |declaring| declaring).await
     }
 
     /// Connects with the declarations of `declare`.
     pub(crate) async fn declaring(
-        way: Way,
+        client_kind: Way,
         server: Scripted,
         declare: impl FnOnce(DeclaringClient<Watcher>) -> DeclaringClient<Watcher>,
     ) -> Self {
         let served = server.clone();
-        let connected = connect(way, move || served.clone(), declare).await;
+        let connected = connect(client_kind, move || served.clone(), declare).await;
         Self {
             client: connected.client,
             server,
@@ -522,13 +528,13 @@ impl<S> Connected<S> {
 }
 
 async fn serve<S: ServerHandler>(
-    way: Way,
+    client_kind: Way,
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
     declaring: DeclaringClient<Watcher>,
     stop: &CancellationToken,
 ) -> RunningService<RoleClient, DeclaringClient<Watcher>> {
-    let lifecycle = lifecycle(way.modern);
-    if way.http {
+    let lifecycle = lifecycle(client_kind.modern);
+    if client_kind.http {
         let url = serve_over_http(make, |config| config, stop).await;
         let transport = StreamableHttpClientTransport::from_uri(url);
         let running = declaring.serve_with_lifecycle(transport, lifecycle);

@@ -41,8 +41,8 @@ impl ServerHandler for Weather {
 
     async fn call_tool(&self, params: CallParams, context: Context) -> CallResult {
         if params.name == "change" {
-            let told = context.peer.notify_tool_list_changed().await;
-            told.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            let sent = context.peer.notify_tool_list_changed().await;
+            sent.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         }
         let weather = answer(&json!({"celsius": 8, "from": self.label}))?
             .with_markdown(format!("**8 °C** from {}", self.label));
@@ -51,7 +51,7 @@ impl ServerHandler for Weather {
 }
 
 /// A client with `tags` and the hint for planning, of a server with a variant for planning.
-async fn connected(way: Way, tags: &'static str) -> Connected<()> {
+async fn connected(client_kind: Way, tags: &'static str) -> Connected<()> {
     let make = move || {
         let handler = |label| Weather { label };
         let standard = ServerVariant::new(id("standard"), "all");
@@ -66,7 +66,7 @@ async fn connected(way: Way, tags: &'static str) -> Connected<()> {
             .build()
             .unwrap()
     };
-    connect(way, make, |declaring| {
+    connect(client_kind, make, |declaring| {
         let (hints, _) = VariantHints::from_pairs([("useCase", "planning")]);
         let (tags, _) = Tags::from_tags(tags.split(','));
         declaring.with_hints(hints).with_features(tags)

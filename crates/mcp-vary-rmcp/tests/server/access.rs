@@ -98,9 +98,10 @@ fn completion(reference: &Value) -> Value {
 }
 
 async fn answer(client: &Client, variant: &str, method: &str, params: Value) -> String {
-    let method = match method.contains('/') && method != "resources/templates" {
-        true => method.to_owned(),
-        false => format!("{method}/list"),
+    let method = if method.contains('/') && method != "resources/templates" {
+        method.to_owned()
+    } else {
+        format!("{method}/list")
     };
     let answer: Result<Value, ErrorData> = client.under(variant, &method, params).await;
     serde_json::to_string(&answer.map_err(|error| json!(error))).unwrap()

@@ -21,13 +21,13 @@ struct Scripted {
 
 impl Scripted {
     fn new(answer: &'static [&'static str]) -> Self {
-        let asked = Arc::default();
-        Self { answer, asked }
+        let requested = Arc::default();
+        Self { answer, requested }
     }
 
     /// Waits until the ranker was asked `number` times, and its orders are there.
     async fn settled(&self, number: usize) {
-        let asked = async {
+        let requested = async {
             while self.asked.lock().unwrap().len() < number {
                 tokio::task::yield_now().await;
             }
@@ -36,7 +36,7 @@ impl Scripted {
                 tokio::task::yield_now().await;
             }
         };
-        mcp_vary_testkit::wait::soon(asked).await;
+        mcp_vary_testkit::wait::soon(requested).await;
     }
 
     fn request_count(&self) -> usize {

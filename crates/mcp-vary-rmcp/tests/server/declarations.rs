@@ -54,9 +54,10 @@ struct Growing(Arc<AtomicBool>);
 impl ServerHandler for Growing {
     fn get_info(&self) -> ServerConfig {
         let tools = ServerCapabilities::builder().enable_tools();
-        ServerConfig::new(match self.0.load(Ordering::Relaxed) {
-            true => tools.enable_prompts().build(),
-            false => tools.build(),
+        ServerConfig::new(if self.0.load(Ordering::Relaxed) {
+            tools.enable_prompts().build()
+        } else {
+            tools.build()
         })
     }
 }

@@ -73,9 +73,10 @@ impl ServerHandler for Desk {
     }
 
     async fn call_tool(&self, request: CallParams, _: Context) -> CallResult {
-        match self.tools.iter().any(|(name, _)| *name == request.name) {
-            true => Ok(text(&json!({&*request.name: request.arguments})).into()),
-            false => Err(ErrorData::invalid_params("tool not found", None)),
+        if self.tools.iter().any(|(name, _)| *name == request.name) {
+            Ok(text(&json!({&*request.name: request.arguments})).into())
+        } else {
+            Err(ErrorData::invalid_params("tool not found", None))
         }
     }
 
@@ -86,12 +87,11 @@ impl ServerHandler for Desk {
     }
 
     async fn get_prompt(&self, request: PromptParams, _: Context) -> PromptResult {
-        match self.prompts.contains(&&*request.name) {
-            true => {
-                let message = PromptMessage::new_text(Role::User, request.name);
-                Ok(GetPromptResult::new(vec![message]).into())
-            }
-            false => Err(ErrorData::invalid_params("prompt not found", None)),
+        if self.prompts.contains(&&*request.name) {
+            let message = PromptMessage::new_text(Role::User, request.name);
+            Ok(GetPromptResult::new(vec![message]).into())
+        } else {
+            Err(ErrorData::invalid_params("prompt not found", None))
         }
     }
 
@@ -141,9 +141,10 @@ impl ServerHandler for Desk {
 
 impl Desk {
     fn knows(&self, uri: &str) -> McpResult<()> {
-        match self.resources.contains(&uri) {
-            true => Ok(()),
-            false => Err(ErrorData::resource_not_found("no such note", None)),
+        if self.resources.contains(&uri) {
+            Ok(())
+        } else {
+            Err(ErrorData::resource_not_found("no such note", None))
         }
     }
 }

@@ -148,7 +148,7 @@ struct Witness;
 impl ServerHandler for Witness {
     async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
         let arguments = json!(request.arguments);
-        let said = match &*request.name {
+        let reported = match &*request.name {
             "given" => {
                 let parts = context.extensions.get::<http::request::Parts>();
                 let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
@@ -176,7 +176,7 @@ impl ServerHandler for Witness {
                 Value::Null
             }
         };
-        Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
+        Ok(CallToolResult::success(vec![ContentBlock::text(reported.to_string())]).into())
     }
 
     async fn on_custom_request(
@@ -194,9 +194,10 @@ async fn a_handler_is_given_the_requests_own_context() {
     let server = serve_http(server(|_| Witness)).await;
     for era in each([Era::Legacy, Era::Modern]) {
         for (role, elicits) in [("one", true), ("other", false)] {
-            let capabilities = match elicits {
-                true => declaring(&[], json!({})),
-                false => json!({}),
+            let capabilities = if elicits {
+                declaring(&[], json!({}))
+            } else {
+                json!({})
             };
             let client = join(&server.url, era, capabilities, &[("x-role", role)]).await;
             let given = client.call("b", "given", json!({})).await;
@@ -357,9 +358,10 @@ impl ServerHandler for Working {
 
 impl Working {
     fn knows(&self, task: &str) -> McpResult<()> {
-        match task == self.0 {
-            true => Ok(()),
-            false => Err(ErrorData::invalid_params("unknown task", None)),
+        if task == self.0 {
+            Ok(())
+        } else {
+            Err(ErrorData::invalid_params("unknown task", None))
         }
     }
 }
@@ -449,8 +451,8 @@ async fn stays_in(client: &Client, variant: &str) {
     for _ in 0..3 {
         let who = client.call(variant, "get_who", json!({})).await;
         assert_eq!(said(&who), json!([variant, variant]));
-        let own = format!("get_{variant}");
-        assert!(client.names(variant, "tools").await.contains(&own));
+        let native = format!("get_{variant}");
+        assert!(client.names(variant, "tools").await.contains(&native));
         tokio::task::yield_now().await;
     }
 }

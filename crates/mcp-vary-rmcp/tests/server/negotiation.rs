@@ -128,8 +128,8 @@ impl ServerHandler for Weather {
 }
 
 /// A client with `tags` before [`Weather`].
-async fn connect_weather(way: (Era, Wire), tags: &[&str]) -> Client {
-    connect_tagged(&VaryServer::new(Weather), way, tags).await
+async fn connect_weather(client_kind: (Era, Wire), tags: &[&str]) -> Client {
+    connect_tagged(&VaryServer::new(Weather), client_kind, tags).await
 }
 
 /// SV-17: results that depend on features are not cached, also without variants and for clients
@@ -156,10 +156,10 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
 /// Asserts the answer of `weather` to a client with `tags`, in each era and over each transport.
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     let server = VaryServer::new(Weather);
-    for way in each(WAYS) {
-        let client = connect_tagged(&server, way, tags).await;
+    for client_kind in each(WAYS) {
+        let client = connect_tagged(&server, client_kind, tags).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
-        if way.0 == Era::Modern {
+        if client_kind.0 == Era::Modern {
             assert_eq!(result["resultType"], "complete");
         }
         assert_eq!(result["isError"], false);

@@ -65,12 +65,13 @@ impl Shop {
     }
 
     fn knows_uri(&self, uri: &str) -> McpResult<()> {
-        match uri == self.uri() || uri == "shop:///all" {
-            true => Ok(()),
-            false => Err(ErrorData::resource_not_found(
+        if uri == self.uri() || uri == "shop:///all" {
+            Ok(())
+        } else {
+            Err(ErrorData::resource_not_found(
                 "nothing there",
                 Some(json!({"shop": self.label})),
-            )),
+            ))
         }
     }
 }
@@ -118,11 +119,11 @@ impl ServerHandler for Shop {
     }
 
     async fn list_tools(&self, params: PageParams, _: Context) -> McpResult<ListToolsResult> {
-        let own = format!("get_{}", self.label);
+        let native = format!("get_{}", self.label);
         let mut tools: Vec<_> = TOOLS.iter().map(|name| tool(name)).collect();
         tools.push({
             let mut tool = tool("");
-            tool.name = own.into();
+            tool.name = native.into();
             tool
         });
         let (tools, next) = self.cut(tools, params)?;
@@ -133,7 +134,7 @@ impl ServerHandler for Shop {
     }
 
     async fn call_tool(&self, request: CallParams, context: Context) -> CallResult {
-        let said = match &*request.name {
+        let reported = match &*request.name {
             "get_who" => {
                 let variant = context.extensions.get::<ActiveVariant>();
                 json!([self.label, variant.map(ActiveVariant::id)])
@@ -183,7 +184,7 @@ impl ServerHandler for Shop {
                 ));
             }
         };
-        Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
+        Ok(CallToolResult::success(vec![ContentBlock::text(reported.to_string())]).into())
     }
 
     async fn list_prompts(&self, params: PageParams, _: Context) -> McpResult<ListPromptsResult> {

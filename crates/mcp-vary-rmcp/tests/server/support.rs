@@ -149,9 +149,9 @@ impl ClientHandler for Listener {
 }
 
 impl Listener {
-    fn hear(&self, told: Told) {
+    fn hear(&self, sent: Told) {
         // The test may have stopped reading.
-        let _ = self.told.send(told);
+        let _ = self.told.send(sent);
     }
 }
 
@@ -172,23 +172,27 @@ pub(crate) fn declaring(tags: &[&str], hints: Value) -> Value {
 }
 
 /// Connects to `server` with a client that declares nothing.
-pub(crate) async fn connect(server: &VaryServer, way: (Era, Wire)) -> Client {
-    connect_with(server, way, json!({})).await
+pub(crate) async fn connect(server: &VaryServer, client_kind: (Era, Wire)) -> Client {
+    connect_with(server, client_kind, json!({})).await
 }
 
 /// Connects to `server` with a client with `capabilities`.
 pub(crate) async fn connect_with(
     server: &VaryServer,
-    way: (Era, Wire),
+    client_kind: (Era, Wire),
     capabilities: Value,
 ) -> Client {
-    let client = try_connect(server, way, capabilities).await;
-    client.unwrap_or_else(|error| panic!("{way:?} does not begin: {error}"))
+    let client = try_connect(server, client_kind, capabilities).await;
+    client.unwrap_or_else(|error| panic!("{client_kind:?} does not begin: {error}"))
 }
 
 /// Connects to `server` with a client with these feature tags.
-pub(crate) async fn connect_tagged(server: &VaryServer, way: (Era, Wire), tags: &[&str]) -> Client {
-    connect_with(server, way, declaring(tags, json!({}))).await
+pub(crate) async fn connect_tagged(
+    server: &VaryServer,
+    client_kind: (Era, Wire),
+    tags: &[&str],
+) -> Client {
+    connect_with(server, client_kind, declaring(tags, json!({}))).await
 }
 
 pub(crate) async fn try_connect(
@@ -224,9 +228,9 @@ async fn pipe(
             let _ = running.waiting().await;
         }
     });
-    let (listener, told) = listener(capabilities);
+    let (listener, sent) = listener(capabilities);
     let service = listener.serve_with_lifecycle(ours, lifecycle(era)).await?;
-    Ok(Client::new(service, told, None).await)
+    Ok(Client::new(service, sent, None).await)
 }
 
 /// Connects to the server at `url`, with `headers` in every request.
@@ -252,21 +256,21 @@ async fn try_join(
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers.collect());
     let transport = StreamableHttpClientTransport::from_config(config);
-    let (listener, told) = listener(capabilities);
+    let (listener, sent) = listener(capabilities);
     let service = listener
         .serve_with_lifecycle(transport, lifecycle(era))
         .await?;
-    Ok(Client::new(service, told, None).await)
+    Ok(Client::new(service, sent, None).await)
 }
 
 fn listener(capabilities: Value) -> (Listener, mpsc::UnboundedReceiver<Told>) {
-    let (sender, told) = mpsc::unbounded_channel();
+    let (sender, sent) = mpsc::unbounded_channel();
     let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap();
     let listener = Listener {
         config: ClientConfig::new(capabilities, Implementation::new("client", "1.0.0")),
-        told: sender,
+        sent: sender,
     };
-    (listener, told)
+    (listener, sent)
 }
 
 fn lifecycle(era: Era) -> ClientLifecycleMode {
@@ -298,7 +302,7 @@ pub(crate) async fn serve_http_with(
 impl Client {
     async fn new(
         service: RunningService<RoleClient, Listener>,
-        told: mpsc::UnboundedReceiver<Told>,
+        sent: mpsc::UnboundedReceiver<Told>,
         server: Option<HttpServer>,
     ) -> Self {
         // The SDK's cache ignores variants.
@@ -307,7 +311,7 @@ impl Client {
             .await;
         Self {
             service,
-            told,
+            told: sent,
             _server: server,
         }
     }

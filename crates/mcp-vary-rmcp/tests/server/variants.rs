@@ -167,8 +167,8 @@ async fn a_request_selects_its_variant() {
 }
 
 async fn selects(client: &Client, selected: &str, label: &str) {
-    let own = format!("get_{label}");
-    assert!(client.names(selected, "tools").await.contains(&own));
+    let native = format!("get_{label}");
+    assert!(client.names(selected, "tools").await.contains(&native));
     assert_eq!(client.names(selected, "prompts").await, ["greet", label]);
     assert_eq!(client.names(selected, "resources").await, ["all", label]);
     assert_eq!(who(client, selected).await, json!([label, label]));

@@ -55,8 +55,8 @@ impl ServerHandler for One {
     }
 
     async fn get_prompt(&self, request: PromptParams, _: Context) -> PromptResult {
-        let said = json!(request.arguments).to_string();
-        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)]).into())
+        let reported = json!(request.arguments).to_string();
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, reported)]).into())
     }
 
     async fn list_resources(&self, _: PageParams, _: Context) -> McpResult<ListResourcesResult> {

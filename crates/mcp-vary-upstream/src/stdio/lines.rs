@@ -135,7 +135,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// The ends of a line after `piece` was appended to `kept`.
+/// The ends of a line after `piece` was appended to `tail`.
 fn ends(mut tail: LineEnds, piece: &[u8]) -> LineEnds {
     let room = EDGE_BYTES.saturating_sub(tail.head.len()).min(piece.len());
     tail.head.extend_from_slice(&piece[..room]);

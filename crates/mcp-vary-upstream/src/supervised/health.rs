@@ -142,7 +142,7 @@ fn classify_failure(upstream: &UpstreamConnection, error: UpstreamError) -> Pong
     }
 }
 
-/// Waits until the server has been silent for too long since the check was sent at `asked`; returns that limit.
+/// Waits until the server has been silent for too long since the check was sent at `sent_at`; returns that limit.
 ///
 /// A server that handles one request at a time does not answer before it is done. So while a call is in flight, the
 /// limit is that of calls.

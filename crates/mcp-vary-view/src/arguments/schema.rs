@@ -79,7 +79,7 @@ impl Arguments {
             .filter(|(name, changed)| changed.required && !names.contains(name));
         let added: Vec<String> = added.map(|(name, _)| name.clone()).collect();
         names.extend(added);
-        let kept = |name: &&String| {
+        let retained = |name: &&String| {
             let changed = self.overrides.get(*name);
             changed.is_none_or(|changed| {
                 !changed.is_unavailable() && (changed.default.is_none() || changed.required)
@@ -87,7 +87,7 @@ impl Arguments {
         };
         let names: Vec<String> = names
             .iter()
-            .filter(kept)
+            .filter(retained)
             .map(|name| string(self.view_name(name)))
             .collect();
         (!names.is_empty()).then(|| format!("[{}]", names.join(",")))
@@ -240,18 +240,18 @@ impl Arguments {
     }
 
     fn redirected(&self, reference: &str, moved: &mut BTreeSet<String>) -> Option<String> {
-        let rest = reference.strip_prefix("#/properties/")?;
-        let (token, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let remaining = reference.strip_prefix("#/properties/")?;
+        let (token, remaining) = remaining.split_at(remaining.find('/').unwrap_or(remaining.len()));
         let name = token.replace("~1", "/").replace("~0", "~");
         let changed = self.overrides.get(&name)?;
         if changed.is_unavailable() {
             let pointer = mcp_vary::json::pointer("#/$defs", &definition_name(&name));
             moved.insert(name);
-            return Some(format!("{pointer}{rest}"));
+            return Some(format!("{pointer}{remaining}"));
         }
         let name = changed.name.as_ref()?;
         Some(format!(
-            "{}{rest}",
+            "{}{remaining}",
             mcp_vary::json::pointer("#/properties", name)
         ))
     }

@@ -19,24 +19,24 @@ pub(crate) use vocabulary::Vocabulary;
 /// The first sentence of a description and the essential ones after it, on one line.
 pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     let text = bounded(text);
-    let mut kept = first_sentence(text);
+    let mut retained = first_sentence(text);
     let mut all = sentences::sentences(text);
-    let beginning = kept.trim_end_matches('…').to_owned();
+    let beginning = retained.trim_end_matches('…').to_owned();
     let first = all.iter().position(|it| it.text.starts_with(&beginning));
     let first = first.unwrap_or(0);
     leave_label(&mut all, first);
-    let known = Vocabulary::of(&kept);
+    let known = Vocabulary::of(&retained);
     let rules = Rules::new(Place::Item(described), &known, text);
     let stays = select(&all, |at| rules.is_essential(&all[at].text));
     for (at, Sentence { text, .. }) in all.iter().enumerate().filter(|(at, _)| stays[*at]) {
         if at != first {
-            push(&mut kept, &plain(text));
-        } else if text.len() > kept.len() && text.starts_with(&beginning) {
+            push(&mut retained, &plain(text));
+        } else if text.len() > retained.len() && text.starts_with(&beginning) {
             // It was cut, and callers need all of it or what it introduces.
-            kept = plain(text);
+            retained = plain(text);
         }
     }
-    kept
+    retained
 }
 
 /// The essential sentences of the description of a schema; `None` if there are none.
@@ -49,7 +49,7 @@ pub(super) fn of_argument(
     known: &Vocabulary,
     is_new: &mut impl FnMut(&str) -> bool,
 ) -> Option<String> {
-    let mut kept = String::new();
+    let mut retained = String::new();
     let text = bounded(text);
     let all = sentences::sentences(text);
     let rules = Rules::new(Place::Schema(context), known, text);
@@ -58,10 +58,10 @@ pub(super) fn of_argument(
     });
     for (sentence, _) in all.iter().zip(stays).filter(|(_, stays)| *stays) {
         if is_new(&sentence.text) {
-            push(&mut kept, &plain(&sentence.text));
+            push(&mut retained, &plain(&sentence.text));
         }
     }
-    (!kept.is_empty()).then_some(kept)
+    (!retained.is_empty()).then_some(retained)
 }
 
 /// Takes the first sentence and the items beside it out of the label above them: what a list calls its purpose needs no
@@ -93,8 +93,8 @@ fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
         .enumerate()
         .filter(|(at, _)| all[*at].introduces())
     {
-        let kept = items.iter().filter(|item| stays[**item]).count();
-        if kept > 0 && kept * 3 >= items.len() * 2 || (kept == 0 && stays[at]) {
+        let retained = items.iter().filter(|item| stays[**item]).count();
+        if retained > 0 && retained * 3 >= items.len() * 2 || (retained == 0 && stays[at]) {
             items.iter().for_each(|item| stays[*item] = true);
         }
         stays[at] &= !items.is_empty() || !is_label(&all[at].text);
@@ -107,11 +107,11 @@ fn select(all: &[Sentence], is_essential: impl Fn(usize) -> bool) -> Vec<bool> {
     stays
 }
 
-fn push(kept: &mut String, sentence: &str) {
-    if !kept.is_empty() {
-        kept.push(' ');
+fn push(retained: &mut String, sentence: &str) {
+    if !retained.is_empty() {
+        retained.push(' ');
     }
-    kept.push_str(sentence);
+    retained.push_str(sentence);
 }
 
 /// The sentence without links, emphasis, marks of code around names, symbols in front, and a label in front that only structures a longer text.
@@ -130,8 +130,8 @@ fn without_emphasis(sentence: &str) -> String {
     let is_text = |part: &&str| !part.is_empty() && part.trim() == *part && !part.starts_with('/');
     let is_paired = parts.len() % 2 == 1 && parts.iter().skip(1).step_by(2).all(is_text);
     match parts.as_slice() {
-        ["", label, rest @ ..] if is_paired && label.ends_with(':') => {
-            rest.concat().trim_start().to_owned()
+        ["", label, remaining @ ..] if is_paired && label.ends_with(':') => {
+            remaining.concat().trim_start().to_owned()
         }
         _ if is_paired => parts.concat(),
         _ => sentence.to_owned(),
@@ -162,26 +162,26 @@ fn is_name(text: &str) -> bool {
 
 /// `[text](target)` becomes `text`: a caller of a tool follows no links.
 fn without_links(sentence: &str) -> String {
-    let mut rest = sentence;
+    let mut remaining = sentence;
     let mut plain = String::with_capacity(sentence.len());
-    while let Some((before, link)) = rest.split_once('[') {
+    while let Some((before, link)) = remaining.split_once('[') {
         plain.push_str(before);
         let link = link
             .split_once("](")
             .filter(|(label, _)| !label.contains(['[', ']']));
         let target = link.and_then(|(label, after)| Some((label, after.split_once(')')?)));
-        rest = match target {
+        remaining = match target {
             Some((label, (target, after))) if !target.contains(char::is_whitespace) => {
                 plain.push_str(label);
                 after
             }
             _ => {
                 plain.push('[');
-                rest.split_once('[').map_or("", |(_, after)| after)
+                remaining.split_once('[').map_or("", |(_, after)| after)
             }
         };
     }
-    plain.push_str(rest);
+    plain.push_str(remaining);
     plain
 }
 

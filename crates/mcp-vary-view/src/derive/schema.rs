@@ -118,8 +118,8 @@ impl Walk {
         };
         let mut description = self.essential_description(members, name, prose);
         members.retain_mut(|(keyword, value)| {
-            let kept = (keyword == "description").then(|| description.take());
-            match (is_prose(keyword, value), kept.flatten()) {
+            let retained = (keyword == "description").then(|| description.take());
+            match (is_prose(keyword, value), retained.flatten()) {
                 (true, Some(text)) => *value = Json::String(Cow::Owned(text)),
                 (true, None) => return false,
                 (false, _) => {}
@@ -358,25 +358,27 @@ fn has_inner_base(schema: &Json<'_>, dialect: &str) -> bool {
 
 /// The schema at a pointer that passes only through schemas.
 pub(crate) fn find<'s, 'a>(schema: &'s Json<'a>, pointer: &[String]) -> Option<&'s Json<'a>> {
-    let [keyword, rest @ ..] = pointer else {
+    let [keyword, remaining @ ..] = pointer else {
         return matches!(schema, Json::Object(_) | Json::Bool(_)).then_some(schema);
     };
     let value = schema.get(keyword)?;
-    match (keyword_value(keyword), value, rest) {
-        (KeywordValue::Schemas, Json::Array(schemas), [index, rest @ ..]) => {
-            find(schemas.get(index.parse::<usize>().ok()?)?, rest)
+    match (keyword_value(keyword), value, remaining) {
+        (KeywordValue::Schemas, Json::Array(schemas), [index, remaining @ ..]) => {
+            find(schemas.get(index.parse::<usize>().ok()?)?, remaining)
         }
-        (KeywordValue::Schemas, schema, _) => find(schema, rest),
-        (KeywordValue::NamedSchemas, named, [name, rest @ ..]) => find(named.get(name)?, rest),
+        (KeywordValue::Schemas, schema, _) => find(schema, remaining),
+        (KeywordValue::NamedSchemas, named, [name, remaining @ ..]) => {
+            find(named.get(name)?, remaining)
+        }
         _ => None,
     }
 }
 
 /// The definitions that are used directly or by a used definition: keyword and name.
 fn used_definitions(schema: &Json<'_>) -> BTreeSet<(String, String)> {
-    let mut rest = schema.clone();
-    retain(&mut rest, |keyword, _| !DEFINITIONS.contains(&keyword));
-    let mut pending = references(&rest).unwrap_or_default();
+    let mut remaining = schema.clone();
+    retain(&mut remaining, |keyword, _| !DEFINITIONS.contains(&keyword));
+    let mut pending = references(&remaining).unwrap_or_default();
     let mut used = BTreeSet::new();
     while let Some(reference) = pending.pop_first() {
         let Some((keyword, name)) = reference.definition() else {

@@ -49,7 +49,9 @@ fn purpose(text: &str) -> Option<&str> {
             .trim_matches(|c: char| !c.is_alphanumeric())
             .to_lowercase();
         if is_label(line) && PURPOSES.contains(&name.as_str()) {
-            return text.get(at..).filter(|rest| !rest.trim().is_empty());
+            return text
+                .get(at..)
+                .filter(|remaining| !remaining.trim().is_empty());
         }
     }
     None
@@ -64,7 +66,7 @@ fn without_introduction(passage: &str) -> &str {
     let sentence = sentence.strip_suffix(" the following").unwrap_or(sentence);
     let cut = INTRODUCTIONS
         .iter()
-        .find_map(|words| sentence.strip_suffix(words));
+        .find_map(|terms| sentence.strip_suffix(terms));
     cut.map_or(passage, |cut| cut.trim_end_matches([',', ' ']))
 }
 
@@ -134,8 +136,8 @@ pub(super) fn reads_on(last: &str, line: &str) -> bool {
 
 /// Whether `line` is a heading: only `#` before the first space.
 pub(super) fn is_heading(line: &str) -> bool {
-    let rest = line.trim_start_matches('#');
-    rest.is_empty() || rest.starts_with(' ')
+    let remaining = line.trim_start_matches('#');
+    remaining.is_empty() || remaining.starts_with(' ')
 }
 
 /// A rule, an underline or a fence.
@@ -162,7 +164,7 @@ pub(super) fn without_marker(line: &str) -> &str {
         line.strip_prefix(['-', '*', '+', '•', '·', '–', '—', '>'])
     };
     match after {
-        Some(rest) if rest.starts_with(char::is_whitespace) => rest.trim_start(),
+        Some(remaining) if remaining.starts_with(char::is_whitespace) => remaining.trim_start(),
         _ => line,
     }
 }
@@ -184,10 +186,10 @@ pub(super) fn is_symbol(c: char) -> bool {
 
 /// `Args:`, `Error Responses:`, `400: Bad request`.
 fn starts_label(line: &str) -> bool {
-    let Some((label, rest)) = line.split_once(':') else {
+    let Some((label, remaining)) = line.split_once(':') else {
         return false;
     };
-    (rest.is_empty() || rest.starts_with(' '))
+    (remaining.is_empty() || remaining.starts_with(' '))
         && !label.starts_with(char::is_lowercase)
         && label.split_whitespace().count() <= 3
 }
@@ -231,16 +233,16 @@ fn closed(passage: &str, at: usize, open: char) -> Option<usize> {
     None
 }
 
-/// The length of the terminators and closing marks at the start of `rest`.
-fn trailing(rest: &str) -> usize {
+/// The length of the terminators and closing marks at the start of `remaining`.
+fn trailing(remaining: &str) -> usize {
     let belongs = |c: char| WIDE_ENDS.contains(c) || NARROW_ENDS.contains(c) || CLOSING.contains(c);
-    rest.len() - rest.trim_start_matches(belongs).len()
+    remaining.len() - remaining.trim_start_matches(belongs).len()
 }
 
 /// Whether the terminator at `at`, which extends to `after`, ends a sentence.
 fn ends_here(passage: &str, at: usize, after: usize) -> bool {
-    let rest = &passage[after..];
-    let Some(next) = rest.trim_start().chars().next() else {
+    let remaining = &passage[after..];
+    let Some(next) = remaining.trim_start().chars().next() else {
         return true;
     };
     let only_one = after == at + 1;
@@ -248,7 +250,7 @@ fn ends_here(passage: &str, at: usize, after: usize) -> bool {
         || next.is_ascii_punctuation() && !OPENING.contains(next);
     let is_full_stop = only_one && passage[at..].starts_with('.');
     let is_in_word = is_full_stop && is_abbreviated(&passage[..at], next);
-    rest.starts_with(' ') && !next.is_lowercase() && !is_sign && !is_in_word
+    remaining.starts_with(' ') && !next.is_lowercase() && !is_sign && !is_in_word
 }
 
 /// Whether the full stop after `text` belongs to its last word; `next` is what follows.

@@ -76,9 +76,9 @@ impl ArgumentDecoder {
     }
 
     /// The same decoder, by the server's names of the arguments, which `own` returns.
-    pub(crate) fn renamed_upstream(self, own: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn renamed_upstream(self, native: impl Fn(&str) -> Option<String>) -> Self {
         let named = self.fields.into_iter();
-        let named = named.map(|(name, field)| (own(&name).unwrap_or(name), field));
+        let named = named.map(|(name, field)| (native(&name).unwrap_or(name), field));
         Self {
             fields: named.collect(),
             definitions: self.definitions,

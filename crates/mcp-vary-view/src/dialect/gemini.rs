@@ -57,8 +57,8 @@ fn choice_schema<'j>(choice: &Choice<'j>, value_schema: &ValueSchema<'j>, null: 
     if value_schema.is_truncated {
         notes.push(sentences::TRUNCATED.to_owned());
     }
-    let mut rest = Vec::new();
-    let name = kind(&choice.kind, &mut rest, &mut notes);
+    let mut remaining = Vec::new();
+    let name = kind(&choice.kind, &mut remaining, &mut notes);
     push_text(
         &mut members,
         "title",
@@ -68,7 +68,7 @@ fn choice_schema<'j>(choice: &Choice<'j>, value_schema: &ValueSchema<'j>, null: 
         sentences::with_sentences(choice.description.or(value_schema.description), &notes);
     push_text(&mut members, "description", description.map(Cow::Owned));
     push_text(&mut members, "type", Some(Cow::Borrowed(name)));
-    members.append(&mut rest);
+    members.append(&mut remaining);
     if null {
         members.push((Cow::Borrowed("nullable"), Json::Bool(true)));
     }

@@ -5,9 +5,9 @@ use mcp_vary::json::Json;
 use super::value_schema::{Number, Text};
 
 /// A description followed by sentences.
-pub(crate) fn with_sentences(text: Option<&str>, said: &[String]) -> Option<String> {
+pub(crate) fn with_sentences(text: Option<&str>, reported: &[String]) -> Option<String> {
     let mut whole = text.unwrap_or_default().trim_end().to_owned();
-    for sentence in said {
+    for sentence in reported {
         if !whole.is_empty() {
             whole.push_str(if whole.ends_with(|c: char| c.is_alphanumeric()) {
                 ". "

@@ -92,7 +92,7 @@ impl SchemaUsage {
 impl Writer {
     /// Names the definitions that were found since the last call.
     fn name_definitions(&mut self, reader: &Reader<'_>) {
-        let mut taken: BTreeSet<String> = self.names.iter().cloned().collect();
+        let mut used: BTreeSet<String> = self.names.iter().cloned().collect();
         while let Some(definition) = reader.definition(self.names.len()) {
             let plain = |name: &&str| {
                 let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -100,12 +100,12 @@ impl Writer {
             };
             let number = self.names.len() + 1;
             let name = definition.name.filter(plain).map(str::to_owned);
-            let name = name.filter(|name| !taken.contains(name));
+            let name = name.filter(|name| !used.contains(name));
             let mut name = name.unwrap_or_else(|| format!("part{number}"));
-            while taken.contains(&name) {
+            while used.contains(&name) {
                 name.push('_');
             }
-            taken.insert(name.clone());
+            used.insert(name.clone());
             self.usage.letters += name.len();
             self.names.push(name);
         }
@@ -136,9 +136,9 @@ impl Writer {
             .choices
             .iter()
             .any(|choice| matches!(choice.kind, Kind::Text(_)));
-        let kept = |choice: &&Choice<'j>| !(text && is_open(&choice.kind));
-        let choices: Vec<&Choice<'j>> = value_schema.choices.iter().filter(kept).collect();
-        let left_out = value_schema.choices.iter().find(|choice| !kept(choice));
+        let retained = |choice: &&Choice<'j>| !(text && is_open(&choice.kind));
+        let choices: Vec<&Choice<'j>> = value_schema.choices.iter().filter(retained).collect();
+        let left_out = value_schema.choices.iter().find(|choice| !retained(choice));
         let value_schema = &ValueSchema {
             description: value_schema
                 .description
@@ -189,8 +189,8 @@ impl Writer {
                 ValueDecoder::Definition(number),
             );
         }
-        let (mut rest, mut members) = (Vec::new(), Vec::new());
-        let (name, back) = self.kind(&choice.kind, null, &mut rest, &mut notes, level + 1);
+        let (mut remaining, mut members) = (Vec::new(), Vec::new());
+        let (name, back) = self.kind(&choice.kind, null, &mut remaining, &mut notes, level + 1);
         self.write_annotations(&mut members, value_schema, Some(choice), &notes);
         let named = Json::String(Cow::Borrowed(name));
         let named = if null {
@@ -199,7 +199,7 @@ impl Writer {
             named
         };
         members.push((Cow::Borrowed("type"), named));
-        members.append(&mut rest);
+        members.append(&mut remaining);
         (Json::Object(members), back)
     }
 

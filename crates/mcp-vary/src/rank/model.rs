@@ -178,9 +178,10 @@ pub fn parse_answer(answer: &str, offered: &[VariantId]) -> Result<Vec<VariantId
         }
         order.push(known.clone());
     }
-    match order.len() == offered.len() {
-        true => Ok(order),
-        false => Err(AnswerError::MissingVariant),
+    if order.len() == offered.len() {
+        Ok(order)
+    } else {
+        Err(AnswerError::MissingVariant)
     }
 }
 

@@ -271,19 +271,19 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
             Some((column.label.into(), value.clone()))
         });
         let mut from = Vec::new();
-        let mut kept = Vec::new();
+        let mut retained = Vec::new();
         for (column, template) in columns.into_iter().zip(templates) {
             match template {
                 Some(template) => from.push((column.label.into(), Json::String(template.into()))),
-                None => kept.push(column),
+                None => retained.push(column),
             }
         }
-        let row = |row: usize| kept.iter().map(|one| one.cells[row].cloned()).collect();
+        let row = |row: usize| retained.iter().map(|one| one.cells[row].cloned()).collect();
         Columns {
             each: shared.collect(),
             from,
             rows: (0..rows).map(row).collect(),
-            labels: kept.into_iter().map(|column| column.label).collect(),
+            labels: retained.into_iter().map(|column| column.label).collect(),
             key_only_rows: None,
         }
     }

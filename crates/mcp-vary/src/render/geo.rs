@@ -72,12 +72,12 @@ fn feature<'a>(value: &Json<'a>) -> Option<Members<'a>> {
     }
     let is_known = |key: &str| ["type", "id", "geometry", "properties"].contains(&key);
     let mut members = Members::new();
-    let mut rest = Members::new();
+    let mut remaining = Members::new();
     for (key, value) in value.as_object()? {
         match key.as_ref() {
             "id" => members.push((key.clone(), value.clone())),
             key if is_known(key) => {}
-            _ => rest.push((key.clone(), value.clone())),
+            _ => remaining.push((key.clone(), value.clone())),
         }
     }
     match value.get("geometry")? {
@@ -88,7 +88,7 @@ fn feature<'a>(value: &Json<'a>) -> Option<Members<'a>> {
         Json::Null => {}
         properties => members.extend(properties.as_object()?.iter().cloned()),
     }
-    members.extend(rest);
+    members.extend(remaining);
     Some(members)
 }
 
@@ -196,14 +196,21 @@ fn position<'a>(value: &Json<'_>) -> Option<Json<'a>> {
 
 /// "The first two elements are longitude and latitude, precisely in that order" (RFC 7946, 3.1.1).
 fn latitude_longitude<'v>(value: &'v Json<'_>) -> Option<(&'v str, &'v str)> {
-    let [Json::Number(longitude), Json::Number(latitude), rest @ ..] = value.as_array()? else {
+    let [
+        Json::Number(longitude),
+        Json::Number(latitude),
+        remaining @ ..,
+    ] = value.as_array()?
+    else {
         return None;
     };
     let is_within = |spelling: &str, most: f64| {
         spelling.len() < 32 && spelling.parse::<f64>().is_ok_and(|n| n.abs() <= most)
     };
-    let is_position = rest.len() <= 1
-        && rest.iter().all(|number| matches!(number, Json::Number(_)))
+    let is_position = remaining.len() <= 1
+        && remaining
+            .iter()
+            .all(|number| matches!(number, Json::Number(_)))
         && is_within(latitude, 90.0)
         && is_within(longitude, 180.0);
     is_position.then_some((latitude, longitude))

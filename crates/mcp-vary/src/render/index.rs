@@ -228,12 +228,12 @@ impl Index {
     /// Counts the bytes of the string `written` at `from`, and adds marks.
     fn mark_text(&mut self, written: &str, from: usize) {
         let mut number = 0;
-        let mut rest = written;
-        while !rest.is_empty() {
-            self.mark(number, from + written.len() - rest.len());
-            let (length, taken) = character(rest);
+        let mut remaining = written;
+        while !remaining.is_empty() {
+            self.mark(number, from + written.len() - remaining.len());
+            let (length, used) = character(remaining);
             number += length;
-            rest = &rest[taken..];
+            remaining = &remaining[used..];
         }
         self.total = number;
     }
@@ -289,10 +289,12 @@ impl<'t> Entries<'t> {
 
     /// Skips white space.
     fn space(&mut self) -> Option<u8> {
-        let rest = self.text.as_bytes().get(self.at..)?;
-        let space = rest.iter().position(|byte| !b" \t\n\r".contains(byte))?;
+        let remaining = self.text.as_bytes().get(self.at..)?;
+        let space = remaining
+            .iter()
+            .position(|byte| !b" \t\n\r".contains(byte))?;
         self.at += space;
-        rest.get(space).copied()
+        remaining.get(space).copied()
     }
 
     fn entry(&mut self) -> Option<Entry<'t>> {

@@ -60,10 +60,10 @@ impl LeftOut {
     }
 
     /// The elements of the root value.
-    pub(crate) fn of_elements(kept: usize, of: usize) -> Self {
+    pub(crate) fn of_elements(retained: usize, of: usize) -> Self {
         Self {
             rule: LeftOutRule::Elements,
-            ..Self::of_text(String::new(), kept, of)
+            ..Self::of_text(String::new(), retained, of)
         }
     }
 
@@ -75,9 +75,9 @@ impl LeftOut {
     }
 
     /// Counts one more location.
-    pub(super) fn count(&mut self, kept: usize, of: usize) {
+    pub(super) fn count(&mut self, stored: usize, of: usize) {
         self.occurrences += 1;
-        self.retained += kept;
+        self.retained += stored;
         self.total += of;
     }
 
@@ -115,7 +115,7 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             path,
-            retained: kept,
+            retained: stored,
             total: of,
             occurrences: count,
             ..
@@ -125,13 +125,13 @@ impl fmt::Display for LeftOut {
         }
         match self.rule {
             LeftOutRule::Empty => write!(f, "{count} empty"),
-            LeftOutRule::Details => write!(f, "{kept} of {of} in full, the others by their key"),
-            LeftOutRule::Elements => write!(f, "{kept} of {of} elements"),
-            LeftOutRule::Members => write!(f, "{kept} of {of} members"),
+            LeftOutRule::Details => write!(f, "{stored} of {of} in full, the others by their key"),
+            LeftOutRule::Elements => write!(f, "{stored} of {of} elements"),
+            LeftOutRule::Members => write!(f, "{stored} of {of} members"),
             LeftOutRule::Depth if *count == 1 => write!(f, "nested deeper than is shown"),
             LeftOutRule::Depth => write!(f, "{count} places nested deeper than is shown"),
-            LeftOutRule::Text if *count == 1 => write!(f, "{kept} of {of} bytes"),
-            LeftOutRule::Text => write!(f, "{count} shortened, {kept} of {of} bytes"),
+            LeftOutRule::Text if *count == 1 => write!(f, "{stored} of {of} bytes"),
+            LeftOutRule::Text => write!(f, "{count} shortened, {stored} of {of} bytes"),
             LeftOutRule::Elsewhere => write!(f, "{count} more places"),
         }
     }

@@ -339,23 +339,23 @@ fn escaped(out: &mut String, text: &str, place: TextPosition) {
 /// it.
 fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
     let mut count = 0;
-    let mut rest = text;
+    let mut remaining = text;
     let mut before_run = ' ';
     // The remainder after the last scanned run, so that no run is scanned twice.
     let mut unseen = text.len();
-    while let Some(c) = rest.chars().next() {
-        if c == 'h' && rest.len() <= unseen && !before_run.is_alphanumeric() {
-            let run = url_run(rest);
+    while let Some(c) = remaining.chars().next() {
+        if c == 'h' && remaining.len() <= unseen && !before_run.is_alphanumeric() {
+            let run = url_run(remaining);
             let url = without_sentence_end(run);
-            unseen = rest.len() - run.len();
+            unseen = remaining.len() - run.len();
             if url.contains(['_', '*', '~', '&', '[']) && is_safe_url(url) {
                 out.extend(["<", url, ">"]);
-                rest = &rest[url.len()..];
+                remaining = &remaining[url.len()..];
                 before_run = '>';
                 continue;
             }
         }
-        let after = &rest[c.len_utf8()..];
+        let after = &remaining[c.len_utf8()..];
         if is_markup(c, before_run, after, place) {
             out.push('\\');
             count += 1;
@@ -364,7 +364,7 @@ fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
         if c != '_' {
             before_run = c;
         }
-        rest = after;
+        remaining = after;
     }
     count
 }
@@ -400,22 +400,22 @@ fn without_sentence_end(run: &str) -> &str {
     run.trim_end_matches(|c| ends.contains(c))
 }
 
-/// Whether a letter or digit follows the underscores at the start of `rest`.
+/// Whether a letter or digit follows the underscores at the start of `remaining`.
 ///
 /// Scans only a few characters, so that a line of underscores stays linear.
-fn is_word_after_run(rest: &str) -> bool {
-    let after = rest.chars().take(8).find(|c| *c != '_');
+fn is_word_after_run(remaining: &str) -> bool {
+    let after = remaining.chars().take(8).find(|c| *c != '_');
     after.is_some_and(char::is_alphanumeric)
 }
 
-/// Whether `rest`, the text after `&`, forms a character reference; the longest has 32 characters.
-fn is_entity(rest: &str) -> bool {
-    let name = rest
+/// Whether `remaining`, the text after `&`, forms a character reference; the longest has 32 characters.
+fn is_entity(remaining: &str) -> bool {
+    let name = remaining
         .bytes()
         .take(34)
         .take_while(|b| b.is_ascii_alphanumeric() || *b == b'#');
     let length = name.count();
-    length > 0 && rest.as_bytes().get(length) == Some(&b';')
+    length > 0 && remaining.as_bytes().get(length) == Some(&b';')
 }
 
 fn code(out: &mut String, text: &str) {
@@ -434,11 +434,11 @@ fn longest_run(text: &str, of: char) -> usize {
 
 /// The position where a line needs a backslash so that it does not open a heading, a quote, a list or a break.
 fn block_opener(line: &str) -> Option<usize> {
-    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = line.len() - rest.len();
-    let is_marker = |rest: &str| rest.chars().next().is_none_or(char::is_whitespace);
+    let remaining = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - remaining.len();
+    let is_marker = |remaining: &str| remaining.chars().next().is_none_or(char::is_whitespace);
     if digits > 0 {
-        let after = rest.strip_prefix(['.', ')']);
+        let after = remaining.strip_prefix(['.', ')']);
         return (digits < 10 && after.is_some_and(is_marker)).then_some(digits);
     }
     let opens = match line.strip_prefix(['-', '+']) {
@@ -451,14 +451,14 @@ fn block_opener(line: &str) -> Option<usize> {
 /// Whether `text` is a URL that may become a link: http(s), plain characters, and no user part, which could hide the
 /// host.
 fn is_safe_url(text: &str) -> bool {
-    let rest = text
+    let remaining = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"));
-    let Some(rest) = rest else {
+    let Some(remaining) = remaining else {
         return false;
     };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    !authority.is_empty() && !authority.contains('@') && rest.chars().all(is_url_char)
+    let authority = remaining.split(['/', '?', '#']).next().unwrap_or_default();
+    !authority.is_empty() && !authority.contains('@') && remaining.chars().all(is_url_char)
 }
 
 fn is_url_char(c: char) -> bool {

@@ -277,11 +277,11 @@ fn escaped(text: &str) -> String {
 /// Decodes the `%` escapes of `text`; `None` if one is malformed or the result is not UTF-8.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
+    let mut remaining = text.bytes();
+    while let Some(byte) = remaining.next() {
         let digit = |byte: u8| char::from(byte).to_digit(16);
         let read = match byte {
-            b'%' => digit(rest.next()?)? * 16 + digit(rest.next()?)?,
+            b'%' => digit(remaining.next()?)? * 16 + digit(remaining.next()?)?,
             plain => u32::from(plain),
         };
         bytes.push(u8::try_from(read).ok()?);

@@ -19,12 +19,12 @@
 #[must_use]
 pub fn tokens(text: &str) -> usize {
     let mut tokens = 0;
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
+    let mut remaining = text;
+    while let Some(first) = remaining.chars().next() {
         let kind = Kind::of(first);
-        let mut end = rest.len();
+        let mut end = remaining.len();
         let mut before = first;
-        for (at, next) in rest.char_indices().skip(1) {
+        for (at, next) in remaining.char_indices().skip(1) {
             // `camelCase` is two words.
             let is_hump = before.is_lowercase() && next.is_uppercase();
             if Kind::of(next) != kind || kind == Kind::Letter && is_hump {
@@ -33,9 +33,9 @@ pub fn tokens(text: &str) -> usize {
             }
             before = next;
         }
-        let (run, after) = rest.split_at(end);
+        let (run, after) = remaining.split_at(end);
         tokens += kind.tokens(run, after);
-        rest = after;
+        remaining = after;
     }
     tokens
 }

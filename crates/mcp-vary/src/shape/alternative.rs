@@ -282,19 +282,19 @@ impl AlternativeShaper<'_> {
         written: &[Block<'_>],
         own_value: Option<(String, bool)>,
     ) -> Result<Option<(String, Option<String>)>, JsonError> {
-        let Some((own, is_structured)) = own_value else {
+        let Some((native, is_structured)) = own_value else {
             return Ok(self.prose(written).map(|content| {
                 let structure = result.get("structuredContent").map(str::to_owned);
                 (content, structure)
             }));
         };
-        let value = self.alternative.value.as_deref().unwrap_or(&own);
-        let answer = self.answer(value, &own, written)?;
-        let fields = self.shaped_fields(&answer, &own, is_structured, self.policy.always_both);
+        let value = self.alternative.value.as_deref().unwrap_or(&native);
+        let answer = self.answer(value, &native, written)?;
+        let fields = self.shaped_fields(&answer, &native, is_structured, self.policy.always_both);
         let fields = match fields {
             // The value is not in `structuredContent`, so it must be in `content`.
             (texts, None) if texts.is_empty() => {
-                self.shaped_fields(&answer, &own, is_structured, true)
+                self.shaped_fields(&answer, &native, is_structured, true)
             }
             fields => fields,
         };
@@ -307,7 +307,7 @@ impl AlternativeShaper<'_> {
     fn shaped_fields(
         &self,
         answer: &Answer,
-        own: &str,
+        native: &str,
         is_structured: bool,
         always_both: bool,
     ) -> (Vec<String>, Option<String>) {
@@ -322,9 +322,9 @@ impl AlternativeShaper<'_> {
             let is_promised = self.tool.output_schema || self.tool.ui;
             match new {
                 Some(new) if !self.tool.ui && self.schema_accepts(new) => Some(new),
-                Some(_) => Some(own),
+                Some(_) => Some(native),
                 // Before 2026-07-28, `structuredContent` must be an object.
-                None => is_promised.then_some(own),
+                None => is_promised.then_some(native),
             }
         } else {
             // The server sent no structured value: add one only for clients that requested JSON.
@@ -341,14 +341,19 @@ impl AlternativeShaper<'_> {
         }
     }
 
-    fn answer(&self, value: &str, own: &str, written: &[Block<'_>]) -> Result<Answer, JsonError> {
+    fn answer(
+        &self,
+        value: &str,
+        native: &str,
+        written: &[Block<'_>],
+    ) -> Result<Answer, JsonError> {
         let Alternative { markdown, text, .. } = self.alternative;
-        let relations = relations_to(own, written)?;
+        let relations = relations_to(native, written)?;
         let blocks = written.iter().filter(|block| block.is_text());
-        let kept = blocks.zip(&relations);
-        let kept = kept.filter(|(_, relation)| **relation == Relation::Author);
-        let kept: Vec<_> = kept.filter_map(|(block, _)| block.text()).collect();
-        let author = (!kept.is_empty()).then(|| kept.join("\n\n"));
+        let retained = blocks.zip(&relations);
+        let retained = retained.filter(|(_, relation)| **relation == Relation::Author);
+        let retained: Vec<_> = retained.filter_map(|(block, _)| block.text()).collect();
+        let author = (!retained.is_empty()).then(|| retained.join("\n\n"));
         let mut answer = Answer::from_json(value)?;
         if let Some(markdown) = markdown.as_ref().or(text.as_ref()).or(author.as_ref()) {
             answer = answer.with_markdown(markdown);
@@ -361,7 +366,7 @@ impl AlternativeShaper<'_> {
         }
         let under = self.alternative.hints_under.as_deref();
         answer = answer.with_hints_under(under.unwrap_or(HINTS));
-        for text in self.extra_texts(value, &kept)? {
+        for text in self.extra_texts(value, &retained)? {
             answer = answer.with_block(&text_block(&text))?;
         }
         Ok(answer)
@@ -371,7 +376,7 @@ impl AlternativeShaper<'_> {
     /// beside an author's text that does not cover it.
     fn extra_texts(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
         let Alternative { markdown, text, .. } = self.alternative;
-        let (words, render): (_, fn(&Json<'_>) -> String) =
+        let (terms, render): (_, fn(&Json<'_>) -> String) =
             match self.features.choose_format(&Format::ALL) {
                 Some(Format::Json) => return self.extra_json_texts(value, author),
                 Some(Format::Text) => (text.as_ref(), render::text),
@@ -379,7 +384,7 @@ impl AlternativeShaper<'_> {
                 None => return Ok(Vec::new()),
             };
         let is_read = (self.tool.output_schema || self.tool.ui) && !self.policy.text_only;
-        if author.is_empty() || words.is_some() || is_read {
+        if author.is_empty() || terms.is_some() || is_read {
             return Ok(Vec::new());
         }
         let value = Json::parse(value)?;
@@ -417,8 +422,8 @@ impl AlternativeShaper<'_> {
             return None;
         }
         let Some(rendered) = rendered else {
-            let own = written.iter().map(|block| Cow::Borrowed(block.written));
-            let all: Vec<_> = own.chain(hints.into_iter().map(Cow::Owned)).collect();
+            let native = written.iter().map(|block| Cow::Borrowed(block.written));
+            let all: Vec<_> = native.chain(hints.into_iter().map(Cow::Owned)).collect();
             return Some(array(&all));
         };
         let texts: Vec<_> = [text_block(rendered)].into_iter().chain(hints).collect();

@@ -129,9 +129,10 @@ fn single(message: &str, at: usize, out: &mut Vec<String>) -> Result<(), PromptE
         return Err(PromptError::Role(at));
     }
     let content = message.get("content").ok_or(PromptError::Content(at))?;
-    let blocks = match content.starts_with('[') {
-        true => elements(content)?,
-        false => vec![content],
+    let blocks = if content.starts_with('[') {
+        elements(content)?
+    } else {
+        vec![content]
     };
     for block in blocks {
         let has_type = Members::parse(block).is_ok_and(|b| b.get_str("type").is_some());

@@ -45,10 +45,10 @@ pub(crate) fn relations_to(
 /// Servers wrap what they return: as `{"result": …}` if the schema must be an object, as one named member, or as one
 /// text for each element of a list. All of these repeat the value.
 pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
-    let words = relation_of_string(value);
+    let terms = relation_of_string(value);
     let lists = candidates(value).filter_map(Json::as_array);
     if let Some(relation) = lists
-        .filter_map(|list| relation_of_each(list, texts, words))
+        .filter_map(|list| relation_of_each(list, texts, terms))
         .next()
     {
         return vec![relation; texts.len()];
@@ -57,7 +57,7 @@ pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
     number
         .map(|(at, text)| {
             if at < MAX_COMPARED {
-                relation(value, text, words)
+                relation(value, text, terms)
             } else {
                 Relation::Author
             }
@@ -74,11 +74,11 @@ fn relation_of_string(value: &Json<'_>) -> Relation {
     }
 }
 
-fn relation(value: &Json<'_>, text: &str, words: Relation) -> Relation {
+fn relation(value: &Json<'_>, text: &str, terms: Relation) -> Relation {
     let text = text.trim_end();
     let is_text = |part: &Json<'_>| part.as_str().is_some_and(|part| part.trim_end() == text);
     if candidates(value).any(is_text) {
-        return words;
+        return terms;
     }
     if text.is_empty() {
         return Relation::Repeats;
@@ -92,7 +92,7 @@ fn relation(value: &Json<'_>, text: &str, words: Relation) -> Relation {
 /// The relation if there is one text per element, each the element as JSON or its string.
 ///
 /// Short strings read better as one list; multi-line strings and single strings read better as the author's texts.
-fn relation_of_each(elements: &[Json<'_>], texts: &[&str], words: Relation) -> Option<Relation> {
+fn relation_of_each(elements: &[Json<'_>], texts: &[&str], terms: Relation) -> Option<Relation> {
     if elements.is_empty() || elements.len() != texts.len() {
         return None;
     }
@@ -102,7 +102,7 @@ fn relation_of_each(elements: &[Json<'_>], texts: &[&str], words: Relation) -> O
         .all(|(element, text)| element.as_str() == Some(*text))
     {
         let are_short = texts.len() > 1 && !texts.iter().any(|text| text.contains(['\n', '\r']));
-        return Some(if are_short { Relation::Repeats } else { words });
+        return Some(if are_short { Relation::Repeats } else { terms });
     }
     let repeats = pairs.all(|(element, text)| {
         element.as_str() == Some(*text)

@@ -208,14 +208,12 @@ impl ResultShaping<'_> {
             return Ok(Outcome::default());
         }
         let relations = relations_to(structured, blocks)?;
-        let content = match self.is_for_interface() {
-            false => json_and_author(blocks, &relations, &json),
+        let content = if self.is_for_interface() {
             // The data of a user interface is not for the model, which gets only the author's texts.
-            true => {
-                let is_wanted = !relations.is_empty() || self.policy.always_both;
-                let json = is_wanted.then_some(&*json);
-                replace(blocks, &relations, json)
-            }
+            let is_wanted = !relations.is_empty() || self.policy.always_both;
+            replace(blocks, &relations, is_wanted.then_some(&*json))
+        } else {
+            json_and_author(blocks, &relations, &json)
         };
         Ok(Outcome::content(content))
     }

@@ -49,9 +49,9 @@ impl FromStr for Date {
     type Err = DateError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (date, rest) = text.split_at_checked(10).ok_or(DateError)?;
+        let (date, remaining) = text.split_at_checked(10).ok_or(DateError)?;
         let is_rfc_3339 = matches!(date.as_bytes(), [_, _, _, _, b'-', _, _, b'-', _, _]);
-        if !is_rfc_3339 || !(rest.is_empty() || is_time(rest)) {
+        if !is_rfc_3339 || !(remaining.is_empty() || is_time(remaining)) {
             return Err(DateError);
         }
         // `jiff` also reads other forms of ISO 8601, so that the fields are taken one by one.
@@ -91,7 +91,7 @@ fn is_time(text: &str) -> bool {
 fn is_offset(text: &str) -> bool {
     let text = match text.strip_prefix('.') {
         Some(fraction) => match fraction.trim_start_matches(|c: char| c.is_ascii_digit()) {
-            rest if rest.len() < fraction.len() => rest,
+            remaining if remaining.len() < fraction.len() => remaining,
             _ => return false,
         },
         None => text,

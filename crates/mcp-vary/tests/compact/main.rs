@@ -130,8 +130,8 @@ fn rows_of(table: &Value) -> Vec<BTreeMap<String, String>> {
         }
         for (key, template) in table["from"].as_object().into_iter().flatten() {
             let template = template.as_str().unwrap();
-            let (before, rest) = template.split_once('{').unwrap();
-            let (source, after) = rest.split_once('}').unwrap();
+            let (before, remaining) = template.split_once('{').unwrap();
+            let (source, after) = remaining.split_once('}').unwrap();
             let cell: Value = serde_json::from_str(&row[source]).unwrap();
             let plain = cell
                 .as_str()
@@ -236,8 +236,8 @@ fn is_part(short: &Value, whole: &Value) -> bool {
             short.len() <= whole.len() && short.iter().zip(whole).all(|(s, w)| is_part(s, w))
         }
         (Value::String(short), Value::String(whole)) => {
-            let kept = short.strip_suffix(ELLIPSIS);
-            short == whole || kept.is_some_and(|kept| whole.starts_with(kept))
+            let retained = short.strip_suffix(ELLIPSIS);
+            short == whole || retained.is_some_and(|retained| whole.starts_with(retained))
         }
         (short, whole) => short == whole,
     }

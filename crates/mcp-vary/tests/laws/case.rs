@@ -72,22 +72,22 @@ impl Case {
     pub(crate) fn tell(&self, result: &str) -> Told {
         let (features, _) = Features::from_tags(self.tags.iter().copied());
         let listed = self.tool.output_schema.then(|| self.listed());
-        let words = |report: bool| {
+        let terms = |report: bool| {
             let listed = listed.as_ref().map(|it| it as &dyn OutputSchema);
             let policy = Policy {
                 report,
                 ..self.policy
             };
-            let told = self.told.as_ref()?;
-            match told.apply(result, &features, self.tool, listed, &policy) {
+            let sent = self.told.as_ref()?;
+            match sent.apply(result, &features, self.tool, listed, &policy) {
                 Shaped::Changed { result, .. } => Some(result),
                 Shaped::Unchanged => None,
             }
         };
-        let subject = words(false);
+        let subject = terms(false);
         let subject = subject.as_deref().unwrap_or(result);
         let few = self.in_few_words(subject, &features, listed.as_ref());
-        few.or_else(|| Some(Told::all(words(self.policy.report)?)))
+        few.or_else(|| Some(Told::all(terms(self.policy.report)?)))
             .unwrap_or_else(
                 || match tool_result(result, &features, self.tool, &self.policy) {
                     Shaped::Changed { result, .. } => Told::all(result),
@@ -145,8 +145,8 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 /// Everything but the result.
 fn asked() -> impl Strategy<Value = Case> {
     let few = (prop::option::of(any::<bool>()), limits());
-    (tags(registered_tags()), any::<[bool; 7]>(), few, told()).prop_map(
-        |(tags, on, (kept, limits), told)| Case {
+    (tags(registered_tags()), any::<[bool; 7]>(), few, sent()).prop_map(
+        |(tags, on, (retained, limits), sent)| Case {
             served: Served::default(),
             tags,
             tool: ToolFacts {
@@ -162,8 +162,8 @@ fn asked() -> impl Strategy<Value = Case> {
                 variant: None,
             },
             limits,
-            kept,
-            told,
+            kept: retained,
+            told: sent,
         },
     )
 }
@@ -184,38 +184,38 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 /// An operator's words, seldom any that fit.
-fn told() -> impl Strategy<Value = Option<Alternative>> {
+fn sent() -> impl Strategy<Value = Option<Alternative>> {
     let value = (given(true), spacing()).prop_map(|(given, spacing)| given.value.to_json(spacing));
     let value = prop_oneof![3 => value, 1 => Just("no JSON".to_owned())];
     let maybe = || prop::option::of(word());
-    let told = (
+    let sent = (
         prop::option::of(value),
         maybe(),
         maybe(),
         prop::collection::vec(word(), 0..3),
         prop::option::of("[a-d]|id|hints"),
     );
-    let told = told.prop_map(|(value, markdown, text, hints, under)| {
-        let mut told = Alternative::default();
+    let sent = sent.prop_map(|(value, markdown, text, hints, under)| {
+        let mut sent = Alternative::default();
         for hint in hints {
-            told = told.with_hint(hint);
+            sent = sent.with_hint(hint);
         }
-        told = match value {
-            Some(value) => told.with_value(value),
-            None => told,
+        sent = match value {
+            Some(value) => sent.with_value(value),
+            None => sent,
         };
-        told = match markdown {
-            Some(markdown) => told.with_markdown(markdown),
-            None => told,
+        sent = match markdown {
+            Some(markdown) => sent.with_markdown(markdown),
+            None => sent,
         };
-        told = match text {
-            Some(text) => told.with_text(text),
-            None => told,
+        sent = match text {
+            Some(text) => sent.with_text(text),
+            None => sent,
         };
         match under {
-            Some(under) => told.with_hints_under(under),
-            None => told,
+            Some(under) => sent.with_hints_under(under),
+            None => sent,
         }
     });
-    prop::option::of(told)
+    prop::option::of(sent)
 }

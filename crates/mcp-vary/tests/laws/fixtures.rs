@@ -130,12 +130,11 @@ fn read(result: &str) -> Served {
         ..Served::default()
     };
     for block in elements(members.get("content").unwrap_or("[]")).unwrap() {
-        match is_other(block) {
-            true => served.others.push(block.to_owned()),
-            false => {
-                let block = Members::parse(block).unwrap();
-                served.texts.push(block.get_str("text").unwrap());
-            }
+        if is_other(block) {
+            served.others.push(block.to_owned())
+        } else {
+            let block = Members::parse(block).unwrap();
+            served.texts.push(block.get_str("text").unwrap());
         }
     }
     let value = served.value.as_deref().unwrap_or("{}");
@@ -197,17 +196,17 @@ fn the_laws_hold_for_every_fixture() {
 /// Whether something of the result is kept; fails when a law is broken.
 #[track_caller]
 fn holds(case: &Case) -> bool {
-    let told = case.tell(&case.served.result);
-    keeps_what_is_no_text(case, &told.result);
-    meets_its_schema(case, &told.result);
-    says_something(case, &told.result);
+    let sent = case.tell(&case.served.result);
+    keeps_what_is_no_text(case, &sent.result);
+    meets_its_schema(case, &sent.result);
+    says_something(case, &sent.result);
     is_told_once(case);
     if case.tags.is_empty() {
-        assert_eq!(told.result, case.served.result);
+        assert_eq!(sent.result, case.served.result);
     }
-    let Some(whole) = told.whole else {
+    let Some(whole) = sent.whole else {
         return false;
     };
-    leads_to_what_was_written(case, &whole, &told.left_out);
+    leads_to_what_was_written(case, &whole, &sent.left_out);
     true
 }

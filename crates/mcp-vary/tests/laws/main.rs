@@ -19,13 +19,13 @@ use case::{Case, WHOLE, case};
 
 /// What a client gets is a result, in which all that is no text is as it was.
 #[track_caller]
-fn keeps_what_is_no_text(case: &Case, told: &str) {
+fn keeps_what_is_no_text(case: &Case, sent: &str) {
     if case.served.is_error || case.served.is_twice {
         // Errors, and results without one meaning.
-        assert_eq!(told, case.served.result);
+        assert_eq!(sent, case.served.result);
         return;
     }
-    let members = Members::parse(told).unwrap();
+    let members = Members::parse(sent).unwrap();
     let blocks = elements(members.get("content").unwrap_or("[]")).unwrap();
     let others: Vec<_> = blocks.into_iter().filter(|block| is_other(block)).collect();
     assert_eq!(others, case.served.others, "of {}", case.served.result);
@@ -54,8 +54,8 @@ fn is_other(block: &str) -> bool {
 
 /// The structured value stays where it was promised, and meets what was promised.
 #[track_caller]
-fn meets_its_schema(case: &Case, told: &str) {
-    let value = Members::parse(told)
+fn meets_its_schema(case: &Case, sent: &str) {
+    let value = Members::parse(sent)
         .ok()
         .and_then(|members| members.get("structuredContent").map(str::to_owned));
     if case.served.value.is_none() || case.served.is_twice {
@@ -68,7 +68,7 @@ fn meets_its_schema(case: &Case, told: &str) {
     if !case.tool.output_schema {
         return;
     }
-    let value = value.unwrap_or_else(|| panic!("no value in {told}"));
+    let value = value.unwrap_or_else(|| panic!("no value in {sent}"));
     match serde_json::from_str::<Value>(&value) {
         Ok(value) => assert!(case.accepts(&value), "{value} under {}", case.served.schema),
         // Nobody here reads numbers like `1e400`.
@@ -87,8 +87,8 @@ fn is_told_once(case: &Case) {
 
 /// A result that said something still does.
 #[track_caller]
-fn says_something(case: &Case, told: &str) {
-    let Ok(members) = Members::parse(told) else {
+fn says_something(case: &Case, sent: &str) {
+    let Ok(members) = Members::parse(sent) else {
         return;
     };
     let has_value = members
@@ -96,12 +96,12 @@ fn says_something(case: &Case, told: &str) {
         .is_some_and(|it| it != "null");
     let is_null = members.get("structuredContent") == Some("null");
     let may_be = case.served.value.is_none() || case.tool.output_schema;
-    assert!(!is_null || may_be, "{told}");
+    assert!(!is_null || may_be, "{sent}");
     let blocks = elements(members.get("content").unwrap_or("[]")).unwrap();
-    let said = case.served.value.is_some() || !case.served.texts.is_empty();
+    let reported = case.served.value.is_some() || !case.served.texts.is_empty();
     assert!(
-        !said || has_value || blocks.len() > case.served.others.len(),
-        "{told} of {}",
+        !reported || has_value || blocks.len() > case.served.others.len(),
+        "{sent} of {}",
         case.served.result
     );
 }

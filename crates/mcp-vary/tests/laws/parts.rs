@@ -15,10 +15,10 @@ pub(crate) fn read_on<'a>(whole: &Json<'a>, part: &Part) -> Json<'a> {
     let mut next = Some(part.offset);
     let mut pages = 0;
     while let Some(offset) = next {
-        let mut asked = part.clone().with_offset(offset);
-        asked.limit = part.limit;
-        let asked = Part::parse(&asked.to_query()).unwrap();
-        let page = read(whole, &asked).unwrap();
+        let mut requested = part.clone().with_offset(offset);
+        requested.limit = part.limit;
+        let requested = Part::parse(&requested.to_query()).unwrap();
+        let page = read(whole, &requested).unwrap();
         // A page begins where the last one ended.
         assert_eq!(page.offset, offset);
         assert!(

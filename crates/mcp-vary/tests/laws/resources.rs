@@ -59,8 +59,8 @@ fn content() -> impl Strategy<Value = (String, bool)> {
     })
 }
 
-fn representations(own: bool) -> Representations {
-    let rendered = if own {
+fn representations(native: bool) -> Representations {
+    let rendered = if native {
         Representation::text("text/markdown", "own words").unwrap()
     } else {
         Representation::Rendered(Rendering::GeoMarkdown)

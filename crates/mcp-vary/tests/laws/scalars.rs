@@ -8,7 +8,7 @@ use crate::case::{Case, Told, WHOLE};
 
 /// Fails where a number, string or boolean of the structure is nowhere that the client can read.
 #[track_caller]
-pub(crate) fn are_reachable(case: &Case, told: &Told) {
+pub(crate) fn are_reachable(case: &Case, sent: &Told) {
     let Some(value) = &case.served.value else {
         return;
     };
@@ -16,10 +16,10 @@ pub(crate) fn are_reachable(case: &Case, told: &Told) {
         return;
     }
     // What is kept whole is behind the link.
-    if told.whole.as_ref() == Some(value) && told.result.contains(WHOLE) {
+    if sent.whole.as_ref() == Some(value) && sent.result.contains(WHOLE) {
         return;
     }
-    let seen = Seen::of(&told.result, case.policy.text_only && case.shapes_text());
+    let seen = Seen::of(&sent.result, case.policy.text_only && case.shapes_text());
     let value = Json::parse(value).unwrap();
     if let Some(lost) = seen.lacks(&value) {
         panic!(
@@ -27,7 +27,7 @@ pub(crate) fn are_reachable(case: &Case, told: &Told) {
             lost.to_json(),
             case.tags,
             case.policy,
-            told.result,
+            sent.result,
             case.served.result
         );
     }
@@ -120,7 +120,7 @@ impl Seen {
         match scalar {
             Json::Number(spelling) => {
                 let value: f64 = spelling.parse().unwrap();
-                let is_same = |said: &f64| (said - value).abs() <= value.abs() * 1e-12;
+                let is_same = |reported: &f64| (reported - value).abs() <= value.abs() * 1e-12;
                 has(spelling) || self.numbers.iter().any(is_same)
             }
             // A text that is JSON itself is rendered as what it says.

@@ -33,14 +33,14 @@ pub(crate) fn dialect(name: &Value) -> Dialect {
 
 /// What is listed of a tool, and sent with calls.
 pub(crate) fn tool(input: &Value) -> Value {
-    let said = &input["override"];
-    let annotations = members(&said["annotations"]);
+    let reported = &input["override"];
+    let annotations = members(&reported["annotations"]);
     let change = ToolOverride {
-        name: text(&said["name"]),
-        title: text(&said["title"]),
-        description: text(&said["description"]),
+        name: text(&reported["name"]),
+        title: text(&reported["title"]),
+        description: text(&reported["description"]),
         annotations: annotations.map(|(key, value)| (key, json(value))).collect(),
-        arguments: arguments(&said["arguments"]),
+        arguments: arguments(&reported["arguments"]),
     };
     let definition = input["definition"].to_string();
     let (tool, mistakes) = PreparedTool::new(&definition, &change, style(&input["style"])).unwrap();
@@ -49,12 +49,12 @@ pub(crate) fn tool(input: &Value) -> Value {
 
 /// What is listed of a prompt, and sent with requests for it.
 pub(crate) fn prompt(input: &Value) -> Value {
-    let said = &input["override"];
+    let reported = &input["override"];
     let change = PromptOverride {
-        name: text(&said["name"]),
-        title: text(&said["title"]),
-        description: text(&said["description"]),
-        arguments: arguments(&said["arguments"]),
+        name: text(&reported["name"]),
+        title: text(&reported["title"]),
+        description: text(&reported["description"]),
+        arguments: arguments(&reported["arguments"]),
     };
     let definition = input["definition"].to_string();
     let (prompt, mistakes) =
@@ -73,47 +73,47 @@ fn outcome(
     send: impl for<'t> Fn(&'t str) -> Sent<'t>,
 ) -> Value {
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    let told = |fault: &ArgumentError| Value::from(fault.to_string());
+    let notified = |fault: &ArgumentError| Value::from(fault.to_string());
     let mut outcome = Map::new();
     outcome.insert("listed".to_owned(), listed.map_or(Value::Null, value));
     if let Some(calls) = input.get("calls").and_then(Value::as_array) {
         let sent = calls.iter().map(|call| match send(&call.to_string()) {
             Ok(sent) => value(&sent),
-            Err(faults) => faults.iter().map(told).collect(),
+            Err(faults) => faults.iter().map(notified).collect(),
         });
         outcome.insert("sent".to_owned(), sent.collect());
     }
     if !mistakes.is_empty() {
-        let told = mistakes.iter().map(|it| Value::from(it.to_string()));
-        outcome.insert("mistakes".to_owned(), told.collect());
+        let notified = mistakes.iter().map(|it| Value::from(it.to_string()));
+        outcome.insert("mistakes".to_owned(), notified.collect());
     }
     outcome.into()
 }
 
-fn style(said: &Value) -> Style {
+fn style(reported: &Value) -> Style {
     Style {
-        description: read_or_default(&said["description"]),
-        schema: read_or_default(&said["schema"]),
-        dialect: read_or_default(&said["dialect"]),
-        result: read_or_default(&said["result"]),
-        arguments: read_or_default(&said["arguments"]),
-        check: read_or_default(&said["check"]),
+        description: read_or_default(&reported["description"]),
+        schema: read_or_default(&reported["schema"]),
+        dialect: read_or_default(&reported["dialect"]),
+        result: read_or_default(&reported["result"]),
+        arguments: read_or_default(&reported["arguments"]),
+        check: read_or_default(&reported["check"]),
     }
 }
 
-fn arguments(said: &Value) -> BTreeMap<String, ArgumentOverride> {
-    let one = |(name, said): (String, &Value)| {
+fn arguments(reported: &Value) -> BTreeMap<String, ArgumentOverride> {
+    let one = |(name, reported): (String, &Value)| {
         let change = ArgumentOverride {
-            name: text(&said["name"]),
-            description: text(&said["description"]),
-            hidden: said["hidden"] == json!(true),
-            fixed: said.get("fixed").map(json),
-            default: said.get("default").map(json),
-            required: said["required"] == json!(true),
+            name: text(&reported["name"]),
+            description: text(&reported["description"]),
+            hidden: reported["hidden"] == json!(true),
+            fixed: reported.get("fixed").map(json),
+            default: reported.get("default").map(json),
+            required: reported["required"] == json!(true),
         };
         (name, change)
     };
-    members(said).map(one).collect()
+    members(reported).map(one).collect()
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (String, &Value)> {

@@ -83,7 +83,7 @@ impl UpstreamVariants {
         self.0.lock().contains_key(server)
     }
 
-    /// The sources and variants to offer with `servers`, besides the variants `taken` of the configuration. A server that
+    /// The sources and variants to offer with `servers`, besides the variants of the configuration, whose ids are reserved. A server that
     /// negotiates content shapes the results of its variants itself, or all of its results if it has no variants, except
     /// those that are `shaped_here`: under one variant, or any. Its variants get the hints of clients.
     pub(crate) fn offered(

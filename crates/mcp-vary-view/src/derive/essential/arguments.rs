@@ -25,9 +25,10 @@ impl ArgumentSections {
                 current = None;
                 continue;
             }
-            let described = match in_section {
-                true => entry(trimmed, names),
-                false => tagged(trimmed, names),
+            let described = if in_section {
+                entry(trimmed, names)
+            } else {
+                tagged(trimmed, names)
             };
             if let Some((name, description)) = described {
                 current = Some((name, indent));
@@ -71,14 +72,16 @@ fn is_label(line: &str) -> bool {
 fn entry<'l>(line: &'l str, names: &[&'l str]) -> Option<(&'l str, &'l str)> {
     let line = line.trim_start_matches(|c: char| "-*+•`".contains(c) || c.is_whitespace());
     let end = line.find(|c: char| !(c.is_alphanumeric() || "_-.$".contains(c)))?;
-    let (name, rest) = line.split_at(end);
-    let rest = rest.trim_start_matches(|c: char| "`*".contains(c) || c.is_whitespace());
-    let rest = match rest.strip_prefix('(') {
+    let (name, remaining) = line.split_at(end);
+    let remaining = remaining.trim_start_matches(|c: char| "`*".contains(c) || c.is_whitespace());
+    let remaining = match remaining.strip_prefix('(') {
         Some(inner) => inner.split_once(')')?.1,
-        None => rest,
+        None => remaining,
     };
-    let rest = rest.trim_start_matches(|c: char| "`*".contains(c) || c.is_whitespace());
-    let description = ENTRY_MARKS.iter().find_map(|it| rest.strip_prefix(it))?;
+    let remaining = remaining.trim_start_matches(|c: char| "`*".contains(c) || c.is_whitespace());
+    let description = ENTRY_MARKS
+        .iter()
+        .find_map(|it| remaining.strip_prefix(it))?;
     let known = names.iter().find(|known| **known == name)?;
     Some((
         known,
@@ -88,10 +91,10 @@ fn entry<'l>(line: &'l str, names: &[&'l str]) -> Option<(&'l str, &'l str)> {
 
 /// The name and description of `:param name: description` and `@param name description`.
 fn tagged<'l>(line: &'l str, names: &[&'l str]) -> Option<(&'l str, &'l str)> {
-    let rest = line
+    let remaining = line
         .strip_prefix(":param ")
         .or_else(|| line.strip_prefix("@param "))?;
-    let (name, description) = rest.split_once([':', ' '])?;
+    let (name, description) = remaining.split_once([':', ' '])?;
     let known = names.iter().find(|known| **known == name)?;
     Some((known, description.trim()))
 }

@@ -427,9 +427,9 @@ fn literals(sentence: &str) -> impl Iterator<Item = &str> {
 /// Names such as `max_results`, `maxResults`, `--flag`, and the name before "tool" if it is joined with hyphens.
 pub(super) fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
     let is_mark = |c: char| c.is_whitespace() || ",;:()[]{}\"'`*/=.!?".contains(c);
-    let words = sentence.split(is_mark).filter(|word| !word.is_empty());
-    let next = words.clone().skip(1).chain([""]);
-    words.zip(next).filter_map(|(word, next)| {
+    let terms = sentence.split(is_mark).filter(|word| !word.is_empty());
+    let next = terms.clone().skip(1).chain([""]);
+    terms.zip(next).filter_map(|(word, next)| {
         let starts_lower = word.starts_with(char::is_lowercase);
         let is_camel = starts_lower && word.contains(char::is_uppercase);
         let is_snake = word.trim_matches('_').contains('_');
@@ -441,8 +441,8 @@ pub(super) fn identifiers(sentence: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a sentence has a name such as `crm-list-contacts`. Words such as "up-to-date" are joined by short ones.
 fn has_long_name(sentence: &str) -> bool {
-    let mut words = sentence.split(|c: char| c != '-' && !c.is_alphanumeric());
-    words.any(|word| word.split('-').count() > 2 && word.split('-').all(|part| part.len() > 2))
+    let mut terms = sentence.split(|c: char| c != '-' && !c.is_alphanumeric());
+    terms.any(|word| word.split('-').count() > 2 && word.split('-').all(|part| part.len() > 2))
 }
 
 /// The numbers of a sentence.

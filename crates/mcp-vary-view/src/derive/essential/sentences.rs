@@ -74,14 +74,13 @@ impl<'t> Reader<'t> {
         if !self.passage.is_empty() && !is_labelled && !reads_on(self.last, line) {
             self.end_passage();
         }
-        let words = match self.passage.is_empty() {
-            true => {
-                (self.is_item, self.indent) = (starts_item(line), indent);
-                without_marker(line)
-            }
-            false => line,
+        let terms = if self.passage.is_empty() {
+            (self.is_item, self.indent) = (starts_item(line), indent);
+            without_marker(line)
+        } else {
+            line
         };
-        for word in words.split_whitespace() {
+        for word in terms.split_whitespace() {
             if !self.passage.is_empty() {
                 self.passage.push(' ');
             }
@@ -95,15 +94,15 @@ impl<'t> Reader<'t> {
         let first = self.sentences.len();
         let is_item = self.is_item;
         let parent = (!passage.is_empty()).then(|| self.parent()).flatten();
-        let mut rest = passage.as_str();
-        while !rest.is_empty() {
-            let window = rest.split_at(rest.floor_char_boundary(WINDOW)).0;
+        let mut remaining = passage.as_str();
+        while !remaining.is_empty() {
+            let window = remaining.split_at(remaining.floor_char_boundary(WINDOW)).0;
             let whole = match end(window) {
                 Some(end) => end,
-                None if window.len() < rest.len() => window.rfind(' ').unwrap_or(window.len()),
-                None => rest.len(),
+                None if window.len() < remaining.len() => window.rfind(' ').unwrap_or(window.len()),
+                None => remaining.len(),
             };
-            let (sentence, after) = rest.split_at(whole.max(1));
+            let (sentence, after) = remaining.split_at(whole.max(1));
             let is_first = self.sentences.len() == first;
             self.sentences.push(Sentence {
                 text: sentence.to_owned(),
@@ -114,7 +113,7 @@ impl<'t> Reader<'t> {
                 },
                 is_item: is_item && is_first,
             });
-            rest = after.trim_start();
+            remaining = after.trim_start();
         }
         let last = self.sentences.last().filter(|_| !passage.is_empty());
         match last {

@@ -180,8 +180,8 @@ fn merge_branches(members: &mut Vec<Member<'_>>) {
         *member = (Cow::Borrowed("type"), types);
         return;
     }
-    let mut rest = branches.iter_mut();
-    if let Some(merged) = rest.find(|branch| lone_type(branch).is_some()) {
+    let mut remaining = branches.iter_mut();
+    if let Some(merged) = remaining.find(|branch| lone_type(branch).is_some()) {
         *merged = Json::Object(vec![(Cow::Borrowed("type"), types)]);
     }
 }

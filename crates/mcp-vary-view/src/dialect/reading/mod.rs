@@ -93,9 +93,9 @@ impl<'j> Reader<'j> {
     /// What the schemas together accept.
     fn value_schema(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> ValueSchema<'j> {
         if let ([schema], References::Preserve) = (schemas, self.references)
-            && let Some(kept) = self.preserved_reference(schema)
+            && let Some(retained) = self.preserved_reference(schema)
         {
-            return kept;
+            return retained;
         }
         self.resolved_schema(schemas, depth)
     }
@@ -208,15 +208,15 @@ impl<'j> Reader<'j> {
     fn read(
         &mut self,
         all: &Conjunction<'j>,
-        taken: ResolvedChoices<'_, 'j>,
+        used: ResolvedChoices<'_, 'j>,
         depth: usize,
     ) -> ValueSchema<'j> {
         self.remaining = self.remaining.saturating_sub(1);
         let choice =
-            choices(&all.schemas).find(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
-        let Some(choice) = choice.filter(|_| taken.len() < MAX_CHOICE_LISTS && self.remaining > 0)
+            choices(&all.schemas).find(|choice| !used.contains(&std::ptr::from_ref(*choice)));
+        let Some(choice) = choice.filter(|_| used.len() < MAX_CHOICE_LISTS && self.remaining > 0)
         else {
-            return self.read_without_choices(all, taken, depth);
+            return self.read_without_choices(all, used, depth);
         };
         let limited = all.schemas.iter().flat_map(|members| members.iter());
         let limited = limited
@@ -225,10 +225,10 @@ impl<'j> Reader<'j> {
             > 0;
         let branches = choice.as_array().unwrap_or_default();
         if limited && branches.len() > MAX_BRANCHES {
-            return self.read_without_choices(all, taken, depth);
+            return self.read_without_choices(all, used, depth);
         }
-        let mut taken = taken.to_vec();
-        taken.push(std::ptr::from_ref(choice));
+        let mut used = used.to_vec();
+        used.push(std::ptr::from_ref(choice));
         let read = branches.iter().map(|branch| {
             let mut with = Conjunction {
                 schemas: all.schemas.clone(),
@@ -242,10 +242,10 @@ impl<'j> Reader<'j> {
             let value_schema = if with.is_never {
                 ValueSchema::default()
             } else {
-                let mut value_schema = self.read(&with, &taken, depth);
-                let own = &with.schemas[before..];
-                value_schema.title = text(own, "title");
-                value_schema.description = text(own, "description");
+                let mut value_schema = self.read(&with, &used, depth);
+                let native = &with.schemas[before..];
+                value_schema.title = text(native, "title");
+                value_schema.description = text(native, "description");
                 value_schema
             };
             self.open_references
@@ -266,7 +266,7 @@ impl<'j> Reader<'j> {
     fn read_without_choices(
         &mut self,
         all: &Conjunction<'j>,
-        taken: ResolvedChoices<'_, 'j>,
+        used: ResolvedChoices<'_, 'j>,
         depth: usize,
     ) -> ValueSchema<'j> {
         let schemas = &all.schemas;
@@ -304,7 +304,7 @@ impl<'j> Reader<'j> {
             add(Some(Kind::Array(self.array(schemas, depth))));
         }
         if kinds.object {
-            add(Some(Kind::Object(self.object(schemas, taken, depth))));
+            add(Some(Kind::Object(self.object(schemas, used, depth))));
         }
         value_schema
     }
@@ -314,7 +314,7 @@ impl<'j> Reader<'j> {
         let max_items = count(schemas, "maxItems");
         let listed = first(schemas, "prefixItems").or(first(schemas, "items"));
         let listed = listed.and_then(Json::as_array);
-        let rest = if first(schemas, "prefixItems").is_some() {
+        let remaining = if first(schemas, "prefixItems").is_some() {
             first(schemas, "items")
         } else {
             first(schemas, "additionalItems")
@@ -324,11 +324,11 @@ impl<'j> Reader<'j> {
                 let full = max_items.is_some_and(|most| {
                     most.parse::<usize>().is_ok_and(|most| most <= listed.len())
                 });
-                let rest = match rest {
-                    Some(rest) => Some(rest),
+                let remaining = match remaining {
+                    Some(remaining) => Some(remaining),
                     None => Some(&Json::Bool(true)).filter(|_| !full),
                 };
-                let all = listed.iter().chain(rest);
+                let all = listed.iter().chain(remaining);
                 let all = all
                     .map(|item| self.value_schema(&[item], depth + 1))
                     .collect();
@@ -352,10 +352,10 @@ impl<'j> Reader<'j> {
     fn object(
         &mut self,
         schemas: &[Members<'j>],
-        taken: ResolvedChoices<'_, 'j>,
+        used: ResolvedChoices<'_, 'j>,
         depth: usize,
     ) -> Object<'j> {
-        let named = NamedProperties::new(schemas, taken);
+        let named = NamedProperties::new(schemas, used);
         let mut properties = Vec::new();
         for (name, schemas) in named.properties {
             let value_schema = self.value_schema(&schemas, depth + 1);

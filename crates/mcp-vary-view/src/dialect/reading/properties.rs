@@ -14,7 +14,7 @@ pub(super) struct NamedProperties<'j> {
 }
 
 impl<'j> NamedProperties<'j> {
-    pub(super) fn new(schemas: &[Members<'j>], taken: ResolvedChoices<'_, 'j>) -> Self {
+    pub(super) fn new(schemas: &[Members<'j>], used: ResolvedChoices<'_, 'j>) -> Self {
         let mut named = Self {
             properties: Vec::new(),
             required: BTreeMap::new(),
@@ -24,7 +24,7 @@ impl<'j> NamedProperties<'j> {
             named.add(properties, &mut positions, true);
         }
         // A property under a condition may be present.
-        for part in conditional(schemas, taken) {
+        for part in conditional(schemas, used) {
             if let Some(properties) = part.get("properties") {
                 named.add(properties, &mut positions, false);
             }
@@ -64,7 +64,7 @@ impl<'j> NamedProperties<'j> {
 /// The schemas that apply to some values only, without the choices that are already resolved.
 pub(super) fn conditional<'j>(
     schemas: &[Members<'j>],
-    taken: ResolvedChoices<'_, 'j>,
+    used: ResolvedChoices<'_, 'j>,
 ) -> Vec<&'j Json<'j>> {
     let mut parts: Vec<&Json<'j>> = ["if", "then", "else"]
         .iter()
@@ -78,7 +78,7 @@ pub(super) fn conditional<'j>(
             .flatten()
             .map(|(_, schema)| schema),
     );
-    let left = choices(schemas).filter(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
+    let left = choices(schemas).filter(|choice| !used.contains(&std::ptr::from_ref(*choice)));
     parts.extend(left.filter_map(Json::as_array).flatten());
     parts.truncate(MAX_CONJUNCTION);
     parts

@@ -245,12 +245,12 @@ impl<'v, 'l> Compactor<'v, 'l> {
         if text.len() <= limit {
             return Json::String(text.clone());
         }
-        let Some(kept) = shortened(text, limit) else {
+        let Some(retained) = shortened(text, limit) else {
             return Json::String(text.clone());
         };
         self.trail
-            .leave_out(LeftOutRule::Text, path, kept.len(), text.len());
-        Json::String(format!("{kept}{ELLIPSIS}").into())
+            .leave_out(LeftOutRule::Text, path, retained.len(), text.len());
+        Json::String(format!("{retained}{ELLIPSIS}").into())
     }
 
     fn members<'a>(
@@ -262,7 +262,7 @@ impl<'v, 'l> Compactor<'v, 'l> {
         let budget = self.budget;
         let (count, share) = self.shares(members, bound);
         let named = self.named_members(members).max(count);
-        let mut kept = Vec::with_capacity(named);
+        let mut retained = Vec::with_capacity(named);
         let stays = |(at, (key, _)): &(usize, &(Cow<'a, str>, Json<'a>))| {
             *at < named || !bound.admits_without(key)
         };
@@ -288,24 +288,24 @@ impl<'v, 'l> Compactor<'v, 'l> {
                     self.trail.leave_out(LeftOutRule::Details, path, at, named);
                     has_less = true;
                 }
-                kept.push((key.clone(), sign));
+                retained.push((key.clone(), sign));
             } else if self.limits.is_terse && is_empty(value) && bound.admits_without(key) {
                 self.trail.leave_out(LeftOutRule::Empty, path, 0, 1);
             } else {
-                let own = key.len() + 4;
+                let native = key.len() + 4;
                 self.budget = match share {
-                    Some(share) if own + self.limits.weight(value, share) > share => {
-                        share.saturating_sub(own)
+                    Some(share) if native + self.limits.weight(value, share) > share => {
+                        share.saturating_sub(native)
                     }
                     _ => usize::MAX,
                 };
                 let value = self.value(value, path, bound.member(key));
-                kept.push((key.clone(), value));
+                retained.push((key.clone(), value));
             }
             self.trail.step_back();
         }
         self.budget = budget;
-        Json::Object(kept)
+        Json::Object(retained)
     }
 
     /// The number of members that stay, and the bytes that each may have, if limited.
@@ -322,9 +322,12 @@ impl<'v, 'l> Compactor<'v, 'l> {
         let is_told = |key: &str, value: &Json<'_>| {
             !self.limits.is_terse || !is_empty(value) || !bound.admits_without(key)
         };
-        let weigh = |(key, value): &(Cow<'_, str>, Json<'_>)| match is_told(key, value) {
-            true => key.len() + 4 + self.limits.weight(value, budget),
-            false => 0,
+        let weigh = |(key, value): &(Cow<'_, str>, Json<'_>)| {
+            if is_told(key, value) {
+                key.len() + 4 + self.limits.weight(value, budget)
+            } else {
+                0
+            }
         };
         let mut weights: Vec<_> = members[..count].iter().map(weigh).collect();
         let share = fair_share(weights.clone(), budget);
@@ -404,7 +407,7 @@ impl<'v, 'l> Compactor<'v, 'l> {
             self.budget /= whole.min(count).max(1);
         }
         let mut has_less = false;
-        let mut kept = Vec::with_capacity(count);
+        let mut retained = Vec::with_capacity(count);
         for (at, element) in elements[..count].iter().enumerate() {
             let path = self.trail.step(path, Step::Element(at));
             let bound = bound.item(at);
@@ -417,11 +420,11 @@ impl<'v, 'l> Compactor<'v, 'l> {
                 self.trail.leave_out(LeftOutRule::Details, path, at, count);
                 has_less = true;
             }
-            kept.push(short);
+            retained.push(short);
             self.trail.step_back();
         }
         (self.room, self.budget) = (room, budget);
-        Json::Array(kept)
+        Json::Array(retained)
     }
 
     /// Decides which elements stay.
@@ -470,15 +473,15 @@ impl<'v, 'l> Compactor<'v, 'l> {
         path: usize,
         bound: Bound<'_>,
     ) -> Json<'a> {
-        let mut kept = Vec::new();
+        let mut retained = Vec::new();
         for (name, value) in row.as_object().unwrap_or_default() {
             if key.contains(&name.as_ref()) || !bound.admits_without(name) {
                 let path = self.trail.step(path, Step::Member(name));
-                kept.push((name.clone(), self.value(value, path, bound.member(name))));
+                retained.push((name.clone(), self.value(value, path, bound.member(name))));
                 self.trail.step_back();
             }
         }
-        Json::Object(kept)
+        Json::Object(retained)
     }
 }
 

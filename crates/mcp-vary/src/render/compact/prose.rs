@@ -5,8 +5,8 @@ pub const ELLIPSIS: &str = "…";
 
 /// The beginning of an author's text, with [`ELLIPSIS`], and the number of bytes retained; `None` if the text stays.
 pub(crate) fn shorter_prose(text: &str, limit: usize) -> Option<(String, usize)> {
-    let kept = shortened(text, limit).filter(|_| text.len() > limit)?;
-    Some((format!("{kept}{ELLIPSIS}"), kept.len()))
+    let retained = shortened(text, limit).filter(|_| text.len() > limit)?;
+    Some((format!("{retained}{ELLIPSIS}"), retained.len()))
 }
 
 /// The beginning of `text` up to the end of a line, sentence or word, at most `limit` bytes including the ellipsis;

@@ -42,15 +42,15 @@ impl<'v> PathTracker<'v> {
         self.steps.pop();
     }
 
-    /// Records that `kept` of `of` parts of the current value, at `path`, are retained.
-    pub(super) fn leave_out(&mut self, rule: LeftOutRule, path: usize, kept: usize, of: usize) {
+    /// Records that `stored` of `of` parts of the current value, at `path`, stay.
+    pub(super) fn leave_out(&mut self, rule: LeftOutRule, path: usize, stored: usize, of: usize) {
         if let Some(at) = self.indices.get(&(path, rule)) {
-            self.left_out[*at].count(kept, of);
+            self.left_out[*at].count(stored, of);
             return;
         }
         let next = self.left_out.len();
         if next == MAX_LOCATIONS {
-            self.left_out[next - 1].count(kept, of);
+            self.left_out[next - 1].count(stored, of);
             return;
         }
         let mut one = LeftOut {
@@ -59,13 +59,13 @@ impl<'v> PathTracker<'v> {
             first: String::new(),
             offset: 0,
             occurrences: 1,
-            retained: kept,
+            retained: stored,
             total: of,
         };
         if next < MAX_LOCATIONS - 1 {
             self.indices.insert((path, rule), next);
             one.rule = rule;
-            one.offset = kept;
+            one.offset = stored;
             (one.path, one.first) = self.pointers();
         }
         self.left_out.push(one);

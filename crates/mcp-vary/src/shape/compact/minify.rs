@@ -30,11 +30,11 @@ impl ResultCompactor<'_> {
     /// Two texts stay: the operator's own, and a text that equals the only string of the structured value, such as
     /// the content of a file.
     fn minify(&self, subject: Option<&Subject<'_>>, draft: &mut ContentDraft<'_>) {
-        let words = self.compaction.custom_text.and_then(|words| words.text);
+        let terms = self.compaction.custom_text.and_then(|terms| terms.text);
         let data = subject.filter(|subject| !subject.is_prose);
         let string = data.and_then(|data| only_string(&data.value));
         for (at, text) in draft.texts() {
-            let is_chosen = Some(text) == words || Some(text) == string;
+            let is_chosen = Some(text) == terms || Some(text) == string;
             if is_chosen || !draft.is_as_written(at) || !text.trim_start().starts_with(['{', '[']) {
                 continue;
             }

@@ -338,8 +338,9 @@ impl ResultCompactor<'_> {
         draft: &mut ContentDraft<'_>,
     ) {
         let texts = draft.texts();
-        let said = subject.map(|subject| self.representing_texts(&subject.value, format, &texts));
-        let (ours, form) = said.unwrap_or((Vec::new(), TextForm::Json));
+        let reported =
+            subject.map(|subject| self.representing_texts(&subject.value, format, &texts));
+        let (ours, form) = reported.unwrap_or((Vec::new(), TextForm::Json));
         let prose = subject.and_then(|subject| self.prose(&subject.value, &texts));
         let others: Vec<_> = texts
             .iter()
@@ -350,8 +351,8 @@ impl ResultCompactor<'_> {
         let of_others: usize = others.iter().map(|(_, text)| tokens(text)).sum();
         let most = most.map(|most| (most - of_others.min(most / 2), most));
         if let Some(subject) = subject {
-            let said = (&*ours, form, most.map(|(most, _)| most));
-            let short = self.shorter(&subject.value, said, draft);
+            let reported = (&*ours, form, most.map(|(most, _)| most));
+            let short = self.shorter(&subject.value, reported, draft);
             // If a schema rejected the alternative's value, the structured value is another one, which stays.
             let same = structured.and_then(|written| Json::parse(written).ok());
             let same = same.filter(|same| same.is_same(&subject.value));
@@ -361,7 +362,7 @@ impl ResultCompactor<'_> {
         if !self.compaction.bounds.is_unbounded() {
             self.shorten_others(
                 &others,
-                most.map(|(own, all)| all - own.min(all / 2)),
+                most.map(|(native, all)| all - native.min(all / 2)),
                 draft,
             );
         }

@@ -22,13 +22,15 @@ impl ResultCompactor<'_> {
         let mut weights: Vec<_> = texts.iter().map(|(_, text)| tokens(text)).collect();
         let is_much = weights.iter().sum::<usize>() > most;
         // The notice about omissions counts too.
-        let most = match is_much {
-            true => most - self.notice_of_texts().min(most / 4),
-            false => most,
+        let most = if is_much {
+            most - self.notice_of_texts().min(most / 4)
+        } else {
+            most
         };
-        let count = match is_much {
-            true => texts.len().min((most / MIN_TEXT).max(1)),
-            false => texts.len(),
+        let count = if is_much {
+            texts.len().min((most / MIN_TEXT).max(1))
+        } else {
+            texts.len()
         };
         weights.truncate(count);
         let share = fair_share(weights, most);
@@ -71,8 +73,8 @@ impl ResultCompactor<'_> {
             let short = fit_to_tokens(&limits, most, say, |(text, _)| tokens(text))?;
             return Some(short).filter(|(_, left_out)| !left_out.is_empty());
         }
-        let (short, kept) = shortened_to_tokens(text, most?)?;
-        let left_out = LeftOut::of_text(String::new(), kept, text.len());
+        let (short, retained) = shortened_to_tokens(text, most?)?;
+        let left_out = LeftOut::of_text(String::new(), retained, text.len());
         Some((short, vec![left_out]))
     }
 }

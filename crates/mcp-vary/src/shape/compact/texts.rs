@@ -60,7 +60,7 @@ impl ResultCompactor<'_> {
         if let Some(CustomText {
             text, render: say, ..
         }) = self.compaction.custom_text
-            && let Some((at, _)) = texts.iter().find(|(_, own)| Some(*own) == text)
+            && let Some((at, _)) = texts.iter().find(|(_, native)| Some(*native) == text)
         {
             return (vec![*at], TextForm::Custom(say));
         }
@@ -107,10 +107,11 @@ impl ResultCompactor<'_> {
             tokens(text) + tokens(&self.lines(left_out, self.uri()).join("\n"))
         };
         let (short, left_out) = fit_to_tokens(&limits, most, say, cost)?;
-        let is_shorter = match self.compaction.bounds.is_unbounded() {
-            true => short.len() < text.len(),
+        let is_shorter = if self.compaction.bounds.is_unbounded() {
+            short.len() < text.len()
+        } else {
             // Bounds require the cut, even if the notice is longer.
-            false => !left_out.is_empty() || self.is_terse && short.len() < text.len(),
+            !left_out.is_empty() || self.is_terse && short.len() < text.len()
         };
         is_shorter.then_some(ShortenedBlock {
             at,
@@ -137,16 +138,16 @@ impl ResultCompactor<'_> {
             _ => return None,
         };
         let whole = self.compaction.whole;
-        let own = whole
+        let native = whole
             .filter(|_| self.is_terse)
             .and_then(|_| shorter_prose(text, self.compaction.limits.prose));
         let most = self.compaction.bounds.tokens;
         let bound = most.and_then(|most| shortened_to_tokens(text, most));
-        let shortest = [own, bound].into_iter().flatten();
-        let (text_left, kept) = shortest.min_by_key(|(_, kept)| *kept)?;
+        let shortest = [native, bound].into_iter().flatten();
+        let (text_left, retained) = shortest.min_by_key(|(_, retained)| *retained)?;
         Some(ShortenedBlock {
             at,
-            left_out: vec![LeftOut::of_text(path, kept, text.len())],
+            left_out: vec![LeftOut::of_text(path, retained, text.len())],
             text: text_left,
             others: Vec::new(),
         })
@@ -162,9 +163,10 @@ impl ResultCompactor<'_> {
             return None;
         }
         // Programs expect complete rows, so beside a text rows stay complete or are removed.
-        let limits = match is_alone {
-            true => self.limits(),
-            false => self.limits().with_whole_rows(),
+        let limits = if is_alone {
+            self.limits()
+        } else {
+            self.limits().with_whole_rows()
         };
         let say = |limits: &Limits| {
             let short = compact_structured(value, contract, limits, self.uri());

@@ -80,10 +80,10 @@ impl ProseIndex {
         }
         for Claim {
             label,
-            statement: rest,
+            statement: remaining,
         } in claims(text)
         {
-            if let Some(says) = flag(rest) {
+            if let Some(says) = flag(remaining) {
                 self.flags.insert((normalized_words(label), says));
             }
         }
@@ -167,10 +167,11 @@ impl ProseIndex {
         let Some(first) = text.chars().next() else {
             return true;
         };
-        let rest = &text[first.len_utf8()..];
-        let other: String = match first.is_lowercase() {
-            true => first.to_uppercase().chain(rest.chars()).collect(),
-            false => first.to_lowercase().chain(rest.chars()).collect(),
+        let remaining = &text[first.len_utf8()..];
+        let other: String = if first.is_lowercase() {
+            first.to_uppercase().chain(remaining.chars()).collect()
+        } else {
+            first.to_lowercase().chain(remaining.chars()).collect()
         };
         self.has(&text) || other != text && self.has(&other)
     }

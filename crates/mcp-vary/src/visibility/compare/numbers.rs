@@ -24,8 +24,8 @@ pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
-            let rest = &text[at..];
-            let start = at + rest.find(|c: char| c.is_ascii_digit())?;
+            let remaining = &text[at..];
+            let start = at + remaining.find(|c: char| c.is_ascii_digit())?;
             let mut before = text[..start].chars().rev();
             let (last, last_but_one) = (before.next(), before.next());
             let goes_on = last == Some('.') && last_but_one.is_some_and(|c| c.is_ascii_digit());
@@ -77,8 +77,8 @@ pub(super) fn digits(text: &str) -> impl Iterator<Item = f64> {
 /// 20.11.2026 is a date and 1.2.3 a version: each is three numbers. `goes_on`: such a part precedes `text`.
 fn spelling(text: &str, goes_on: bool) -> &str {
     let digits = |at: usize| {
-        let rest = text.as_bytes().get(at..).unwrap_or_default();
-        rest.iter().take_while(|b| b.is_ascii_digit()).count()
+        let remaining = text.as_bytes().get(at..).unwrap_or_default();
+        remaining.iter().take_while(|b| b.is_ascii_digit()).count()
     };
     let mut end = digits(0);
     if goes_on {

@@ -79,8 +79,8 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
             }
             let labelled = claim(segment)
                 .and_then(|claim| Some((self.labelled(claim.label)?, claim.statement)));
-            if let Some((labelled, rest)) = labelled
-                && let Some(other) = contradiction(labelled.value, rest)
+            if let Some((labelled, remaining)) = labelled
+                && let Some(other) = contradiction(labelled.value, remaining)
             {
                 findings.contradict(&labelled.pointer, &other, &plain(labelled.value));
                 continue;
@@ -134,10 +134,10 @@ pub(super) fn claims(prose: &str) -> impl Iterator<Item = Claim<'_>> {
 }
 
 fn claim(segment: &str) -> Option<Claim<'_>> {
-    let (label, rest) = segment.split_once(':')?;
+    let (label, remaining) = segment.split_once(':')?;
     Some(Claim {
         label,
-        statement: rest,
+        statement: remaining,
     })
 }
 
@@ -148,7 +148,7 @@ fn segments(prose: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What the statement claims instead of `value`; `None` if it agrees or is not understood.
-fn contradiction(value: &Json<'_>, rest: &str) -> Option<String> {
+fn contradiction(value: &Json<'_>, remaining: &str) -> Option<String> {
     match value {
         Json::Number(spelling) if spelling.len() <= MAX_COMPARED => {
             let is_negative = spelling.starts_with('-');
@@ -158,27 +158,27 @@ fn contradiction(value: &Json<'_>, rest: &str) -> Option<String> {
                 // A number without a sign may mean "5 below zero".
                 (!number.is_negative || is_negative) && stated.any(|x| low <= x && x <= high)
             };
-            let first = numbers(rest).next()?;
+            let first = numbers(remaining).next()?;
             let sign = if first.is_negative { "-" } else { "" };
-            (!numbers(rest).any(|number| agrees(&number)))
+            (!numbers(remaining).any(|number| agrees(&number)))
                 .then(|| format!("{sign}{}", first.spelling))
         }
         Json::Bool(holds) => {
-            let says = flag(rest)?;
-            (says != *holds).then(|| rest.trim().to_owned())
+            let says = flag(remaining)?;
+            (says != *holds).then(|| remaining.trim().to_owned())
         }
         Json::String(text) if text.len() <= MAX_COMPARED => {
             // Only compare words for a state: names and sentences have many forms.
-            let (stated, holds) = (normalized_words(rest), normalized_words(text));
-            let is_state = |words: &str| {
-                !words.is_empty()
-                    && words.split(' ').count() <= 2
-                    && words.chars().all(|c| c.is_ascii_alphabetic() || c == ' ')
+            let (stated, holds) = (normalized_words(remaining), normalized_words(text));
+            let is_state = |terms: &str| {
+                !terms.is_empty()
+                    && terms.split(' ').count() <= 2
+                    && terms.chars().all(|c| c.is_ascii_alphabetic() || c == ' ')
             };
             let shares = stated
                 .split(' ')
                 .any(|word| holds.split(' ').any(|w| w == word));
-            (is_state(&stated) && is_state(&holds) && !shares).then(|| rest.trim().to_owned())
+            (is_state(&stated) && is_state(&holds) && !shares).then(|| remaining.trim().to_owned())
         }
         _ => None,
     }
