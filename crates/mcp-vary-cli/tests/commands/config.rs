@@ -64,21 +64,21 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
         "    overrides: {tools: {get_wether: {name: weather}}}\n",
     );
     std::fs::write(&path, text + variants).unwrap();
-    insta::assert_snapshot!(checks(&[], &path, 1), @r#"
+    insta::assert_snapshot!(checks(&[], &path, 1), @"
     check-slips.yaml: 1 server
 
     server  state  revision    tools  resources  templates  prompts
     sky     up     2026-07-28      2          1          0        1
 
-    variant   tools  tokens
-    standard      2     871
-    brief         2     871
+    variant   tools  tokens  whole list
+    standard      2     603         871
+    brief         2     603         871
 
     check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is not in any list of this view; did you mean `get_weather`?
     check-slips.yaml:8:22: `variants.brief.tools[1]` matches nothing: `git_*`; correct it, or take it out
 
     2 problems
-    "#);
+    ");
 }
 
 #[test]
@@ -87,20 +87,20 @@ fn a_guard_that_matches_nothing_is_a_note_and_no_failure() {
     let text = std::fs::read_to_string(&path).unwrap();
     let guard = "variants:\n  standard: {tools: {exclude: ['*delete*', get_wether]}}\n";
     std::fs::write(&path, text + guard).unwrap();
-    insta::assert_snapshot!(checks(&[], &path, 0), @r#"
+    insta::assert_snapshot!(checks(&[], &path, 0), @"
     check-guards.yaml: 1 server
 
     server  state  revision    tools  resources  templates  prompts
     sky     up     2026-07-28      2          1          0        1
 
-    variant   tools  tokens
-    standard      2     871
+    variant   tools  tokens  whole list
+    standard      2     603         871
 
     note: check-guards.yaml:6:32: `variants.standard.tools.exclude[0]` matches nothing now: `*delete*`; it will exclude what the servers add later
     note: check-guards.yaml:6:44: `variants.standard.tools.exclude[1]` matches nothing now: `get_wether`; did you mean `get_weather`?
 
     OK
-    "#);
+    ");
     let server = Server::start(&["serve", "--listen", "0", &path]);
     assert!(!server.said.contains("matches nothing"), "{}", server.said);
 }
@@ -522,7 +522,7 @@ fn who_serves_what_is_shown() {
     );
     let inspected = run(&["inspect", &path]);
     assert_eq!((inspected.code, inspected.stderr.as_str()), (Some(0), ""));
-    insta::assert_snapshot!(inspected.stdout, @r#"
+    insta::assert_snapshot!(inspected.stdout, @"
     server  state  revision    tools  resources  templates  prompts
     sky     up     2026-07-28      2          1          0        1
     gone    down   -               -          -          -        -
@@ -531,17 +531,21 @@ fn who_serves_what_is_shown() {
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
     tokens               standard  compact  directory  read-only
-    all tools                1744      944        479       1744
-                            100 %     54 %       27 %      100 %
-    a task with 1 tool       1744      944        782       1744
-    a task with 3 tools      1744      944       1343       1744
-    sky                       871      471        201        871
-      sky_get_weather         313      236        114        313
-      sky_get_forecast        558      235         87        558
-    sea                       871      471        201        871
-      sea_get_weather         313      236        114        313
-      sea_get_forecast        558      235         87        558
-    describe_tools              -        -         75          -
+    all tools                1208      836        325       1208
+                            100 %     69 %       27 %      100 %
+    the whole list           1744      944        447       1744
+    prompts                   131       99         99        131
+    resources                  81       65         65         81
+    instructions              130      130        130        130
+    a task with 1 tool       1208      836        628       1208
+    a task with 3 tools      1208      836       1189       1208
+    sky                       603      417        132        603
+      sky_get_weather         276      209         80        276
+      sky_get_forecast        327      208         52        327
+    sea                       603      417        132        603
+      sea_get_weather         276      209         80        276
+      sea_get_forecast        327      208         52        327
+    describe_tools              -        -         59          -
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
 
     collision  name or URI                     served by  hidden
@@ -563,7 +567,7 @@ fn who_serves_what_is_shown() {
       read-only  stable · accessLevel=readonly · contextSize=standard
                  Only the tools that declare that they change nothing. For analysis and review. It
                  trusts what each server declares, so it does not protect against a server.
-    "#);
+    ");
 }
 
 #[test]

@@ -36,8 +36,8 @@ fn the_demo_shows_what_three_clients_get() {
                                                                             trend expected Thursday"
                                                                         }
 
-    Its list of tools, by variant: standard 871 tokens (100 %) · compact 471 tokens (54 %) · directory
-    276 tokens (32 %) · read-only 871 tokens (100 %)
+    Its list of tools, by variant: standard 603 tokens (100 %) · compact 417 tokens (69 %) · directory
+    191 tokens (32 %) · read-only 603 tokens (100 %)
     "#);
 }
 

@@ -7,16 +7,20 @@ use crate::program::{Server, VARY, file, run, with_weather};
 /// SV-2, SV-3: variants in ranked order, with what they cost.
 #[test]
 fn variants_are_shown_in_ranked_order_with_their_tokens() {
-    insta::assert_snapshot!(with_weather(&["inspect"]).data(0), @r#"
+    insta::assert_snapshot!(with_weather(&["inspect"]).data(0), @"
     weather 2.0.0, revision 2026-07-28
 
     tokens              standard  compact  directory  read-only
-    all tools                871      471        276        871
-                           100 %     54 %       32 %      100 %
-    a task with 1 tool       871      471        578        871
-    get_weather              312      235        113        312
-    get_forecast             557      234         86        557
-    describe_tools             -        -         75          -
+    all tools                603      417        191        603
+                           100 %     69 %       32 %      100 %
+    the whole list           871      471        259        871
+    prompts                   66       50         50         66
+    resources                 81       65         65         81
+    instructions              60       60         60         60
+    a task with 1 tool       603      417        493        603
+    get_weather              275      208         79        275
+    get_forecast             326      207         51        326
+    describe_tools             -        -         59          -
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
 
     variants, best first
@@ -33,20 +37,24 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
       read-only  stable · accessLevel=readonly · contextSize=standard
                  Only the tools that declare that they change nothing. For analysis and review. It
                  trusts what each server declares, so it does not protect against a server.
-    "#);
+    ");
 }
 
 #[test]
 fn the_sums_alone_are_shown_on_request() {
-    insta::assert_snapshot!(with_weather(&["inspect", "--summary"]).data(0), @r#"
+    insta::assert_snapshot!(with_weather(&["inspect", "--summary"]).data(0), @"
     weather 2.0.0, revision 2026-07-28
 
     tokens              standard  compact  directory  read-only
-    all tools                871      471        276        871
-                           100 %     54 %       32 %      100 %
-    a task with 1 tool       871      471        578        871
+    all tools                603      417        191        603
+                           100 %     69 %       32 %      100 %
+    the whole list           871      471        259        871
+    prompts                   66       50         50         66
+    resources                 81       65         65         81
+    instructions              60       60         60         60
+    a task with 1 tool       603      417        493        603
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
-    "#);
+    ");
 }
 
 /// A task reads the list, and in `directory` the descriptions of its tools.
@@ -260,16 +268,22 @@ fn one_variant_is_compared_with_standard() {
           },
           "status": "stable",
           "advertised": true,
-          "tokens": 471,
-          "percent": 54,
+          "tokens": 417,
+          "wholeTokens": 471,
+          "otherTokens": {
+            "prompts": 50,
+            "resources": 65,
+            "instructions": 60
+          },
+          "percent": 69,
           "tools": [
             {
               "name": "get_weather",
-              "tokens": 235
+              "tokens": 208
             },
             {
               "name": "get_forecast",
-              "tokens": 234
+              "tokens": 207
             }
           ]
         }

@@ -141,7 +141,7 @@ fn without_emphasis(sentence: &str) -> String {
 /// `` `max_results` `` becomes `max_results`: nobody takes it for a word. Marks around anything else stay.
 fn without_code_marks(sentence: &str) -> String {
     let parts: Vec<&str> = sentence.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return sentence.to_owned();
     }
     let mut plain = String::with_capacity(sentence.len());
