@@ -36,6 +36,7 @@ mod review;
 mod serve;
 mod serve_args;
 mod server_summary;
+mod service_manager;
 mod serving;
 mod similar;
 mod start_report;

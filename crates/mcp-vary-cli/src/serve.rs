@@ -230,20 +230,16 @@ async fn on_http(
     progress(&format!("{} at {}", starting_line(&gateway), serving.url()));
     let _operator = operator.serve(&gateway);
     wait_until_ready(&gateway, reloads.args.require_all, stop).await?;
-    progress(&format!(
-        "{}\nserving at {}",
-        introduction(&gateway, source),
-        serving.url()
-    ));
+    let (url, introduction) = (serving.url(), introduction(&gateway, source));
+    progress(&format!("{introduction}\nserving at {url}"));
     if is_public {
         progress(&format!("listening on {}", serving.address()));
     }
     log::servers_reported();
-    let entry = client_entry(&name, &serving.url());
+    let entry = client_entry(&name, &url);
     progress(&format!("for a client's configuration: {entry}"));
     let ranked = gateway.explain(&VariantHints::default()).advertised;
     let default = default.or_else(|| ranked.first().cloned());
-    let url = serving.url();
     let report_variants = || {
         let variants = variant_lines(&gateway, &url, default.as_ref());
         if !variants.is_empty() {
@@ -252,13 +248,14 @@ async fn on_http(
     };
     report_variants();
     progress(&format!(
-        "to see what they cost: vary inspect {}\nCtrl-C ends it",
-        serving.url()
+        "to see what they cost: vary inspect {url}\nCtrl-C ends it"
     ));
+    serving.ready();
     tokio::select! {
         () = stop.requested() => {}
         never = reloads.run(&gateway) => match never {},
         never = report_late_servers(&gateway, report_variants) => match never {},
+        never = serving.watch() => match never {},
     }
     progress(SHUTTING_DOWN);
     let stopped = unless_interrupted(serving.stop(), stop).await;

@@ -1,9 +1,10 @@
 //! A gateway that serves on a port.
 
+use std::convert::Infallible;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream as StdTcpStream, ToSocketAddrs as _};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcp_vary_auth::address::EndpointPath;
@@ -17,6 +18,7 @@ use tokio::task::JoinHandle;
 use crate::failure::Failure;
 use crate::print::servers::plural;
 use crate::print::{Progress, progress, sanitize};
+use crate::service_manager::ServiceManager;
 use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
@@ -27,6 +29,8 @@ pub(crate) struct Serving {
     url: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<io::Result<()>>,
+    /// Set when it reports that it is ready. Commands that serve for themselves alone do not.
+    manager: OnceLock<ServiceManager>,
 }
 
 impl Serving {
@@ -61,6 +65,7 @@ impl Serving {
             url,
             stop,
             task,
+            manager: OnceLock::new(),
         })
     }
 
@@ -78,8 +83,25 @@ impl Serving {
         self.address
     }
 
+    /// Reports to the service manager that clients are served.
+    pub(crate) fn ready(&self) {
+        let manager = self.manager.get_or_init(ServiceManager::of_environment);
+        manager.ready(&self.url);
+    }
+
+    /// Reports to the service manager, again and again, that the process is alive. Never returns.
+    pub(crate) async fn watch(&self) -> Infallible {
+        match self.manager.get() {
+            Some(manager) => manager.watch().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Accepts no more clients, lets requests in flight finish, and stops the servers.
     pub(crate) async fn stop(self) -> Result<(), Failure> {
+        if let Some(manager) = self.manager.get() {
+            manager.stopping();
+        }
         let _ = self.stop.send(());
         let served = self.task.await;
         self.gateway.close().await;

@@ -33,7 +33,7 @@ pub struct Gateway {
     is_serving: AtomicBool,
     /// Notifies when `is_serving` is set.
     serving: watch::Sender<bool>,
-    /// Whether the last endpoint has stopped to accept clients.
+    /// Whether the last endpoint will soon accept no more clients.
     is_stopping: AtomicBool,
     /// How many endpoints serve clients.
     endpoints: Arc<AtomicUsize>,
@@ -109,13 +109,13 @@ impl Gateway {
         self.is_serving.load(Ordering::Acquire)
     }
 
-    /// Whether no new clients are served any more.
+    /// Whether the gateway serves clients not much longer.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire) || self.services.shutdown.is_cancelled()
     }
 
-    /// An endpoint does not accept clients any more.
-    pub(crate) fn stop_accepting(&self, endpoint: &Endpoint) {
+    /// An endpoint will soon accept no more clients.
+    pub(crate) fn begin_stop(&self, endpoint: &Endpoint) {
         if endpoint.is_last() {
             self.is_stopping.store(true, Ordering::Release);
         }

@@ -6,6 +6,7 @@ mod support;
 
 mod metrics {
     mod counting;
+    mod drain;
     mod probes;
     mod prometheus;
     mod protection;

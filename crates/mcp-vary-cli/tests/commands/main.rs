@@ -28,6 +28,8 @@ mod partly;
 mod program;
 mod reload;
 mod serve;
+#[cfg(unix)]
+mod service_manager;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod starting;

@@ -15,12 +15,12 @@ use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_auth::challenge::Challenge;
 use mcp_vary_rates::{Caller, Counted, LimitExceeded, Operation};
-use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::peer;
 use super::peer::ClientAddress;
 use super::responses::{Body, NeededScopes, typed_response};
+use super::stopping::Stopping;
 use crate::authentication::{AdmissionLifetime, AuthenticationService};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::rates::{ActiveLimits, RateLimits};
@@ -146,12 +146,13 @@ pub(super) fn challenge(
 }
 
 /// Ready when a stream must end: the listener stops, or the credential that opened it has ended.
-pub(super) async fn stream_end(stopping: CancellationToken, lifetime: Option<AdmissionLifetime>) {
+pub(super) async fn stream_end(stopping: Stopping, lifetime: Option<AdmissionLifetime>) {
     match lifetime {
-        Some(lifetime) => {
-            stopping.run_until_cancelled(lifetime.ended()).await;
-        }
-        None => stopping.cancelled().await,
+        Some(lifetime) => tokio::select! {
+            () = stopping.stream_ends() => {}
+            _ = lifetime.ended() => {}
+        },
+        None => stopping.stream_ends().await,
     }
 }
 

@@ -14,11 +14,11 @@ use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sse::{self, EventId};
-use tokio_util::sync::CancellationToken;
 
 use super::authentication::{self, Authenticated};
 use super::peer::ClientAddress;
 use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
+use super::stopping::Stopping;
 use super::validation::{self, Rejection};
 use super::{peer, post};
 use crate::audit::Observation;
@@ -31,8 +31,8 @@ use crate::session::client::understands_priming;
 /// What the requests of one connection share.
 #[derive(Debug)]
 pub(super) struct ConnectionScope {
-    /// Cancelled when streams that only listen must end, so that the connection can close.
-    pub(super) stopping: CancellationToken,
+    /// Ends streams that only listen, so that the connection can close.
+    pub(super) stopping: Stopping,
     /// For the time after which an answer becomes a stream.
     pub(super) stream_timer: ConnectionTimer,
 }

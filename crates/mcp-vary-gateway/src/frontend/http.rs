@@ -20,13 +20,13 @@ use mcp_vary_upstream::chain;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::endpoint::ConnectionScope;
 use super::peer::Peer;
 use super::responses::{Body, rejected};
+use super::stopping::Stopping;
 use super::validation::{self, Addressing, Rejection};
 use super::{admin, authentication, cancel_late_calls, cors, endpoint, probes};
 use crate::authentication::PeerCertificate;
@@ -34,8 +34,9 @@ use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
 
 impl Gateway {
-    /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight finish for at most
-    /// `limits.drain`. Streams that only listen end at once. Other listeners of the same gateway continue. If there are
+    /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, and for `limits.drain_delay` more, in which it is not
+    /// ready. Then lets requests in flight finish for at most `limits.drain`. Streams that only listen end one after the
+    /// other, within two seconds. Other listeners of the same gateway continue. If there are
     /// none, the connections to the servers end then, so that clients that still wait are answered with an error.
     ///
     /// # Errors
@@ -119,10 +120,15 @@ impl Gateway {
             () = self.accept(&listener, &server) => {}
             () = shutdown => {}
         }
-        drop(listener);
         if let Some(endpoint) = &endpoint {
-            self.stop_accepting(endpoint);
+            self.begin_stop(endpoint);
+            // Load balancers learn that it is not ready before it accepts no more connections.
+            let delay = self.current().config.limits.drain_delay;
+            if !delay.is_zero() {
+                let _ = timeout(delay, self.accept(&listener, &server)).await;
+            }
         }
+        drop(listener);
         server.close(self, endpoint).await;
         Ok(())
     }
@@ -199,7 +205,7 @@ struct HttpConnection {
     gateway: Arc<Gateway>,
     kind: ListenerKind,
     guard: Arc<ConnectionGuard>,
-    stopping: CancellationToken,
+    stopping: Stopping,
     graceful: Watcher,
 }
 
@@ -208,7 +214,7 @@ impl HttpConnection {
     async fn serve_over_tls(self, tls: &Arc<TlsAcceptor>, socket: TcpStream, peer: Peer) {
         // The connection is counted already, so that handshakes are bounded in number as well as in time.
         let limit = self.gateway.current().config.limits.read_timeout;
-        let stopping = self.stopping.clone();
+        let stopping = self.stopping.token().clone();
         let handshake = timeout(limit, tls.accept(socket));
         match stopping.run_until_cancelled(handshake).await {
             Some(Ok(Ok((stream, subject)))) => {
@@ -337,8 +343,8 @@ struct HttpServer {
     connections: Arc<Connections>,
     /// Each serves one connection.
     tasks: TaskTracker,
-    /// Cancelled when streams that only listen must end, so that connections can close.
-    stopping: CancellationToken,
+    /// Ends streams that only listen, so that connections can close.
+    stopping: Stopping,
 }
 
 impl HttpServer {
@@ -355,7 +361,7 @@ impl HttpServer {
             graceful: GracefulShutdown::new(),
             connections: Connections::new(most, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
-            stopping: CancellationToken::new(),
+            stopping: Stopping::default(),
         }
     }
 
@@ -366,9 +372,9 @@ impl HttpServer {
 
     /// Lets requests in flight finish for at most `limits.drain`.
     async fn close(self, gateway: &Gateway, endpoint: Option<Endpoint>) {
-        self.stopping.cancel();
-        self.tasks.close();
         let drain = gateway.current().config.limits.drain;
+        self.stopping.begin(drain);
+        self.tasks.close();
         let mut finished = pin!(self.graceful.shutdown());
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");

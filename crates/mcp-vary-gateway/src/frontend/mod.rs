@@ -13,6 +13,7 @@ mod responses;
 #[cfg(test)]
 mod session_delivery_tests;
 mod stdio;
+mod stopping;
 mod validation;
 
 use std::time::Duration;

@@ -32,6 +32,9 @@ pub struct Limits {
     pub read_timeout: Duration,
     /// How long a write to a client may make no progress; 60 seconds. Then its connection is closed.
     pub write_timeout: Duration,
+    /// How long clients are still accepted at shutdown, while probes report that the gateway is not ready; not at all by
+    /// default.
+    pub drain_delay: Duration,
     /// How long requests in flight may take to finish at shutdown; 10 seconds. The others get an error.
     pub drain: Duration,
     /// Bytes, in total, of results that are stored whole for clients that got only a part; 64 MiB, and at most a
@@ -79,6 +82,7 @@ impl Default for Limits {
             subscriptions: 1024,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
+            drain_delay: Duration::ZERO,
             drain: Duration::from_secs(10),
             result_store: 64 << 20,
             result_ttl: Duration::from_secs(600),
