@@ -60,6 +60,7 @@ impl fmt::Debug for Keyring {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+#[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
     use std::process::Command;
 
