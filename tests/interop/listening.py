@@ -5,7 +5,7 @@ import socket
 import uvicorn
 
 
-def serve(app):
+def serve(app, path="mcp"):
     listener = socket.create_server(("127.0.0.1", 0))
-    print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/{path}", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])

@@ -154,7 +154,7 @@ async function refused(client, tool, args) {
 }
 
 // Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
-for (const server of way === "http" ? ["everything", "everything-http"] : ["everything"]) {
+for (const server of way === "http" ? ["everything", "everything-http", "everything-sse"] : ["everything"]) {
   const { client, answers } = await all(server, OF_EVERYTHING);
 
   await told("learns which URL to visit first", async () => {
@@ -211,7 +211,7 @@ for (const server of ["fixture", "modern"]) {
 }
 
 // Servers that say in discovery that they know 2026-07-28, and know sessions, too.
-for (const server of ofBothEras(way)) {
+for (const server of [...ofBothEras(way), ...(way === "http" ? ["python-sdk-sse"] : [])]) {
   const { client } = await all(server, OF_SDKS);
   await client.close();
 }

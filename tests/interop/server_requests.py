@@ -259,13 +259,13 @@ async def asking(server):
 
 async def main():
     # Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
-    for server in ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]:
+    for server in ["everything", "everything-http", "everything-sse"] if JOB["way"] == "http" else ["everything"]:
         await everything(server)
     for server in ["fixture", "modern"]:
         await fixture(server)
     await asking("asking")
     # Servers that say in discovery that they know 2026-07-28, and know sessions, too.
-    for server in of_both_eras(JOB):
+    for server in [*of_both_eras(JOB), *(["python-sdk-sse"] if JOB["way"] == "http" else [])]:
         async with client(server, answers := Answers()) as session:
             await all_of(server, session, answers, OF_SDKS)
 

@@ -35,14 +35,16 @@ pub(crate) fn start(
     ];
     let mut starting = Vec::new();
     let mut begin = |name: &str, command: &[&str]| -> Result<(), String> {
-        let log = workspace.scratch(&format!("interop/{name}-http.log"))?;
+        let log = workspace.scratch(&format!("interop/{name}.log"))?;
         let mut program = process::command(command[0]);
         npm::with_packages(workspace, program.args(&command[1..]))?;
         let server = StartingServer::begin(&mut program, &log)?;
-        starting.push((format!("{name}-http"), server));
+        starting.push((name.to_owned(), server));
         Ok(())
     };
-    begin("everything", &["node", "everything-http.mjs"])?;
+    begin("everything-http", &["node", "everything-http.mjs"])?;
+    // The transport of 2024-11-05, of the TypeScript SDK 1 and of the Python SDK.
+    begin("everything-sse", &["node", "everything-http.mjs", "sse"])?;
     for (name, environment, script) in OF_BOTH_ERAS {
         let program = match environment {
             Some(environment) => python::program(workspace, environment, "python")?,
@@ -57,7 +59,10 @@ pub(crate) fn start(
             name.to_owned(),
             json!({"command": command[0], "args": command[1..]}),
         ));
-        begin(name, &[&program, script, "http"])?;
+        begin(&format!("{name}-http"), &[&program, script, "http"])?;
+        if name == SSE {
+            begin(&format!("{name}-sse"), &[&program, script, "sse"])?;
+        }
     }
     let mut running = Vec::new();
     for (name, server) in starting {
@@ -114,6 +119,9 @@ const OF_BOTH_ERAS: [(&str, Option<&str>, &str); 3] = [
     ("python-sdk", Some("python"), "sdk_server.py"),
     ("fastmcp", Some(python::FASTMCP), "fastmcp_server.py"),
 ];
+
+/// The one of these that also has the transport of 2024-11-05.
+const SSE: &str = "python-sdk";
 
 /// More classes than the clients of all jobs have. Beyond the limit a client shares the class of another one, and gets its own
 /// when that is free: between two requests it may so change the process of a server, and not see what it added there.

@@ -2,6 +2,7 @@
 
 mod client;
 mod judge;
+mod login;
 mod page;
 mod proof;
 mod suite;
@@ -61,7 +62,10 @@ fn run(workspace: &Workspace) -> Result<Found, String> {
     judge::well_named(&entries, &behinds(), &suites)?;
     let programs = Programs::built(workspace)?;
     let (servers, clients, proofs) = thread::scope(|scope| {
-        let clients = scope.spawn(|| client::run(workspace, &programs));
+        let clients = scope.spawn(|| {
+            let logins = login::run(workspace, &programs)?;
+            Ok((client::run(workspace, &programs)?, logins))
+        });
         let proofs = scope.spawn(|| {
             let mut outcome = proof::careless(workspace, &programs)?;
             outcome.add(proof::declared(workspace, &programs)?);
@@ -83,7 +87,7 @@ fn run(workspace: &Workspace) -> Result<Found, String> {
             (name, &direct, &results),
         );
     }
-    let clients = clients?;
+    let (clients, logins) = clients?;
     let by_route = |route| clients.get(&route).ok_or("no scenario of clients was run");
     let direct = by_route(Route::Direct)?;
     outcome.add(judge::single("client", direct));
@@ -95,7 +99,8 @@ fn run(workspace: &Workspace) -> Result<Found, String> {
             (name, direct, by_route(route)?),
         );
     }
-    let table = page::table(&pairs, &entries);
+    outcome.add(logins.outcome);
+    let table = page::table(&pairs, &entries) + &logins.tables;
     Ok(Found { outcome, table })
 }
 

@@ -390,7 +390,7 @@ pub(crate) struct NewKey {
 #[command(after_help = "Examples:\n  \
     vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
-    With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, nextAttempt, tools}], variants: \
+    With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], clients: [{client: {name, version}, variant, reason, requests, calls, last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
     completedTasks, dedicatedConnections, memory, tasks, rankings, modelRanking: {requests, used, postponed, cached, failures}, rateLimits, counters}. Times are seconds, memory is bytes.")]

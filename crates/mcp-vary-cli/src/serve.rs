@@ -19,10 +19,9 @@ use tokio::sync::oneshot;
 
 use crate::admin::{OperatorAddresses, OperatorListeners};
 use crate::args::Serve;
-use crate::environment::{environment, now_in_microseconds};
+use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
-use crate::login::source::{LoginMode, with_logins};
 use crate::login::until;
 use crate::open_files;
 use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
@@ -30,7 +29,7 @@ use crate::print::table::table;
 use crate::print::terminal::has_cursor;
 use crate::print::{notice, progress, sanitize};
 use crate::reload::{FileReloader, StartupSettings};
-use crate::serve_args::{file_config, unmatched_warnings, with_args};
+use crate::serve_args::{file_config, server_config, unmatched_warnings};
 use crate::serving::{self, Serving};
 use crate::start_report::{StartProgress, is_starting, variant_lines};
 use crate::stop::Stop;
@@ -131,9 +130,8 @@ impl ServeConfig {
             ServerTarget::Command(command) => target::command(command)?,
         };
         log.start_serving(args.log_format, &LogSettings::default())?;
-        let config = with_logins(Config::new(server, environment()?), LoginMode::Stored);
         Ok(Self {
-            config: with_args(args, config, None)?,
+            config: server_config(args, server)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
             operator: OperatorAddresses::new(args, None),
             reloader: None,

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use mcp_vary_config::{File, VariantSpans};
-use mcp_vary_gateway::{Config, Gateway};
+use mcp_vary_gateway::{Config, Gateway, UpstreamConfig};
 
 use crate::args::Serve;
 use crate::chain;
+use crate::environment::environment;
 use crate::failure::Failure;
-use crate::login::source::{LoginMode, file_with_logins};
+use crate::login::source::{LoginMode, file_with_logins, with_logins};
 use crate::print::sanitize;
 
 /// The configuration in `file`, changed by the flags.
@@ -26,8 +27,14 @@ pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
     with_args(args, file_with_logins(file, LoginMode::Stored)?, start_wait)
 }
 
+/// The configuration of a server that is in no file, changed by the flags.
+pub(crate) fn server_config(args: &Serve, server: UpstreamConfig) -> Result<Config, Failure> {
+    let config = with_logins(Config::new(server, environment()?), LoginMode::Stored);
+    with_args(args, config, None)
+}
+
 /// `config`, changed by the flags.
-pub(crate) fn with_args(
+fn with_args(
     args: &Serve,
     mut config: Config,
     start_wait: Option<Duration>,

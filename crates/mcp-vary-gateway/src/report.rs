@@ -16,7 +16,7 @@ use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
 use mcp_vary_results::RuleFailures;
 use mcp_vary_upstream::ConnectionState;
-use mcp_vary_upstream::credential_source::CredentialStatus;
+use mcp_vary_upstream::credential_source::{self, CredentialStatus};
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
@@ -61,7 +61,7 @@ impl ServerReport {
             last_line: last_line.filter(|_| source.is_starting()),
             state: source.connection.state().borrow().clone(),
             upstream_variants: unselectable_variants(source),
-            login: source.connection.config().credential_status(),
+            login: credential_source::status(&source.connection.config().credentials),
             lacks_feature_tags: lacks_feature_tags(source),
             handshake: snapshot.handshake.clone(),
             counts: counts.collect(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_experiment::{Metric, Totals};
-use mcp_vary_upstream::credential_source::CredentialStatus;
+use mcp_vary_upstream::credential_source::{self, CredentialStatus};
 use mcp_vary_upstream::{ConnectionState, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
@@ -374,10 +374,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 revisions: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: unselectable_variants(source),
-                login: source
-                    .connection
-                    .config()
-                    .credential_status()
+                login: credential_source::status(&source.connection.config().credentials)
                     .map(LoginStatus::from),
                 tools,
                 connections: Some(connections),

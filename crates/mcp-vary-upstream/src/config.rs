@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::environment::Variables;
@@ -14,7 +12,7 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::counters::Counters;
 
 use super::connect_error::ConnectError;
-use super::credential_source::{Credential, CredentialSource, CredentialStatus};
+use super::credential_source::{Credential, CredentialSource};
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
 
@@ -305,22 +303,6 @@ impl UpstreamConfig {
     ) -> Self {
         self.credentials.push(Credential { header, source });
         self
-    }
-
-    /// The status of the first credentials that have one.
-    pub fn credential_status(&self) -> Option<CredentialStatus> {
-        let mut sources = self.credentials.iter();
-        sources.find_map(|credential| credential.source.status())
-    }
-
-    /// Ends when a source has other credentials.
-    pub(crate) async fn credentials_renewed(&self) {
-        let sources = self.credentials.iter();
-        let renewed = sources.map(|credential| credential.source.renewed());
-        let mut renewed: FuturesUnordered<_> = renewed.collect();
-        if renewed.next().await.is_none() {
-            std::future::pending().await
-        }
     }
 
     /// Whether some header has the claims of a client in it, so that there is no connection without a client.

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use http::{HeaderName, HeaderValue, StatusCode};
 
 /// Gives the value of a header with credentials for each HTTP request to a server.
@@ -146,6 +148,22 @@ pub struct Credential {
     pub header: HeaderName,
     /// Where its values come from.
     pub source: Arc<dyn CredentialSource>,
+}
+
+/// The status of the first credentials that have one.
+pub fn status(credentials: &[Credential]) -> Option<CredentialStatus> {
+    let mut sources = credentials.iter();
+    sources.find_map(|credential| credential.source.status())
+}
+
+/// Ends when a source has other credentials.
+pub(crate) async fn renewed(credentials: &[Credential]) {
+    let sources = credentials.iter();
+    let renewed = sources.map(|credential| credential.source.renewed());
+    let mut renewed: FuturesUnordered<_> = renewed.collect();
+    if renewed.next().await.is_none() {
+        std::future::pending().await
+    }
 }
 
 impl PartialEq for Credential {

@@ -145,7 +145,7 @@ impl Job<'_> {
 
 /// Quotes `word` for a shell. The suite splits the command at spaces and joins it again, which turns several spaces
 /// into one; the paths here have no such spaces.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

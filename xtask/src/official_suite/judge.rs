@@ -44,6 +44,11 @@ impl Tally {
         self.broken > 0
     }
 
+    /// Whether it held, and never broke.
+    pub(super) fn holds(&self) -> bool {
+        self.held > 0 && self.broken == 0
+    }
+
     /// Whether `self` is worse than `direct`. A skipped check is worse than one that held.
     pub(super) fn is_worse_than(&self, direct: &Self) -> bool {
         self.held < direct.held || self.broken > direct.broken
@@ -122,7 +127,7 @@ pub(super) fn single(name: &str, results: &Results) -> Outcome {
 /// Whether all reports of `suite` about this check of this scenario say that it held.
 pub(super) fn holds(results: &Results, suite: &str, (scenario, check): (&str, &str)) -> bool {
     let found = results.get(&(suite.to_owned(), format!("{scenario}/{check}")));
-    found.is_some_and(|tally| tally.held > 0 && tally.broken == 0)
+    found.is_some_and(Tally::holds)
 }
 
 /// Checks that all results worse than `direct` are expected, and that all expected ones are worse.

@@ -137,7 +137,8 @@ impl Suite {
     ) -> Result<(Results, ExitStatus), String> {
         let mut command = self.command(workspace, Declares::Nothing)?;
         command.args(["client", "--command", client, "--scenario", scenario]);
-        command.args(["--spec-version", self.revision]);
+        // Extensions belong to no revision.
+        command.args(["--spec-version", self.revision, "--force"]);
         // The suite's timeout would only end the shell. The client has a shorter one.
         command.args(["--timeout", "120000"]);
         self.run(workspace, name, command)
@@ -167,8 +168,10 @@ impl Suite {
         Ok((self.collect(&directory)?, status))
     }
 
-    /// Reads every `<scenario>-<time>/checks.json` below `directory`.
+    /// Reads every `<scenario>-<time>/checks.json` below `directory`, or below its folder of scenarios about authorization.
     fn collect(&self, directory: &Path) -> Result<Results, String> {
+        let nested = directory.join("auth");
+        let directory = if nested.exists() { &nested } else { directory };
         let entries = fs::read_dir(directory).map_err(|error| {
             format!(
                 "the suite left no results in {}: {error}",

@@ -19,6 +19,7 @@ use crate::chain::LOOP_REFUSAL;
 use crate::config::Target;
 use crate::connect_error::ConnectError;
 use crate::connection::UpstreamConnection;
+use crate::credential_source::renewed;
 use crate::error::{STDERR_LINES, UpstreamError, without_server};
 use crate::handshake::Opening;
 use crate::message::Event;
@@ -44,7 +45,7 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
         let waited = async {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = config.credentials_renewed() => {}
+                () = renewed(&config.credentials), if config.refusal.is_none() => {}
             }
         };
         stop.run_until_cancelled(waited).await;

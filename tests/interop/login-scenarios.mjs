@@ -1,0 +1,38 @@
+// The client of the official suite's scenarios about authorization: `vary call --login`, and a browser that agrees.
+//
+// The suite names the scenario in its environment, and appends the URL of the scenario's server to the command.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context } = process.env;
+
+/** `auth` of the server in this scenario. */
+function auth({ client_id, client_secret, private_key_pem }) {
+  const client = { "client-id": client_id, "client-secret": client_secret, "private-key": private_key_pem };
+  if (scenario.startsWith("auth/client-credentials-")) return { "client-credentials": client };
+  if (scenario === "auth/basic-cimd") client["client-id"] = "https://conformance-test.local/client-metadata.json";
+  return { login: client };
+}
+
+function call(vary, url) {
+  const directory = mkdtempSync(join(tmpdir(), "vary-scenario-"));
+  const file = join(directory, "vary.json");
+  writeFileSync(file, JSON.stringify({ servers: { peer: { url, auth: auth(JSON.parse(context ?? "{}")) } } }));
+  const env = {
+    ...process.env,
+    BROWSER: `${process.execPath} ${process.argv[1]} --browser`,
+    // Nobody's logins, and nobody's keyring.
+    XDG_STATE_HOME: directory,
+    DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent",
+  };
+  const called = spawnSync(vary, ["call", "--login", "test-tool", file], { env, stdio: "inherit", timeout: 90_000 });
+  rmSync(directory, { recursive: true });
+  return called.status ?? 1;
+}
+
+const [first, second] = process.argv.slice(2);
+if (first === "--browser") await fetch(second);
+else process.exit(call(first, second));
