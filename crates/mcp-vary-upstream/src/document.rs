@@ -100,7 +100,7 @@ async fn send(
         let headers = request.headers_mut();
         headers.insert(PROXY_AUTHORIZATION, authorization.clone());
     }
-    let by_proxy = proxy.as_ref().map(Proxy::address);
+    let by_proxy = proxy.as_ref().map(Proxy::describe);
     let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
     let connector = tls::connector(request.uri(), CONNECT_TIMEOUT, TlsFiles::default(), proxy);
     let connector = connector.map_err(DocumentError::Tls)?;
@@ -142,7 +142,7 @@ fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
     if let Some(proxy) = proxy {
         cause = format!("through the proxy {proxy}: {cause}");
     }
-    DocumentError::Connection(match tls::advice(error, false) {
+    DocumentError::Connection(match tls::advice(error, None) {
         Some(advice) => format!("{cause}; {advice}"),
         None => cause,
     })
@@ -235,7 +235,7 @@ mod tests {
         );
         let error = fetch("https://issuer.test/keys", 10, limit, variables).await;
         let error = error.unwrap_err().to_string();
-        let expected = format!("through the proxy http://{address}: ");
+        let expected = format!("through the proxy http://{address} (`HTTPS_PROXY`): ");
         assert!(error.starts_with(&expected), "{error}");
     }
 
