@@ -198,7 +198,7 @@ impl TokenVerifier {
 fn missing_key(token: &UnverifiedToken<'_>, keys: &KeySet) -> TokenError {
     let id = token.key_id.as_deref();
     match id.is_some_and(|id| keys.ids().any(|known| known == id)) {
-        true => TokenError::Algorithm,
+        true => TokenError::Algorithm("of another kind"),
         false => TokenError::UnknownKey,
     }
 }
@@ -222,7 +222,9 @@ fn verify_signature(
         Ok(_) => Ok(()),
         Err(error) => Err(match error.kind() {
             ErrorKind::InvalidIssuer => TokenError::Issuer,
-            ErrorKind::InvalidAlgorithm | ErrorKind::UnsupportedAlgorithm => TokenError::Algorithm,
+            ErrorKind::InvalidAlgorithm | ErrorKind::UnsupportedAlgorithm => {
+                TokenError::Algorithm("of another kind")
+            }
             ErrorKind::Json(_) => TokenError::Header,
             _ => TokenError::Signature,
         }),
