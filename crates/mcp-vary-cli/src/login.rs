@@ -182,7 +182,7 @@ fn named(server: &str, file: &ServerFile) -> Result<LoginSettings, Failure> {
     })?;
     let only = [server.to_owned()];
     let secrets = mcp_vary_config::SecretFiles::beside(path);
-    let read = file::parse_and_report(path, &file::text(path)?, &only, &secrets)?;
+    let read = file::parse_and_report(path, &file::text(path)?, &only, &secrets, None)?;
     let config = read.into_config(environment()?);
     let found = config.servers.iter().find(|found| found.name == server);
     let Some(Target::Http { url, .. }) = found.map(|found| &found.target) else {
