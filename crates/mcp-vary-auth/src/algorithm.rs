@@ -45,6 +45,16 @@ impl KeyType {
     }
 }
 
+/// How a message names the algorithm `name`, which no type of key allows. Other names are what anybody can write.
+pub(crate) fn refused_name(name: Option<&str>) -> &'static str {
+    match name {
+        Some("none") => "`none`",
+        Some("HS256" | "HS384" | "HS512") => "symmetric (HS256 to HS512)",
+        Some(_) => "unknown",
+        None => "missing",
+    }
+}
+
 /// The algorithm `name` if some type of key allows it; never `none` or an HMAC, and names are case-sensitive.
 pub(crate) fn parse_algorithm(name: &str) -> Option<Algorithm> {
     const TYPES: [KeyType; 4] = [KeyType::Rsa, KeyType::P256, KeyType::P384, KeyType::Ed25519];

@@ -54,10 +54,12 @@ pub struct Admission {
 pub struct Denial {
     /// What to answer.
     pub refusal: Refusal,
-    /// Which check of the token failed, for logs at level debug.
+    /// Which check of the token failed, for the log.
     pub reason: Option<TokenError>,
     /// The issuer whose keys should be fetched, after which the request may pass.
     pub fetch: Option<IssuerIndex>,
+    /// The scopes of a token that lacks some, for logs.
+    pub given_scopes: Vec<String>,
 }
 
 impl Authenticator {
@@ -199,7 +201,14 @@ impl Authenticator {
             }
         };
         let pin = verified.admit(target, now);
-        let pin = pin.map_err(|refused| denial(refused, tokens.issuer(verified.issuer())))?;
+        let pin = pin.map_err(|refused| {
+            let given = verified.principal().claims().scopes();
+            denial(
+                refused,
+                tokens.issuer(verified.issuer()),
+                given.map(str::to_owned).collect(),
+            )
+        })?;
         Ok(Admission {
             principal: Arc::clone(verified.principal()),
             expires_at: Some(verified.expires_at()),
@@ -211,12 +220,15 @@ impl Authenticator {
 }
 
 /// The answer to a token that was verified and does not admit the request.
-fn denial(refused: Refused, issuer: Option<&TrustedIssuer>) -> Denial {
+fn denial(refused: Refused, issuer: Option<&TrustedIssuer>, given_scopes: Vec<String>) -> Denial {
     match refused {
         Refused::Token(reason) => reason.into(),
         Refused::Scopes => {
             let scopes = issuer.map(|issuer| issuer.scopes.clone());
-            Refusal::InsufficientScope(scopes.unwrap_or_default()).into()
+            Denial {
+                given_scopes,
+                ..Refusal::InsufficientScope(scopes.unwrap_or_default()).into()
+            }
         }
     }
 }
@@ -250,6 +262,7 @@ impl Denial {
             refusal: Refusal::KeysUnavailable,
             reason: None,
             fetch: Some(issuer),
+            given_scopes: Vec::new(),
         }
     }
 
@@ -268,6 +281,7 @@ impl From<TokenError> for Denial {
             refusal: Refusal::InvalidToken(reason.answer()),
             reason: Some(reason),
             fetch: None,
+            given_scopes: Vec::new(),
         }
     }
 }
@@ -284,6 +298,7 @@ impl From<Refusal> for Denial {
             refusal,
             reason: None,
             fetch: None,
+            given_scopes: Vec::new(),
         }
     }
 }

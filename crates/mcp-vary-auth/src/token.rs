@@ -198,7 +198,7 @@ impl TokenVerifier {
 fn missing_key(token: &UnverifiedToken<'_>, keys: &KeySet) -> TokenError {
     let id = token.key_id.as_deref();
     if id.is_some_and(|id| keys.ids().any(|known| known == id)) {
-        TokenError::Algorithm
+        TokenError::Algorithm("of another kind")
     } else {
         TokenError::UnknownKey
     }
@@ -223,7 +223,9 @@ fn verify_signature(
         Ok(_) => Ok(()),
         Err(error) => Err(match error.kind() {
             ErrorKind::InvalidIssuer => TokenError::Issuer,
-            ErrorKind::InvalidAlgorithm | ErrorKind::UnsupportedAlgorithm => TokenError::Algorithm,
+            ErrorKind::InvalidAlgorithm | ErrorKind::UnsupportedAlgorithm => {
+                TokenError::Algorithm("of another kind")
+            }
             ErrorKind::Json(_) => TokenError::Header,
             _ => TokenError::Signature,
         }),

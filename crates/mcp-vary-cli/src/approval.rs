@@ -94,16 +94,6 @@ fn list(effects: &[Effect]) -> Option<String> {
     (rows.len() <= MOST_LINES && rows.iter().all(is_readable)).then(|| table(&rows, 2))
 }
 
-/// An argument as a shell reads it.
-pub(crate) fn quoted(arg: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !arg.is_empty() && arg.chars().all(is_plain) {
-        arg.to_owned()
-    } else {
-        format!("'{}'", arg.replace('\'', r"'\''"))
-    }
-}
-
 /// The files that the user confirmed, each by its digest and its path.
 #[derive(Debug)]
 struct KnownFiles {

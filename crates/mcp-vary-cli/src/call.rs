@@ -65,6 +65,10 @@ async fn call_all(
     answers: &mut Vec<Linted>,
 ) -> Result<Option<String>, Failure> {
     let mut tip = None;
+    let needed = Needed {
+        tool: &called.tool,
+        variant,
+    };
     for identity in &called.identities {
         let client = session.client(identity).await?;
         client.check_selectable(variant)?;
@@ -77,8 +81,7 @@ async fn call_all(
             tip = match variant.and_then(|id| refused_variant::for_variant(error, id)) {
                 Some(meant) => Some(meant),
                 // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
-                None if is_starting(error) => None,
-                None => unknown_tool::suggestion(session, &client, &called.tool, variant)
+                None => unknown_tool::suggestion(session, &client, identity, needed)
                     .await
                     .unwrap_or_default()
                     .or_else(|| called.missing_tool()),
@@ -94,11 +97,6 @@ async fn call_all(
         answers.push(Linted { answer, findings });
     }
     Ok(tip)
-}
-
-/// Whether `error` says that the tool may come with a server that is starting.
-fn is_starting(error: &str) -> bool {
-    error.contains("is not known yet")
 }
 
 /// The call, and the clients that make it.

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{Diagnostics, File, SecretFiles, Source};
+use mcp_vary_config::{Diagnostics, File, SecretFiles, Source, VaryEntries};
 use mcp_vary_gateway::Config;
+use serde_json::Value;
 
 use crate::environment::today;
 use crate::failure::Failure;
 use crate::print::notice;
+use crate::serving::LISTEN;
 
 /// Reads all servers of `path`, and prints notes.
 ///
@@ -20,11 +22,11 @@ use crate::print::notice;
 ///
 /// When the file cannot be read, or has mistakes; all of them are listed.
 pub(crate) fn read(path: &Path) -> Result<File, Failure> {
-    parse_and_report(path, &text(path)?, &[], &SecretFiles::beside(path))
+    parse_and_report(path, &text(path)?, &[], &SecretFiles::beside(path), None)
 }
 
 /// Parses the `text` of the file at `path`, or only the servers `only`, with the `secrets` that it names, and prints
-/// notes.
+/// notes. `listen` is the address of the command line on which it is served.
 ///
 /// # Errors
 ///
@@ -34,10 +36,11 @@ pub(crate) fn parse_and_report(
     text: &str,
     only: &[String],
     secrets: &SecretFiles,
+    listen: Option<&str>,
 ) -> Result<File, Failure> {
     let name = &path.display().to_string();
-    let file =
-        parse(name, text, only, secrets).map_err(|diagnostics| invalid_file(&diagnostics))?;
+    let file = parse(name, text, only, secrets, listen)
+        .map_err(|diagnostics| invalid_file(&diagnostics))?;
     for note in &file.notes {
         notice(&crate::print::sanitize(&format!("note: {name}:{note}")));
     }
@@ -82,15 +85,24 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     mcp_vary_config::text(path).map_err(|error| unreadable(path, &error))
 }
 
-/// Parses the `text` of the file `name`, or only the servers `only`, with the `secrets` that it names.
+/// Parses the `text` of the file `name`, or only the servers `only`, with the `secrets` that it names. `listen` is the address
+/// of the command line on which it is served.
 pub(crate) fn parse(
     name: &str,
     text: &str,
     only: &[String],
     secrets: &SecretFiles,
+    listen: Option<&str>,
 ) -> Result<File, Diagnostics> {
     let source = Source::new(name, text).with_today(today());
-    let source = source.with_secret_files(secrets);
+    let port = listen.unwrap_or(LISTEN).rsplit(':').next();
+    let names = names_written_by_connect(name);
+    let source = source
+        .with_secret_files(secrets)
+        .with_vary_entries(VaryEntries {
+            names: &names,
+            port: port.and_then(|port| port.parse().ok()),
+        });
     source.with_only(only).read(&variable)
 }
 
@@ -102,12 +114,28 @@ pub(crate) fn parse_with_variables(
 ) -> Result<(File, BTreeSet<String>), Diagnostics> {
     let names = RefCell::new(BTreeSet::new());
     let source = Source::new(name, text).with_today(today());
-    let file = source.with_secret_files(secrets).read(&|name| {
+    let written = names_written_by_connect(name);
+    let source = source
+        .with_secret_files(secrets)
+        .with_vary_entries(VaryEntries {
+            names: &written,
+            port: None,
+        });
+    let file = source.read(&|name| {
         let value = variable(name)?;
         names.borrow_mut().insert(name.to_owned());
         Some(value)
     })?;
     Ok((file, names.into_inner()))
+}
+
+/// The names of the entries that `vary connect` wrote to the client's file `name`, as its record beside the file has them.
+fn names_written_by_connect(name: &str) -> Vec<String> {
+    let record = mcp_vary_config::text(Path::new(&format!("{name}.vary-record.json")));
+    let record: Value = serde_json::from_str(&record.unwrap_or_default()).unwrap_or_default();
+    let entries = record["entries"].as_array().into_iter().flatten();
+    let names = entries.filter_map(|entry| entry["name"].as_str());
+    names.map(str::to_owned).collect()
 }
 
 /// Makes the start wait for each server for as long as the server's start can take.

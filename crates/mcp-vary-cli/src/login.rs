@@ -255,7 +255,7 @@ fn named(server: &str, file: &ServerFile) -> Result<NamedServer, Failure> {
 /// The file at `path`, with the servers `only`.
 fn parsed(path: &Path, only: &[String]) -> Result<File, Failure> {
     let secrets = SecretFiles::beside(path);
-    file::parse_and_report(path, &file::text(path)?, only, &secrets)
+    file::parse_and_report(path, &file::text(path)?, only, &secrets, None)
 }
 
 /// The logins of this user, which are sealed with the `keys` of the configuration if it has any.

@@ -113,7 +113,8 @@ impl FileReloader {
             }
         }
         let secrets = SecretFiles::beside(&self.path);
-        let file = file::parse_and_report(&self.path, &text, &args.target.servers, &secrets);
+        let (only, listen) = (&args.target.servers, args.listen.as_deref());
+        let file = file::parse_and_report(&self.path, &text, only, &secrets, listen);
         self.watch.follow_secrets(secrets.versions());
         let file = file.map_err(|failure| failure.to_string())?;
         Ok((file, mcp_vary_config::digest(&text)))

@@ -12,7 +12,7 @@ use mcp_vary_base::io_error;
 use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
-use mcp_vary_upstream::{ConnectionState, without_server};
+use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::sync::oneshot;
@@ -24,14 +24,15 @@ use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::login::until;
 use crate::open_files;
-use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
-use crate::print::table::table;
+use crate::print::servers::{is_up, plural, upstream_variant_notes};
 use crate::print::terminal::has_cursor;
 use crate::print::{notice, progress, sanitize};
 use crate::reload::{FileReloader, StartupSettings};
 use crate::serve_args::{file_config, server_config, unmatched_warnings};
-use crate::serving::{self, Serving};
-use crate::start_report::{StartProgress, is_starting, variant_lines};
+use crate::serving::{self, LISTEN, Serving};
+use crate::start_report::{
+    StartProgress, is_starting, not_working_line, server_lines, server_status, variant_lines,
+};
 use crate::stop::Stop;
 use crate::target;
 use crate::target_args::{ServerTarget, TargetFile};
@@ -141,7 +142,7 @@ impl ServeConfig {
 
     fn from_file(target: &TargetFile, args: &Serve, log: &CommandLog) -> Result<Self, Failure> {
         let secrets = SecretFiles::beside(&target.path);
-        let file = target.read_with(&secrets)?;
+        let file = target.read_with(&secrets, args.listen.as_deref())?;
         log.start_serving(args.log_format, &file.log)?;
         let (typed, written) = (args.listen.clone(), file.listen.clone());
         let is_written = typed.is_none() && !args.stdio;
@@ -248,6 +249,9 @@ async fn on_http(
     progress(&format!(
         "to see what they cost: vary inspect {url}\nCtrl-C ends it"
     ));
+    if let Some(line) = not_working_line(&gateway, &source.left_out) {
+        progress(&line);
+    }
     serving.ready();
     tokio::select! {
         () = stop.requested() => {}
@@ -412,74 +416,9 @@ fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
     } else {
         format!("\n{notes}")
     };
-    server_lines(gateway, file) + &notes + &unmatched_warnings(gateway, &file.name, &file.places)
-}
-
-fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
-    let servers = gateway.servers();
-    if let ([server], []) = (&servers[..], &file.left_out[..]) {
-        let status = server_status(server);
-        return sanitize(&match &server.state {
-            ConnectionState::Connected(_) => format!("in front of {status}"),
-            _ => format!("`{}` is {status}", server.name),
-        });
-    }
-    let rows = servers
-        .iter()
-        .map(|server| vec![format!("  {}", server.name), server_status(server)]);
-    let left_out = file.left_out.iter();
-    let left_out = left_out.map(|name| {
-        vec![
-            format!("  {name}"),
-            "left out: its entry cannot be used".to_owned(),
-        ]
-    });
-    let rows = rows.chain(left_out);
-    let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
-    out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
-    let collisions = gateway.collisions();
-    if let Some(first) = collisions.first() {
-        let count = plural(collisions.len(), "collision");
-        let (id, reachable, hidden) = (&first.id, &first.reachable, &first.hidden);
-        out.push_str(&format!(
-            "{count} of names or URIs: `{id}` is that of `{reachable}`, and that of `{hidden}` is hidden; `vary config check` \
-             shows all, and what to do\n"
-        ));
-    }
-    sanitize(out.trim_end())
-}
-
-/// A server in one line, or why it is not ready.
-fn server_status(server: &ServerReport) -> String {
-    let (Some(handshake), ConnectionState::Connected(_)) = (&server.handshake, &server.state)
-    else {
-        return match &server.state {
-            ConnectionState::Connecting => {
-                "still starting; clients get its tools when it is ready".to_owned()
-            }
-            state => {
-                let again = match state {
-                    ConnectionState::Disconnected { error, .. } if !error.is_permanent() => {
-                        ", and Vary keeps trying"
-                    }
-                    _ => "",
-                };
-                let reason = reason(server).unwrap_or_default();
-                format!("down{again}: {}", without_server(&reason, &server.name))
-            }
-        };
-    };
-    let info = handshake.server_info.as_deref();
-    let info = info.and_then(|text| serde_json::from_str(text).ok());
-    let line = crate::print::server_line(info.as_ref(), handshake.revision.as_str());
-    let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
-    let tools = match tools {
-        Some((_, count)) => plural(*count, "tool"),
-        None => "no tools".to_owned(),
-    };
-    let login = server.login.map(until);
-    let login = login.map_or_else(String::new, |end| format!(", login {end}"));
-    format!("{line}, {tools}{login}")
+    server_lines(gateway, &file.left_out)
+        + &notes
+        + &unmatched_warnings(gateway, &file.name, &file.places)
 }
 
 /// The entry for a server at `url` in the configuration of a client.
@@ -487,8 +426,6 @@ pub(crate) fn client_entry(name: &str, url: &str) -> String {
     json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
 }
 
-/// The default address.
-pub(crate) const LISTEN: &str = "127.0.0.1:8800";
 /// For a person who expects an address or a prompt.
 const STDIO_HINT: &str = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that \
      start Vary; leave it out to serve over HTTP, or press Ctrl-C";

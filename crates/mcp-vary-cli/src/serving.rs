@@ -361,6 +361,8 @@ fn answers(address: &str, path: &str, text: &str) -> bool {
     ask().unwrap_or(false)
 }
 
+/// The default address.
+pub(crate) const LISTEN: &str = "127.0.0.1:8800";
 /// The bytes of an answer that are looked at.
 const MAX_ANSWER: usize = 4096;
 /// How long a program that has the address may take to answer.

@@ -1,15 +1,16 @@
-//! What `vary serve` prints while servers start, and about variants when clients can connect.
+//! What `vary serve` prints while servers start, and about servers and variants when clients can connect.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::Gateway;
-use mcp_vary_upstream::ConnectionState;
+use mcp_vary_gateway::{Gateway, ServerReport};
+use mcp_vary_upstream::{ConnectionState, without_server};
 
-use crate::print::servers::{is_up, plural};
+use crate::login::until;
+use crate::print::servers::{is_up, naming_note, plural, reason};
 use crate::print::table::table;
-use crate::print::{progress, sanitize};
+use crate::print::{progress, sanitize, server_line};
 
 /// Reports each of several servers when it is ready. A terminal has a progress line for that.
 #[derive(Debug)]
@@ -48,6 +49,94 @@ impl StartProgress {
             }
         }
     }
+}
+
+/// The servers and those that are `left_out`, each with its status.
+pub(crate) fn server_lines(gateway: &Gateway, left_out: &[String]) -> String {
+    let servers = gateway.servers();
+    if let ([server], []) = (&servers[..], left_out) {
+        let status = server_status(server);
+        return sanitize(&match &server.state {
+            ConnectionState::Connected(_) => format!("in front of {status}"),
+            _ => format!("`{}` is {status}", server.name),
+        });
+    }
+    let rows = servers
+        .iter()
+        .map(|server| vec![format!("  {}", server.name), server_status(server)]);
+    let left_out = left_out.iter().map(|name| {
+        vec![
+            format!("  {name}"),
+            "left out: its entry cannot be used".to_owned(),
+        ]
+    });
+    let rows = rows.chain(left_out);
+    let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
+    out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
+    out.extend(naming_note(&gateway.served()));
+    let collisions = gateway.collisions();
+    if let Some(first) = collisions.first() {
+        let count = plural(collisions.len(), "collision");
+        let (id, reachable, hidden) = (&first.id, &first.reachable, &first.hidden);
+        out.push_str(&format!(
+            "{count} of names or URIs: `{id}` is that of `{reachable}`, and that of `{hidden}` is hidden; `vary config check` \
+             shows all, and what to do\n"
+        ));
+    }
+    sanitize(out.trim_end())
+}
+
+/// Names the servers that do not work, whose reasons were printed above; `None` if all do.
+pub(crate) fn not_working_line(gateway: &Gateway, left_out: &[String]) -> Option<String> {
+    let servers = gateway.servers().into_iter();
+    let down = servers.filter(|server| reason(server).is_some() && !is_up(&server.state));
+    let down = down.filter(|server| !matches!(server.state, ConnectionState::Connecting));
+    let names = down
+        .map(|server| server.name)
+        .chain(left_out.iter().cloned());
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    let (does, is) = match names.len() {
+        0 => return None,
+        1 => ("does", "reason is"),
+        _ => ("do", "reasons are"),
+    };
+    let names = names.join(", ");
+    Some(sanitize(&format!(
+        "{names} {does} not work; the {is} above"
+    )))
+}
+
+/// A server in one line, or why it is not ready.
+pub(crate) fn server_status(server: &ServerReport) -> String {
+    let (Some(handshake), ConnectionState::Connected(_)) = (&server.handshake, &server.state)
+    else {
+        return match &server.state {
+            ConnectionState::Connecting => {
+                "still starting; clients get its tools when it is ready".to_owned()
+            }
+            state => {
+                let again = match state {
+                    ConnectionState::Disconnected { error, .. } if !error.is_permanent() => {
+                        ", and Vary keeps trying"
+                    }
+                    _ => "",
+                };
+                let reason = reason(server).unwrap_or_default();
+                format!("down{again}: {}", without_server(&reason, &server.name))
+            }
+        };
+    };
+    let info = handshake.server_info.as_deref();
+    let info = info.and_then(|text| serde_json::from_str(text).ok());
+    let line = server_line(info.as_ref(), handshake.revision.as_str());
+    let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
+    let tools = match tools {
+        Some((_, count)) => plural(*count, "tool"),
+        None => "no tools".to_owned(),
+    };
+    let login = server.login.map(until);
+    let login = login.map_or_else(String::new, |end| format!(", login {end}"));
+    format!("{line}, {tools}{login}")
 }
 
 /// The address and the number of tools of each variant, and which clients cannot use all tools; empty without variants.

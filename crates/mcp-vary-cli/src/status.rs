@@ -106,7 +106,9 @@ fn authority(typed: &str) -> Result<String, Failure> {
 async fn ask(authority: &str) -> Result<Value, String> {
     let socket = TcpStream::connect(authority).await.map_err(|error| {
         let why = io_error::describe(&error);
-        format!("{why}; is there a `vary serve --admin {authority}`?")
+        format!(
+            "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status ...` has"
+        )
     })?;
     let no_http = |error: hyper::Error| format!("it does not speak HTTP: {error}");
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
@@ -130,7 +132,8 @@ async fn ask(authority: &str) -> Result<Value, String> {
     match answer {
         Some(answer) if status == StatusCode::OK => Ok(answer),
         _ => Err(format!(
-            "it answers {status}, so it is not the `--admin` address of a gateway"
+            "it answers {status}, so it is not the address of a status; clients connect to another one: start Vary with `--admin \
+             8801` or `admin: 8801` in the configuration, and write `vary status 8801`"
         )),
     }
 }

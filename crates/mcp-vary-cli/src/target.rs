@@ -4,6 +4,8 @@ use std::path::Path;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use mcp_vary_gateway::{Target, UpstreamConfig};
+use mcp_vary_upstream::command_line::CommandLine;
+use mcp_vary_upstream::endpoint_url::{endpoint_example, parse_endpoint};
 
 use crate::failure::Failure;
 
@@ -13,7 +15,9 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
         Failure::command("a server is missing; give its URL, or `--` and its command")
     })?;
     let target = Target::command(program, args.iter().cloned());
-    Ok(UpstreamConfig::new(command_name(program, args), target))
+    let mut config = UpstreamConfig::new(command_name(program, args), target);
+    config.command_line = Some(CommandLine::new(command));
+    Ok(config)
 }
 
 /// The server at `url`. Every request to it has `headers` (`Name: value`).
@@ -38,17 +42,11 @@ pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failu
 ///
 /// The values of variables, and the query, can be secret: errors do not show them.
 pub(crate) fn http_url(text: &str, written: &str) -> Result<Uri, String> {
-    let unusable = || {
+    parse_endpoint(text).ok_or_else(|| {
         let shown = written.split('?').next().unwrap_or_default();
-        format!(
-            "`{shown}` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp"
-        )
-    };
-    let uri: Uri = text.parse().map_err(|_| unusable())?;
-    match (uri.scheme_str(), uri.host()) {
-        (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(uri),
-        _ => Err(unusable()),
-    }
+        let example = endpoint_example(written);
+        format!("`{shown}` is not the URL of an MCP server; write it like {example}")
+    })
 }
 
 /// One header; its value is marked as sensitive, so that logs do not show it.
@@ -120,13 +118,18 @@ mod tests {
 
     #[test]
     fn an_address_without_scheme_is_refused_with_an_example() {
-        for text in ["localhost:8800", "ftp://x/", "http://", "a b", "/mcp"] {
-            assert!(
-                http_url(text, text)
-                    .unwrap_err()
-                    .contains("http://127.0.0.1:8800/mcp"),
-                "{text}"
-            );
+        let usual = "http://127.0.0.1:8800/mcp";
+        for (text, example) in [
+            ("localhost:8801", "http://localhost:8801/mcp"),
+            ("127.0.0.1:8801/x", "http://127.0.0.1:8801/x"),
+            ("ftp://x/", usual),
+            ("http://", usual),
+            ("a b", usual),
+            ("/mcp", usual),
+        ] {
+            let error = http_url(text, text).unwrap_err();
+            let expected = format!("write it like {example}");
+            assert!(error.ends_with(&expected), "{error}");
         }
         let keyed = "https://example.com/mcp?key=1";
         assert!(http_url(keyed, keyed).is_ok());

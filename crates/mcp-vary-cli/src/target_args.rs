@@ -172,16 +172,20 @@ impl TargetFile {
     ///
     /// All mistakes of the file.
     pub(crate) fn read(&self) -> Result<File, Failure> {
-        self.read_with(&SecretFiles::beside(&self.path))
+        self.read_with(&SecretFiles::beside(&self.path), None)
     }
 
-    /// Reads the servers with the `secrets` that the file names, and prints notes.
+    /// Reads the servers with the `secrets` that the file names, to be served on `listen`, and prints notes.
     ///
     /// # Errors
     ///
     /// All mistakes of the file.
-    pub(crate) fn read_with(&self, secrets: &SecretFiles) -> Result<File, Failure> {
-        file::parse_and_report(&self.path, &self.text, &self.servers, secrets)
+    pub(crate) fn read_with(
+        &self,
+        secrets: &SecretFiles,
+        listen: Option<&str>,
+    ) -> Result<File, Failure> {
+        file::parse_and_report(&self.path, &self.text, &self.servers, secrets, listen)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::print::word_diff::word_diff;
 use crate::print::wrap::wrap;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
-use crate::target_session::TargetSession;
+use crate::target_session::{Needed, TargetSession};
 use crate::tokens;
 use crate::unknown_tool;
 
@@ -84,7 +84,11 @@ impl ToolList {
         };
         for name in &args.tools {
             if tools.iter().all(|tool| tool.name != *name) {
-                let meant = unknown_tool::suggestion(session, &client, name, variant).await?;
+                let needed = Needed {
+                    tool: name,
+                    variant,
+                };
+                let meant = unknown_tool::suggestion(session, &client, &identity, needed).await?;
                 let why = meant.unwrap_or_else(|| format!("there is no tool `{name}`"));
                 return Err(Failure::looked_at(sanitize(&why)));
             }

@@ -2,12 +2,13 @@
 
 use mcp_vary::json::Members;
 
-use crate::client::Client;
+use crate::client::{Client, ClientIdentity};
 use crate::failure::Failure;
 use crate::similar::nearest;
-use crate::target_session::TargetSession;
+use crate::target_session::{Needed, TargetSession};
 
-/// What to write instead of the tool `name`, if `variant` does not list it and something is known that was meant.
+/// What to write instead of a tool that `client`, which connected as `identity`, needs: if its variant does not list it, and
+/// something is known that was meant.
 ///
 /// # Errors
 ///
@@ -15,8 +16,11 @@ use crate::target_session::TargetSession;
 pub(crate) async fn suggestion(
     session: &TargetSession,
     client: &Client,
-    name: &str,
-    variant: Option<&str>,
+    identity: &ClientIdentity,
+    Needed {
+        tool: name,
+        variant,
+    }: Needed<'_>,
 ) -> Result<Option<String>, Failure> {
     let listed = names(&client.tools(variant).await?);
     if listed.iter().any(|known| known == name) {
@@ -30,7 +34,13 @@ pub(crate) async fn suggestion(
     if let Some(item) = renamed {
         return Ok(Some(format!("`{name}` is called `{}` here", item.id)));
     }
-    for (other, tools) in session.tools_by_variant(client).await? {
+    // Under the name of Vary, so that the status has no variants that the client did not use.
+    let nobody = ClientIdentity {
+        name: None,
+        ..identity.clone()
+    };
+    let nobody = session.client(&nobody).await?;
+    for (other, tools) in session.tools_by_variant(&nobody).await? {
         if names(&tools).iter().any(|known| known == name) {
             return Ok(Some(format!(
                 "`{name}` exists in variant `{other}`; add --variant {other}"

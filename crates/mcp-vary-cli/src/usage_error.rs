@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
+use mcp_vary_upstream::command_line::shell_word;
 
-use crate::approval::quoted;
 use crate::args::Args;
 use crate::call::arguments;
 use crate::failure::Failure;
@@ -85,7 +85,7 @@ fn removed_flag(command: &str, arguments: &[String]) -> Option<String> {
         None => arguments.get(at + 1).cloned(),
     };
     let value = value.filter(|value| !value.contains(['?', '@']) && !value.starts_with('-'));
-    let value = value.map_or_else(|| (*what).to_owned(), |value| quoted(&value));
+    let value = value.map_or_else(|| (*what).to_owned(), |value| shell_word(&value));
     let tool = if command == "call" { " TOOL" } else { "" };
     let dashes = if *flag == "--command" { " --" } else { "" };
     Some(format!(
@@ -116,7 +116,7 @@ fn command_without_dashes(command: &str, arguments: &[String]) -> Option<String>
         return None;
     }
     let tool = if command == "call" { " TOOL" } else { "" };
-    let server: Vec<_> = server.iter().map(|word| quoted(word)).collect();
+    let server: Vec<_> = server.iter().map(|word| shell_word(word)).collect();
     Some(format!(
         "`{program}` is not a URL or a file; to start a server by its command, write it after `--`: `vary \
          {command}{tool} -- {}`",

@@ -7,7 +7,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
 use mcp_vary_upstream::UpstreamConfig;
 
-use super::reader::{Located, Placed, Reader, meant_or_known};
+use super::reader::{Located, Placed, Reader, meant_or_known, not_a_variant};
 use super::schema_builder::SchemaBuilder;
 use super::variants::{DIALECTS, RESULTS, features};
 use crate::diagnostic::Diagnostic;
@@ -51,7 +51,7 @@ pub(super) fn variant(
     let id: VariantId = match word.parse() {
         Ok(id) => id,
         Err(_) => {
-            reader.report(field, "is not a variant", "write the id of one");
+            reader.report(field, not_a_variant(field.written()), "write the id of one");
             return None;
         }
     };
@@ -91,22 +91,34 @@ pub(super) fn check(
     servers: &[UpstreamConfig],
 ) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
-    for Placed { at, path, value } in named.iter().filter(|named| !ids.contains(&named.value)) {
+    let unknown = named.iter().filter(|named| !ids.contains(&named.value));
+    for Placed {
+        at,
+        path,
+        written,
+        value,
+    } in unknown
+    {
+        // An arm is a key, which the path has.
+        let unknown = match path.ends_with(written) {
+            true => "is not a variant".to_owned(),
+            false => not_a_variant(written),
+        };
         let (what, fix) = match server_of(value, servers) {
             Some(server) if server.passthrough.is_none() => {
                 let fix = format!(
                     "add `passthrough: on` to the entry of server `{}`, if it offers this variant",
                     server.name
                 );
-                ("is not a variant", fix)
+                (unknown, fix)
             }
             Some(_) if path.starts_with("experiments") => {
                 let what = "is a variant of a server, which exists only while the server is connected: its clients would \
                             change their arm";
-                (what, "compare variants of the file".to_owned())
+                (what.to_owned(), "compare variants of the file".to_owned())
             }
             Some(_) => continue,
-            None => ("is not a variant", meant_or_known(value.as_str(), &names)),
+            None => (unknown, meant_or_known(value.as_str(), &names)),
         };
         let diagnostic = Diagnostic::new(*at, path.as_str(), what);
         reader.diagnostics.push(diagnostic.with_fix(fix));

@@ -139,6 +139,7 @@ fn read_arms(reader: &mut Reader<'_>, field: &Located<'_>, partial: &mut Partial
             Ok(id) => partial.named.push(Named {
                 at: entry.at,
                 path: member.path.clone(),
+                written: entry.key.clone(),
                 value: id,
             }),
             Err(error) => {

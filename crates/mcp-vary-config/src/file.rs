@@ -23,6 +23,7 @@ use super::variants::VariantSpans;
 use super::{clients, experiments, mcp_json, ranking, require, server};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
+use crate::vary_entries::VaryEntries;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::{HostName, OffLoopbackError, TlsConfig};
@@ -147,6 +148,7 @@ pub struct Source<'a> {
     only: &'a [String],
     today: Option<Date>,
     files: Option<&'a SecretFiles>,
+    vary_entries: VaryEntries<'a>,
 }
 
 impl<'a> Source<'a> {
@@ -159,6 +161,10 @@ impl<'a> Source<'a> {
             only: &[],
             today: None,
             files: None,
+            vary_entries: VaryEntries {
+                names: &[],
+                port: None,
+            },
         }
     }
 
@@ -185,6 +191,13 @@ impl<'a> Source<'a> {
         self
     }
 
+    /// Leaves out the entries of a client's file that lead to Vary itself, with a note, unless it has no other.
+    #[must_use]
+    pub const fn with_vary_entries(mut self, vary_entries: VaryEntries<'a>) -> Self {
+        self.vary_entries = vary_entries;
+        self
+    }
+
     /// Reads the file. `variable` returns the value of `${VAR}`.
     ///
     /// A file with `mcpServers`, or with the `inputs` of VS Code, is the file of a client. Only those settings of its
@@ -200,6 +213,7 @@ impl<'a> Source<'a> {
         };
         let mut reader = Reader::new(variables, self.only);
         reader.today = self.today;
+        reader.vary_entries = self.vary_entries;
         let file = match document::read(self.name, self.text) {
             Ok(root) => match mcp_json::only_importable(self.name, &root) {
                 Some(diagnostic) => {

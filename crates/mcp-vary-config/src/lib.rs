@@ -48,6 +48,7 @@ mod server;
 mod units;
 mod variables;
 mod variants;
+mod vary_entries;
 mod watch;
 
 pub use self::audit::digest;
@@ -62,6 +63,7 @@ pub use self::log::{LogFormat, LogLevel, LogLevelError, LogSettings};
 pub use self::secret_files::{MAX_SECRET_FILE, MAX_SECRET_FILES, SecretFiles, SecretVersions};
 pub use self::server::{AuthMethod, LeftOut, ServerAuth};
 pub use self::variants::VariantSpans;
+pub use self::vary_entries::VaryEntries;
 pub use self::watch::{Watch, text};
 pub use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 pub use crate::rules::prompts::read_prompts;

@@ -119,7 +119,7 @@ fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &LimitError) {
     match error {
         LimitError::Name => {
             let what = "is not a name that clients can be shown";
-            let fix = "write 1 to 64 letters, digits and ` -_./:[]*`";
+            let fix = "write 1 to 64 ASCII letters, digits and ` -_./:[]*`";
             reader.report(&item.deepest(&["name"]), what, fix);
         }
         LimitError::NeverCounts { per, counted } => {
@@ -154,7 +154,10 @@ impl PartialRates {
         has_authentication: bool,
     ) -> RateLimits {
         let servers = root.deepest(&["servers"]).keys();
-        for Placed { at, path, value } in &self.servers {
+        for Placed {
+            at, path, value, ..
+        } in &self.servers
+        {
             if !servers.contains(&value.as_str()) {
                 let fix = meant_or_known(value, &servers);
                 let diagnostic = Diagnostic::new(*at, path.as_str(), "is not a server");

@@ -12,11 +12,14 @@ use super::units;
 use super::variables::{self, Part, Variables};
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{Entry, Node, Value, join};
+use crate::vary_entries::VaryEntries;
 
 /// A value that was read, with its position and the keys that lead to it.
 pub(super) struct Placed<T> {
     pub(super) at: Position,
     pub(super) path: String,
+    /// The text as the file has it.
+    pub(super) written: String,
     pub(super) value: T,
 }
 
@@ -40,6 +43,7 @@ impl<'t> Located<'t> {
         Placed {
             at: self.node.at,
             path: self.path.clone(),
+            written: self.written().to_owned(),
             value,
         }
     }
@@ -88,6 +92,8 @@ pub(super) struct Reader<'a> {
     pub(super) today: Option<Date>,
     /// Whether this is the file of another program, which has its own keys.
     pub(super) foreign: bool,
+    /// How Vary's own entries in such a file are recognised.
+    pub(super) vary_entries: VaryEntries<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Notes for the user that are not errors.
     pub(super) notes: Vec<Diagnostic>,
@@ -100,6 +106,7 @@ impl<'a> Reader<'a> {
             only,
             today: None,
             foreign: false,
+            vary_entries: VaryEntries::default(),
             diagnostics: Vec::new(),
             notes: Vec::new(),
         }
@@ -122,6 +129,17 @@ impl<'a> Reader<'a> {
             .map_while(|diagnostic| Some((diagnostic.key.strip_prefix(&field.path)?, diagnostic)));
         below_field
             .any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
+    }
+
+    /// Removes the note about a key of `field` that was probably meant as one of `keys`, and returns it.
+    pub(super) fn take_note(&mut self, field: &Located<'_>, keys: &[&str]) -> Option<Diagnostic> {
+        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
+        let is_meant = |note: &Diagnostic| {
+            let below = note.key.strip_prefix(&field.path);
+            below.is_some_and(|key| key.starts_with('.')) && fixes.contains(&note.fix)
+        };
+        let index = self.notes.iter().position(is_meant)?;
+        Some(self.notes.remove(index))
     }
 
     /// The entries of a table.
@@ -417,6 +435,11 @@ pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
             format!("there are {}", quoted(&known))
         }
     }
+}
+
+/// Says of a field that it names no variant.
+pub(super) fn not_a_variant(written: &str) -> String {
+    format!("is not a variant: `{written}`")
 }
 
 /// The names as part of a sentence.

@@ -47,7 +47,10 @@ fn identifier(reader: &mut Reader<'_>, item: &Located<'_>) -> Option<ExtensionId
 
 /// Reports required extensions that `config` disables.
 pub(super) fn check(reader: &mut Reader<'_>, required: &[Required], config: &Config) {
-    for Placed { at, path, value } in required {
+    for Placed {
+        at, path, value, ..
+    } in required
+    {
         let is_off = match value.as_str() {
             CONTENT_NEGOTIATION => !config.negotiation,
             SERVER_VARIANTS => !config.variants,

@@ -28,6 +28,8 @@ pub(super) struct Servers {
     pub(super) left_out: Vec<LeftOut>,
     /// How Vary authenticates at enabled servers with `auth`, by their names.
     pub(super) auth: BTreeMap<String, ServerAuth>,
+    /// The entries of a client's file that lead to Vary itself.
+    vary_entries: Vec<(UpstreamConfig, Diagnostic)>,
     /// The names of the enabled servers with `trust-annotations`.
     pub(super) trusted_annotations: BTreeSet<String>,
     /// Where headers with claims are.
@@ -107,6 +109,12 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
             read_one(reader, field, entry, &mut names, into);
         }
     }
+    let vary_entries = std::mem::take(&mut into.vary_entries).into_iter();
+    if into.enabled.is_empty() {
+        into.enabled.extend(vary_entries.map(|(server, _)| server));
+    } else {
+        reader.notes.extend(vary_entries.map(|(_, note)| note));
+    }
     if entries.is_empty() {
         reader.report(field, "is empty", "name at least one server");
     } else if entries.len() == into.disabled.len() {
@@ -157,6 +165,12 @@ fn read_one<'t>(
         });
     }
     if let Some((config, auth)) = config {
+        if reader.foreign && reader.only.is_empty() && reader.vary_entries.contains(entry, &config)
+        {
+            let note = Diagnostic::new(entry.at, field.path, "is Vary itself, and is not served");
+            let note = note.with_fix("leave it in the file: the client uses it");
+            return into.vary_entries.push((config, note));
+        }
         if let Some(auth) = auth {
             into.auth.insert(config.name.clone(), auth);
         }
@@ -234,7 +248,7 @@ fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
         reader.notes.push(note.with_fix(NO_OTHER_CHARACTERS));
     } else {
         let what = format!(
-            "is not a server name, which has at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
+            "is not a server name, which has at most {LONGEST_NAME} ASCII letters, digits, `-`, `_` and `.`"
         );
         let diagnostic = Diagnostic::new(entry.at, field.path.as_str(), what);
         let fix = format!("call it `{better}`");

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use mcp_vary::variant::{self, Date, VariantId, Variants};
 use serde_json::json;
 
-use super::reader::{Located, Reader, meant_or_known};
+use super::reader::{Located, Reader, meant_or_known, not_a_variant};
 use super::schema_builder::{ANYTHING, SchemaBuilder};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
@@ -211,7 +211,8 @@ fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, diagnostic: &variant::Va
         UnknownReplacement(_, other) => {
             let names = field.keys();
             let fix = meant_or_known(other.as_str(), &names);
-            reader.report(&at("replacement"), "is not a variant", &fix);
+            let what = not_a_variant(at("replacement").written());
+            reader.report(&at("replacement"), what, &fix);
         }
         Date(..) => reader.report(
             &at("removal-date"),
@@ -281,7 +282,8 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
         let unknown = draft.from.as_deref().filter(|from| !names.contains(from));
         if let Some(from) = unknown {
             let fix = meant_or_known(from, &names);
-            reader.report(&field.deepest(&["from"]), "is not a variant", &fix);
+            let field = field.deepest(&["from"]);
+            reader.report(&field, not_a_variant(field.written()), &fix);
         } else if !done.contains_key(id) {
             reader.report(
                 &field.deepest(&["from"]),

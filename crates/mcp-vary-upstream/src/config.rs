@@ -23,6 +23,8 @@ pub struct UpstreamConfig {
     pub name: String,
     /// Its address.
     pub target: Target,
+    /// The command of the target as an error shows it.
+    pub command_line: Option<crate::command_line::CommandLine>,
     /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
     pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
     /// The headers whose sources are asked for each HTTP request. Connections of another client can have other sources.
@@ -43,8 +45,7 @@ pub struct UpstreamConfig {
     pub variant: Option<VariantId>,
     /// Whether clients can select the variants that the server offers itself, and how they are ranked; `None` if not.
     pub passthrough: Option<Passthrough>,
-    /// The name of the server whose variant this is, which access rules, limits and names go by; `None` for a server of
-    /// the configuration.
+    /// The server whose variant this is, by which access rules, limits and names go; `None` for a configured server.
     pub variant_of: Option<String>,
     /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
     pub forwarded_extensions: Vec<String>,
@@ -52,13 +53,11 @@ pub struct UpstreamConfig {
     pub allowed_methods: Vec<String>,
     /// Whether each connection serves one client only, so that server requests can be forwarded to it.
     pub is_dedicated: bool,
-    /// Whether requests of several clients lease such a connection one after the other, so that every server request
-    /// belongs to the current lease.
+    /// Whether clients lease such a connection one after the other, so that a server request belongs to the current lease.
     pub is_pooled: bool,
     /// Whether a server of both eras is used in the legacy era.
     pub legacy_first: bool,
-    /// How long a new process of which nothing is known waits for its first request, until the era of the first client is
-    /// known. Zero by default.
+    /// How long a new, unknown process waits for its first request, until the era of the first client is known.
     pub era_wait: Duration,
     /// Fills bytes with randomness, so that many gateways do not reconnect to a server at the same moment. The default
     /// is not random: pauses between attempts are then as long as they can be.
@@ -138,6 +137,7 @@ impl UpstreamConfig {
         Self {
             name: name.into(),
             target,
+            command_line: None,
             claim_headers: Vec::new(),
             credentials: Vec::new(),
             refusal: None,
@@ -241,7 +241,8 @@ impl UpstreamConfig {
             allowed_methods: _,
             // Concerns the start alone.
             era_wait: _,
-            // Follows from the client of a connection.
+            // Follow from the target and the client of a connection.
+            command_line: _,
             refusal: _,
             fill_random: _,
             variables: _,

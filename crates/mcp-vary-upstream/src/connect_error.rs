@@ -12,12 +12,14 @@ use crate::error::UpstreamError;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The program does not exist.
-    #[error("server `{server}`: the program `{program}` was not found; {}", missing_program_advice(.program))]
+    #[error("server `{server}`: the program `{program}` was not found; {advice}")]
     NotFound {
         /// The server's name.
         server: Arc<str>,
         /// The program, as configured.
         program: String,
+        /// What to do.
+        advice: String,
     },
     /// The program exists but cannot be started.
     #[error("server `{server}`: the program `{program}` cannot be started: {reason}")]
@@ -55,7 +57,7 @@ pub enum ConnectError {
     /// The server is this gateway, or leads back to it.
     #[error(
         "server `{server}` is this gateway itself, or leads back to it; it is left out: take its entry out of the \
-         configuration"
+         file, or serve the configuration that has your servers"
     )]
     Loop {
         /// The server's name.
@@ -115,14 +117,16 @@ impl ConnectError {
         }
     }
 
-    /// What happened, for the operator, without addresses and what the server wrote.
+    /// What happened, for the operator, without addresses and what the server wrote, which the log has.
     #[must_use]
     pub fn status_message(&self) -> String {
+        let message = self.client_message();
         match self {
+            Self::Revision { .. } | Self::UnusableClaims { .. } | Self::Loop { .. } => message,
             Self::Failed(UpstreamError::Unreachable {
                 cause: Some(cause), ..
-            }) => format!("{}: {cause}", self.client_message()),
-            _ => self.client_message(),
+            }) => format!("{message}: {cause}; {LOG_ADVICE}"),
+            _ => format!("{message}; {LOG_ADVICE}"),
         }
     }
 
@@ -141,25 +145,11 @@ impl ConnectError {
     }
 }
 
+/// Where the rest of an error is.
+const LOG_ADVICE: &str = "the log of `vary serve` says more";
+
 impl From<UpstreamError> for ConnectError {
     fn from(error: UpstreamError) -> Self {
         Self::Failed(error)
-    }
-}
-
-/// What to do about a program that does not exist.
-fn missing_program_advice(program: &str) -> &'static str {
-    let program = program.trim();
-    let is_drive = |start: &str| matches!(start, ":\\" | ":/");
-    let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(is_drive);
-    match program.contains(char::is_whitespace) {
-        true if is_absolute && !program.contains(" -") => {
-            "there is no file with this path; check it, or write only the name of the program if it is on `PATH`"
-        }
-        true => {
-            "it has spaces: write only the program as `command`, and put the arguments into `args` (on a command line, \
-             leave out the quotes)"
-        }
-        false => "install it, put its directory on `PATH`, or give its full path",
     }
 }

@@ -145,7 +145,7 @@ async fn send(
     variables: Variables,
 ) -> Result<Bytes, DocumentError> {
     let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy)?;
-    let by_proxy = proxy.as_ref().map(Proxy::address);
+    let by_proxy = proxy.as_ref().map(Proxy::describe);
     let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
     let accept = HeaderValue::from_static("application/json");
     request.headers_mut().insert(ACCEPT, accept);
@@ -186,7 +186,7 @@ fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
     if let Some(proxy) = proxy {
         cause = format!("through the proxy {proxy}: {cause}");
     }
-    DocumentError::Connection(match tls::advice(error, false) {
+    DocumentError::Connection(match tls::advice(error, None) {
         Some(advice) => format!("{cause}; {advice}"),
         None => cause,
     })
@@ -279,7 +279,7 @@ mod tests {
         );
         let error = fetch("https://issuer.test/keys", 10, limit, variables).await;
         let error = error.unwrap_err().to_string();
-        let expected = format!("through the proxy http://{address}: ");
+        let expected = format!("through the proxy http://{address} (`HTTPS_PROXY`): ");
         assert!(error.starts_with(&expected), "{error}");
     }
 

@@ -12,11 +12,13 @@
 
 pub mod chain;
 mod clients;
+pub mod command_line;
 mod config;
 mod connect_error;
 mod connection;
 pub mod credential_source;
 pub mod document;
+pub mod endpoint_url;
 mod error;
 mod handshake;
 pub mod header_command;

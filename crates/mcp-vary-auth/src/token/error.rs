@@ -2,23 +2,23 @@
 
 use mcp_vary_access::{ClaimsError, PrincipalError};
 
-/// Why a token is not accepted. It never contains a part of the token; which check failed is for logs at level debug.
+/// Why a token is not accepted. It never contains a part of the token; which check failed is for the log.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
     /// It does not have three parts (RFC 7515, section 7.1).
     #[error(
-        "it is not a signed JWT of three parts; let the provider issue JWTs as access tokens, often by naming this server as their audience"
+        "it is not a signed JWT of three parts: it was cut short, or the provider issues other tokens; let it issue JWTs as access tokens, often by naming this server as their audience"
     )]
     Shape,
     /// The header is too large, not canonical base64url, not an object, too deep, or repeats a name.
     #[error(
-        "its header is not canonical base64url of a JSON object of at most 1024 bytes with unique names"
+        "its header cannot be read: the token was changed, or is not a JWT (the header is base64url of a JSON object of at most 1024 bytes with unique names)"
     )]
     Header,
     /// The same of the payload.
     #[error(
-        "its payload is not canonical base64url of a JSON object of at most 6144 bytes with unique names"
+        "its payload cannot be read: the token was cut short or changed (the payload is base64url of a JSON object of at most 6144 bytes with unique names)"
     )]
     Payload,
     /// A claim is missing, or is of another type or range than RFC 9068 and RFC 7519 give it.
@@ -32,9 +32,9 @@ pub enum TokenError {
     Principal(#[from] PrincipalError),
     /// The algorithm is `none`, symmetric, unknown, or not one for the key.
     #[error(
-        "its `alg` is not one that the issuer's key allows: RS256 to RS512 and PS256 to PS512 for RSA, ES256, ES384, EdDSA; never `none` or HS256"
+        "its `alg` is {0}, which the issuer's key does not allow; let the provider sign with RS256 to RS512 or PS256 to PS512 (RSA), ES256, ES384 or EdDSA"
     )]
-    Algorithm,
+    Algorithm(&'static str),
     /// It has `crit`: it says that it must be refused by who does not know an extension.
     #[error("it has critical extensions")]
     Critical,
@@ -59,7 +59,9 @@ pub enum TokenError {
     )]
     UnknownKey,
     /// The signature does not verify.
-    #[error("its signature does not verify")]
+    #[error(
+        "its signature does not verify: the token was cut short or changed, or a key of another provider signed it"
+    )]
     Signature,
     /// `exp` is past.
     #[error("it has expired")]
@@ -98,7 +100,7 @@ impl TokenError {
             | Self::Claim(_)
             | Self::Claims(_)
             | Self::Principal(_) => InvalidToken::Malformed,
-            Self::Algorithm
+            Self::Algorithm(_)
             | Self::Critical
             | Self::Type
             | Self::IdToken

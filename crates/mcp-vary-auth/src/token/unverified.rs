@@ -6,7 +6,7 @@ use jsonwebtoken::Algorithm;
 use mcp_vary_json::Json;
 
 use super::error::TokenError;
-use crate::algorithm::parse_algorithm;
+use crate::algorithm::{parse_algorithm, refused_name};
 use crate::strict::{Object, decode, parse_object};
 
 /// The largest header, in bytes of JSON.
@@ -108,8 +108,9 @@ fn read_header(part: &str) -> Result<(Algorithm, Option<String>), TokenError> {
     if header.contains("crit") {
         return Err(TokenError::Critical);
     }
-    let algorithm = header.text("alg").and_then(parse_algorithm);
-    let algorithm = algorithm.ok_or(TokenError::Algorithm)?;
+    let name = header.text("alg");
+    let algorithm = name.and_then(parse_algorithm);
+    let algorithm = algorithm.ok_or_else(|| TokenError::Algorithm(refused_name(name)))?;
     let kind = header.optional_text("typ").map_err(|_| TokenError::Type)?;
     if !kind.is_none_or(is_access_token_type) {
         return Err(TokenError::Type);

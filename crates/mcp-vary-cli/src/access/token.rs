@@ -57,6 +57,12 @@ pub(super) async fn verify(
         return Err(Failure::command(format!("--token: {name} is empty")));
     }
     let token = token.strip_prefix("Bearer ").unwrap_or(token).trim();
+    if token.starts_with(['"', '\'']) {
+        let name = path.display();
+        return Err(Failure::command(format!(
+            "--token: the token in {name} is in quotes, and a client would send them; write it without quotes"
+        )));
+    }
     if token.contains(char::is_whitespace) {
         let name = path.display();
         return Err(Failure::command(format!(
@@ -104,13 +110,15 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> Str
         && reason.contains("expired")
     {
         let minutes = ago / 60;
-        return format!("{first}: its `exp` was {minutes} minutes ago by this machine's clock");
+        return format!(
+            "{first}: its `exp` was {minutes} minutes ago by this machine's clock; get another token"
+        );
     }
     let Ok(index) = verifier.find_issuer(&token) else {
         let known = verifier.issuers().iter().map(|known| known.issuer.as_str());
         let known: Vec<_> = known.collect();
         return format!(
-            "{first}\n  its `iss`: {}\n  `issuer` in the configuration: {}\nwrite the issuer exactly as the token has it",
+            "{first}\n  its `iss`: {}\n  `issuer` in the configuration: {}\nif that is your provider, write its `iss` into `issuer` exactly as it is; if not, get a token of your provider",
             token.issuer(),
             known.join(", ")
         );
@@ -132,10 +140,5 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> Str
             accepted.join(", ")
         );
     }
-    let scopes: Vec<_> = trusted.scopes.iter().map(|scope| scope.as_str()).collect();
-    if !scopes.is_empty() && reason.contains("scope") {
-        format!("{first}\n  scopes that it needs: {}", scopes.join(" "))
-    } else {
-        first
-    }
+    first
 }

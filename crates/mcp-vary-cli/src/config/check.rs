@@ -17,11 +17,12 @@ use crate::chain;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
 use crate::login::source::{LoginMode, file_with_logins};
-use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
+use crate::print::servers::{
+    collision_table, is_up, naming_note, plural, status_table, upstream_variant_notes,
+};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
-use crate::serve::LISTEN;
-use crate::serving;
+use crate::serving::{self, LISTEN};
 use crate::stop::Stop;
 use crate::tokens;
 
@@ -30,7 +31,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let name = args.file.display().to_string();
     let text = crate::file::text(&args.file)?;
     let secrets = SecretFiles::beside(&args.file);
-    let file = match crate::file::parse(&name, &text, &[], &secrets) {
+    let file = match crate::file::parse(&name, &text, &[], &secrets, None) {
         Ok(file) => file,
         Err(mistakes) => {
             let shown = if args.json {
@@ -123,7 +124,11 @@ impl CheckedFile<'_> {
             };
             return (report::connected(self.name, self.file, &found), problems);
         }
-        let (states, collided) = (status_table(&servers), collision_table(&collisions));
+        let mut states = status_table(&servers);
+        if let Some(note) = naming_note(&gateway.served()) {
+            let _ = write!(states, "\n{note}");
+        }
+        let collided = collision_table(&collisions);
         let upstream_notes = upstream_variant_notes(&servers);
         let shown = format!(
             "{}\n{states}{upstream_notes}{collided}{}{}{}{}\n{}",

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::file;
+use crate::print::{notice, sanitize};
 
 /// A server of the client's file that Vary serves.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -47,9 +48,12 @@ impl Served {
         let text = file::text(path)?;
         let (name, secrets) = (path.display().to_string(), SecretFiles::beside(path));
         let parsed = file::parse_with_variables(&name, &text, &secrets);
-        let (file, variables) =
+        let (read, variables) =
             parsed.map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
-        Ok(Self::of_parsed(file, variables))
+        for line in file::left_out(&name, &read) {
+            notice(&sanitize(&line));
+        }
+        Ok(Self::of_parsed(read, variables))
     }
 
     fn of_parsed(file: File, variables: BTreeSet<String>) -> Self {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mcp_vary_base::io_error;
+use mcp_vary_upstream::endpoint_url::endpoint_example;
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -54,8 +55,9 @@ impl Target {
             (_, true) => Ok(Self::File(path.to_owned())),
             (Some(Ok(_)), false) => Ok(Self::Address(format!("http://{target}/mcp"))),
             _ => Err(Failure::command(format!(
-                "`{target}` is not a file, and not an address; write a configuration, a URL such as {DEFAULT}, \
-                 HOST:PORT, or `--` and a command"
+                "`{target}` is not a file, and not an address; write a configuration, a URL such as {}, HOST:PORT, or `--` and a \
+                 command",
+                endpoint_example(target)
             ))),
         }
     }

@@ -1,5 +1,6 @@
 //! Vary as an entry of each client's file, and as the command with which some clients add it themselves.
 
+use mcp_vary_upstream::command_line::shell_word;
 use serde_json::{Map, Value, json};
 
 use super::client::ClientName;
@@ -168,7 +169,7 @@ pub(crate) fn command(
         _ => return None,
     };
     arguments.extend(last_arguments);
-    let arguments: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+    let arguments: Vec<String> = arguments.iter().map(|word| shell_word(word)).collect();
     Some(arguments.join(" "))
 }
 
@@ -178,15 +179,6 @@ fn with_headers(headers: &[(String, String)], name: &str, url: &str) -> Vec<Stri
     let options =
         options.flat_map(|(name, value)| ["--header".to_owned(), format!("{name}: {value}")]);
     options.chain([name.to_owned(), url.to_owned()]).collect()
-}
-
-/// A word of a command line for a POSIX shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The key of Codex for a token.
@@ -248,16 +240,5 @@ mod tests {
             refused.contains("its headers are a variable alone, 'X-Key: ${VARIABLE}'"),
             "{refused}"
         );
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(
-            quoted("http://127.0.0.1:8800/mcp"),
-            "http://127.0.0.1:8800/mcp"
-        );
-        assert_eq!(quoted("A: ${B}"), "'A: ${B}'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

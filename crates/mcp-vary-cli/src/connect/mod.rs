@@ -297,6 +297,6 @@ fn check_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::command(format!(
-        "--name: `{name}` cannot be the name of a server; write 1 to 64 letters, digits, `-` or `_`"
+        "--name: `{name}` cannot be the name of a server; write 1 to 64 ASCII letters, digits, `-` or `_`"
     )))
 }

@@ -81,6 +81,7 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
         &read.yaml,
         &[],
         &SecretFiles::new(Path::new(".")),
+        None,
     )
     .map_err(|diagnostics| Failure::looked_at(diagnostics.to_string()))?;
     let server = read.servers.into_iter().next();
@@ -88,7 +89,10 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let connected = Client::connect(server, &ClientIdentity::default()).await;
     let connected = connected.map_err(|failure| Failure::looked_at(failure.to_string()))?;
     let tools = first_tools(&connected).await;
-    let not_up = servers_not_up(&connected).join("\n  ");
+    let mut not_up = servers_not_up(&connected);
+    // Those that are left out were reported when the file was read.
+    not_up.retain(|line| !line.contains("  left out: "));
+    let not_up = not_up.join("\n  ");
     connected.close().await;
     let tools = tools?;
     if tools.is_empty() && !not_up.is_empty() {

@@ -197,8 +197,11 @@ fn report_others(plan: &Plan, present: &[(String, Value)]) {
         if !all.is_empty() {
             let line = format!(
                 "{title} also has {}. If the gateway serves them too, their tools are listed twice: repeat the command \
-                 with --move and --config FILE, where FILE is the configuration of the gateway",
-                names(all)
+                 with --move and --config FILE, where FILE is the configuration of the gateway. If that is this file, where \
+                 the gateway leaves `{}` out, first run: vary config import {} > vary.yaml",
+                names(all),
+                plan.name,
+                plan.file.path.display()
             );
             notice(&sanitize(&line));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use mcp_vary_gateway::{Collision, ServerReport};
+use mcp_vary_gateway::{Collision, ServedItem, ServerReport};
 use mcp_vary_upstream::{ConnectError, ConnectionState};
 
 use super::table::table;
@@ -137,10 +137,36 @@ pub(crate) fn collision_table(collisions: &[Collision]) -> String {
     }
     if !collisions.iter().all(is_named) {
         out.push_str(
-            "\na resource keeps its URI: the first of these servers in the file serves it\n",
+            "\na resource keeps its URI: the first of these servers in the file serves it; to use that of another server, write that \
+             server first\n",
         );
     }
     out
+}
+
+/// Says how tools are named whose names got a prefix, since there are several servers; `None` if none did.
+pub(crate) fn naming_note(served: &[ServedItem]) -> Option<String> {
+    let tools = served.iter().filter(|item| item.list == LISTS[0].0);
+    let is_prefixed = |item: &&ServedItem| {
+        let prefix = item.id.strip_suffix(item.upstream_name.as_str());
+        prefix.is_some_and(|prefix| !prefix.is_empty())
+    };
+    let (prefixed, others): (Vec<_>, Vec<_>) = tools.partition(is_prefixed);
+    let first = prefixed.first()?;
+    let (id, name, server) = (&first.id, &first.upstream_name, &first.server);
+    Some(match others.len() {
+        0 => format!(
+            "tools are called SERVER_TOOL, as in `{id}` for `{name}` of `{server}`; `naming: on-collision` in the configuration \
+             keeps the names that only one server has\n"
+        ),
+        _ => format!(
+            "{} called SERVER_TOOL, as in `{id}`, since several servers have a `{name}`\n",
+            match prefixed.len() {
+                1 => "1 tool is".to_owned(),
+                count => format!("{count} tools are"),
+            }
+        ),
+    })
 }
 
 /// A count with its noun.

@@ -289,21 +289,25 @@ async fn a_token_is_tried_and_what_it_lacks_is_said() {
     let text = refusal(refused);
     assert_eq!(
         text,
-        "error: the token is refused: the token was not issued for this server: its audience is another resource
+        "error: the token is refused: its audience is another resource
   its `aud`: api://vary
   accepted: https://mcp.example/mcp, mcp
 let the provider write the first of these into `aud`, or add the token's to `audiences` of the issuer if the provider gives it to no other service\n"
     );
     let refused = tried(&server, "token-scope", good.clone(), ", scopes: [mcp]").await;
     let text = refusal(refused);
-    assert!(text.ends_with("\n  scopes that it needs: mcp\n"), "{text}");
+    assert_eq!(
+        text,
+        "error: the token is refused: it needs the scopes `mcp`, and has none\n"
+    );
     assert!(!text.contains(&good), "{text}");
 
     let elsewhere = AuthorizationServer::start().await;
     let foreign = elsewhere.sign(claims("https://mcp.example/mcp", 600));
     let refused = tried(&server, "token-issuer", foreign, "").await;
     let lines = format!(
-        "  its `iss`: {}\n  `issuer` in the configuration: {}\nwrite the issuer exactly as the token has it\n",
+        "  its `iss`: {}\n  `issuer` in the configuration: {}\nif that is your provider, write its `iss` into `issuer` exactly as it \
+         is; if not, get a token of your provider\n",
         elsewhere.issuer(),
         server.issuer()
     );
@@ -318,7 +322,7 @@ async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     let refused = tried(&server, "token-old", old, ", scopes: [mcp]").await;
     assert_eq!(
         refusal(refused),
-        "error: the token is refused: the token has expired: its `exp` was 60 minutes ago by this machine's clock\n"
+        "error: the token is refused: it has expired: its `exp` was 60 minutes ago by this machine's clock; get another token\n"
     );
     let good = server.sign(claims("https://mcp.example/mcp", 600));
     let keys = ", jwks: 'http://127.0.0.1:1/keys'";
@@ -363,7 +367,38 @@ async fn what_is_no_file_with_a_token_alone_is_said_to_be() {
     )
     .await;
     let text = refusal(opaque);
-    let advice =
-        "it is not a signed JWT of three parts; let the provider issue JWTs as access tokens";
+    let advice = "it is not a signed JWT of three parts: it was cut short, or the provider issues other tokens";
     assert!(text.contains(advice), "{text}");
+}
+
+#[tokio::test]
+async fn a_token_that_was_changed_is_refused_with_what_is_wrong() {
+    let server = AuthorizationServer::start().await;
+    let good = server.sign(claims("https://mcp.example/mcp", 600));
+    let parts: Vec<&str> = good.split('.').collect();
+    let none = format!("eyJhbGciOiJub25lIn0.{}.", parts[1]);
+    let changed = "its signature does not verify: the token was cut short or changed, or a key of another provider signed it";
+    for (name, token, expected) in [
+        ("token-cut", good[..good.len() - 8].to_owned(), changed),
+        (
+            "token-cut-more",
+            good[..good.len() - parts[2].len() - 9].to_owned(),
+            "it is not a signed JWT of three parts: it was cut short",
+        ),
+        (
+            "token-none",
+            none,
+            "its `alg` is `none`, which the issuer's key does not allow",
+        ),
+    ] {
+        let text = refusal(tried(&server, name, token.clone(), "").await);
+        let start = format!("error: the token is refused: {expected}");
+        assert!(text.starts_with(&start), "{text}");
+        assert!(!text.contains(&token), "{text}");
+    }
+    let quoted = tried(&server, "token-quoted", format!("{good:?}"), "").await;
+    quoted.refuses(&[
+        "token-quoted.txt is in quotes, and a client would send them; write it without quotes",
+    ]);
+    assert!(!quoted.stderr.contains(parts[1]), "{}", quoted.stderr);
 }

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::program::{Server, VARY, file, run};
+use crate::program::{Run, Server, VARY, command, file, run};
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
@@ -15,8 +15,16 @@ fn a_program_that_is_not_there_is_named() {
     run(&["inspect", "--", "no-such-program"]).refuses(&why);
     run(&["serve", "--listen", "0", "--", "npx -y foo"]).refuses(&[
         "the program `npx -y foo` was not found; it has spaces: write only the program as `command`, and put the arguments \
-         into `args` (on a command line, leave out the quotes)",
+         into `args`, as in `\"command\": \"npx\", \"args\": [\"-y\", \"foo\"]` (on a command line, leave out the quotes)",
     ]);
+    run(&["inspect", "--", "node.exe C:\\x\\y.js"])
+        .refuses(&[r#"as in `"command": "node.exe", "args": ["C:\\x\\y.js"]`"#]);
+    let directory = std::env::current_dir().unwrap();
+    let directory = directory.display();
+    let relative = format!(
+        "`./no-such.sh` was not found; it is looked for in {directory}; write its whole path"
+    );
+    run(&["inspect", "--", "./no-such.sh"]).refuses(&[&relative]);
     run(&["call", "x", "--", "no-such-program"]).refuses(&why);
 }
 
@@ -26,6 +34,22 @@ fn a_program_that_ends_has_its_last_words() {
     let dies = ["--", "sh", "-c", "echo no licence >&2; exit 3"];
     run(&[&["inspect"], &dies[..]].concat())
         .refuses(&["ended (exit status: 3); last stderr lines: no licence"]);
+}
+
+/// The command is shown as its file has it, without the values of variables and without secrets.
+#[cfg(unix)]
+#[test]
+fn a_program_that_ends_without_a_word_has_its_command() {
+    run(&["inspect", "--", "sh", "-c", "exit 3"]).refuses(&[
+        "ended (exit status: 3); it wrote nothing; to see why, run it in a terminal: sh -c 'exit 3'\n",
+    ]);
+    let text =
+        "servers: {a: {command: sh, args: [-c, exit, '--dir=${QUIET}', --token, s3cret-s3cret]}}";
+    let path = file("quiet.yaml", text);
+    let mut inspect = command(&["inspect", path.to_str().unwrap()]);
+    Run::of(inspect.env("QUIET", "/s3cret")).refuses(&[
+        "it wrote nothing; to see why, run it in a terminal: sh -c exit \"--dir=${QUIET}\" --token ...\n",
+    ]);
 }
 
 #[cfg(unix)]
@@ -70,7 +94,7 @@ fn a_url_that_cannot_be_reached_is_named() {
     run(&["call", "x", &url]).refuses(&why);
     run(&["inspect", "localhost:8800"]).refuses(&[
         "`localhost:8800` is not the URL",
-        "http://127.0.0.1:8800/mcp",
+        "write it like http://localhost:8800/mcp",
     ]);
 }
 
@@ -272,7 +296,7 @@ fn a_server_without_either_transport_over_http_says_so() {
     let url = answering("405 Method Not Allowed");
     run(&["inspect", &url]).refuses(&[
         "answered `initialize` with HTTP 405 Method Not Allowed, and has no stream of the transport of 2024-11-05 (SSE) \
-         either; check the path of its address",
+         either; check host and path of its address",
     ]);
 }
 
@@ -428,7 +452,7 @@ fn a_key_a_variant_and_a_pattern_with_a_slip_are_named_with_what_was_meant() {
         "variants: {standard: {}, a: {from: readonl}}",
     );
     assert!(
-        shown.contains("`variants.a.from` is not a variant; did you mean `read-only`?"),
+        shown.contains("`variants.a.from` is not a variant: `readonl`; did you mean `read-only`?"),
         "{shown}"
     );
     let shown = checked(

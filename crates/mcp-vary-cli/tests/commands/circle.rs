@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::connect::Home;
 use crate::program::{INITIALIZE, Server, VARY, command, file, run};
 
 fn weather() -> Value {
@@ -112,8 +113,14 @@ fn the_gateways_own_address_is_left_out() {
     let listen = port.to_string();
     let file = path("circle-url.json");
     let server = Server::start(&["serve", "--listen", &listen, &file]);
-    assert_eq!(server.tools(), SKY, "{}", server.said);
-    let line = "  self  down: is this gateway itself, or leads back to it";
+    // One server is left, whose tools have no prefix.
+    assert_eq!(
+        server.tools(),
+        ["get_weather", "get_forecast"],
+        "{}",
+        server.said
+    );
+    let line = "`mcpServers.self` is Vary itself, and is not served; leave it in the file: the client uses it\n";
     assert!(server.said.contains(line), "{}", server.said);
     // As a gateway sees it that is refused.
     let id = "0123456789abcdef";
@@ -128,6 +135,46 @@ fn the_gateways_own_address_is_left_out() {
     assert!(passed.starts_with("http/1.1 200 "), "{passed}");
     assert!(passed.contains("via: 1.1 vary-"), "{passed}");
     assert!(!server.post(INITIALIZE).to_lowercase().contains("via:"));
+}
+
+/// Vary serves the file of a client, and `vary connect` writes the address of Vary to the same file.
+#[test]
+fn the_entry_that_connect_writes_to_the_served_file_changes_nothing() {
+    let home = Home::new("circle-connect");
+    let file = home.write(
+        "project/.mcp.json",
+        &json!({"mcpServers": {"sky": weather()}}).to_string(),
+    );
+    let served = file.to_str().unwrap();
+    let mut server = Server::start(&["serve", "--listen", "0", served]);
+    let connected = home.connect(&["claude-code", "--project", &server.url(), "--write"]);
+    assert_eq!(connected.code, Some(0), "{}", connected.stderr);
+    for part in [
+        "connected: 2 tools",
+        "If that is this file, where the gateway leaves `vary` out, first run: vary config import .mcp.json > vary.yaml\n",
+    ] {
+        assert!(connected.stderr.contains(part), "{}", connected.stderr);
+    }
+    let reloaded = server.says(" reloaded: ");
+    assert!(
+        reloaded.ends_with("servers: 1 as before; variants: 4 as before\n"),
+        "{reloaded}"
+    );
+    drop(server);
+    let note = "`mcpServers.vary` is Vary itself, and is not served; leave it in the file: the client uses it\n";
+    let again = Server::start(&["serve", "--listen", "0", served]);
+    assert!(again.said.contains(note), "{}", again.said);
+    assert_eq!(
+        again.tools(),
+        ["get_weather", "get_forecast"],
+        "{}",
+        again.said
+    );
+    let checked = run(&["config", "check", served]).data(0);
+    assert!(
+        checked.contains(note) && checked.ends_with("\nOK\n"),
+        "{checked}"
+    );
 }
 
 /// A starts B, and B would start A again.

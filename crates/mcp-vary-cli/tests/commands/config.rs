@@ -46,10 +46,12 @@ fn a_check_shows_what_the_servers_offer() {
     sky     up     2026-07-28      2          1          0        1
     sea     up     2026-07-28      2          1          0        1
 
+    tools are called SERVER_TOOL, as in `sky_get_weather` for `get_weather` of `sky`; `naming: on-collision` in the configuration keeps the names that only one server has
+
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea
 
-    a resource keeps its URI: the first of these servers in the file serves it
+    a resource keeps its URI: the first of these servers in the file serves it; to use that of another server, write that server first
 
     OK
     "#);
@@ -154,6 +156,8 @@ fn a_check_names_servers_that_are_down_and_fails() {
 
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
+    tools are called SERVER_TOOL, as in `sky_get_weather` for `get_weather` of `sky`; `naming: on-collision` in the configuration keeps the names that only one server has
+
     1 problem
     "#);
 }
@@ -177,7 +181,7 @@ fn a_check_names_every_collision_with_who_wins() {
 
     with `naming: always` or `naming: on-collision` every name can be used
 
-    a resource keeps its URI: the first of these servers in the file serves it
+    a resource keeps its URI: the first of these servers in the file serves it; to use that of another server, write that server first
 
     OK
     "#);
@@ -206,7 +210,7 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
     check-mistakes.yaml:1:9: `naming` is `sometimes`; there are `as-needed`, `always`, `never`, `on-collision`
     check-mistakes.yaml:3:7: `servers.a.comand` is not a known key; did you mean `command`?
     check-mistakes.yaml:3:27: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
-    check-mistakes.yaml:4:3: `servers.b b` is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`; call it `b-b`
+    check-mistakes.yaml:4:3: `servers.b b` is not a server name, which has at most 64 ASCII letters, digits, `-`, `_` and `.`; call it `b-b`
     check-mistakes.yaml:4:14: `servers.b b.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp
 
     5 problems
@@ -444,6 +448,7 @@ fn several_servers_are_served_although_one_is_down() {
       sky   weather 2.0.0, revision 2026-07-28, 2 tools
       gone  down: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
       sea   weather 2.0.0, revision 2026-07-28, 2 tools
+    tools are called SERVER_TOOL, as in `sky_get_weather` for `get_weather` of `sky`; `naming: on-collision` in the configuration keeps the names that only one server has
     1 collision of names or URIs: `map://features/alpine-valley-1` is that of `sky`, and that of `sea` is hidden; `vary config check` shows all, and what to do
     "#);
     assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
@@ -551,7 +556,7 @@ fn who_serves_what_is_shown() {
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea
 
-    a resource keeps its URI: the first of these servers in the file serves it
+    a resource keeps its URI: the first of these servers in the file serves it; to use that of another server, write that server first
 
     variants, best first
       standard   stable · contextSize=standard

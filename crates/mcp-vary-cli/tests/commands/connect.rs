@@ -72,6 +72,17 @@ fn a_variable_that_only_the_shell_has_is_named() {
     assert!(!stderr.contains("VARY_TEST_MODE"), "{stderr}");
 }
 
+#[test]
+fn an_entry_that_is_left_out_is_named_with_the_reason() {
+    let home = Home::new("left-out");
+    let servers = r#"{"mcpServers": {"sky": {"command": "vary"}, "key": {"command": "x", "env": {"A": "${input:token}"}}}}"#;
+    home.write("project/servers.json", servers);
+    let printed = home.connect(&["cursor", "servers.json"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    let line = "`key` is left out: servers.json:1:82: `mcpServers.key.env.A` has `${input:token}`, which VS Code asks its user for; ";
+    assert!(printed.stderr.contains(line), "{}", printed.stderr);
+}
+
 /// `vary connect` with `args` prints `expected` as the client's file, and on standard error each of `advice`.
 #[track_caller]
 fn prints(args: &[&str], expected: &str, advice: &[&str]) {

@@ -111,7 +111,7 @@ fn without_a_configuration_the_servers_that_may_be_there_twice_are_named() {
     home.write(".cursor/mcp.json", &servers(&["time"]));
     let run = home.connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"]);
     let expected = "Cursor also has `git`, `time`. If the gateway serves them too, their tools are listed twice: repeat the \
-                    command with --move and --config FILE, where FILE is the configuration of the gateway\n";
+                    command with --move and --config FILE, where FILE is the configuration of the gateway. ";
     ends(&run, 1, expected);
 }
 

@@ -18,7 +18,7 @@ fn partly(name: &str) -> String {
 #[test]
 fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
     let path = partly("partly.json");
-    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", &path]);
+    let mut server = Server::start(&["serve", "--listen", "0", "--admin", "0", &path]);
     for part in [
         "in front of 1 server\n",
         "  sky    weather 2.0.0",
@@ -27,10 +27,12 @@ fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
         "needs the variable `NO_SUCH_VARIABLE_HERE`",
         "`old` is left out: ",
         "has a `type` that does not go with `command`",
-        "`typo` is left out: ",
+        "`mcpServers.typo.comand` is not a known key, and is ignored; did you mean `command`?\n",
     ] {
         assert!(server.said.contains(part), "{part}: {}", server.said);
     }
+    let last = "`unset`, `old`, `typo` do not work; the reasons are above\n";
+    assert!(server.says("do not work").ends_with(last));
     let status = run(&["status", "--json", &server.admin()]).data(1);
     let status: Value = serde_json::from_str(&status).unwrap();
     let states = status["servers"].as_array().unwrap().iter();

@@ -117,6 +117,28 @@ fn a_call_waits_only_for_the_server_that_it_needs() {
     );
 }
 
+#[test]
+fn a_misspelt_tool_is_named_although_another_server_is_starting() {
+    let text = format!(
+        "servers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  hang: {{command: sleep, args: ['1000']}}\nstart-wait: 100ms\n"
+    );
+    let path = file("hang-misspelt.yaml", &text);
+    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    // It is ready when the first call has been answered.
+    while !server.tools().contains(&"sky_get_weather".to_owned()) {}
+    let called = run(&["call", "sky_get_wether", &server.url()]);
+    assert_eq!(called.code, Some(1), "{}", called.stdout);
+    assert!(
+        called.stdout.contains("server `hang` is still starting"),
+        "{}",
+        called.stdout
+    );
+    assert_eq!(
+        called.stderr,
+        "tip: there is no tool `sky_get_wether`; did you mean `sky_get_weather`?\n"
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_start_says_who_was_ready() {

@@ -89,7 +89,7 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
     let server = Server::start(&["serve", "--admin", "0", path.to_str().unwrap()]);
     let shown = run(&["status", &admin(&server)]).data(1);
     assert!(
-        shown.contains("  server `gone` cannot be reached: connection refused; next attempt in "),
+        shown.contains("  server `gone` cannot be reached: connection refused; the log of `vary serve` says more; next attempt in "),
         "{shown}"
     );
     assert!(!shown.contains("127.0.0.1"), "{shown}");
@@ -137,11 +137,14 @@ fn where_no_gateway_answers_is_said() {
     drop(free);
     run(&["status", &port]).refuses(&[
         &format!("no status from 127.0.0.1:{port}: connection refused; "),
-        &format!("is there a `vary serve --admin 127.0.0.1:{port}`?"),
+        &format!("start Vary with `--admin 127.0.0.1:{port}`, or name the address that its line"),
     ]);
     let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
     run(&["status", &server.address.to_string()])
-        .refuses(&["404", "it is not the `--admin` address of a gateway"]);
+        .refuses(&[
+            "404",
+            "it is not the address of a status; clients connect to another one: start Vary with `--admin 8801`",
+        ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
     served.refuses(&["can be reached from other machines"]);

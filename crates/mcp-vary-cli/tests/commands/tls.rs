@@ -66,7 +66,7 @@ fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
     let refused = other.run(&["inspect", &house.url("localhost")]);
     refused.refuses(&[
         "cannot be reached",
-        "invalid peer certificate: UnknownIssuer",
+        "its certificate is refused (UnknownIssuer); it is not signed by an authority that this machine trusts",
         "name the file of its authority's certificate in the server's `ca`, or in SSL_CERT_FILE, which replaces the system's",
     ]);
 }

@@ -356,22 +356,18 @@ mod tests {
         refuses(
             "x.yaml",
             "a: b: c\n",
-            &[
-                "1:5: mapping values are not allowed in this context; look at quotes, brackets, colons and indentation just before",
-            ],
+            &["1:5: `a:` has a second `: ` in its value; put the value into quotes"],
         );
         refuses(
             "x.yaml",
             "a:\n\tb: 1\n",
-            &[
-                "2:2: tabs disallowed within this context (block indentation); indent with spaces, not with tabs",
-            ],
+            &["2:2: the line is indented with a tab; indent with spaces, not with tabs"],
         );
         refuses(
             "x.yaml",
             "a: [1\nb: 2\n",
             &[
-                "2:2: illegal placement of ':' indicator; look at quotes, brackets, colons and indentation just before",
+                "2:2: a `,` or a closing bracket is missing just before; look at the brackets of this line and the one above",
             ],
         );
         refuses(
@@ -388,6 +384,48 @@ mod tests {
             "x.yaml",
             "a: !env X",
             &["1:9: the tag `!env` means nothing here; leave it out"],
+        );
+    }
+
+    /// Of a line only the key is shown: the value may be secret.
+    #[test]
+    fn a_mistake_in_yaml_is_named_by_the_key_of_its_line() {
+        refuses(
+            "x.yaml",
+            "s:\n  g:\n    c: x\n   token: ghp_1\n",
+            &[
+                "4:4: `token:` is indented neither like the keys above it nor like those around them; indent all keys of one \
+                 table alike",
+            ],
+        );
+        refuses(
+            "x.yaml",
+            "s:\n  g:\n   c: x\n    token: ghp_1\n",
+            &[
+                "4:10: `token:` is indented more than the key above it, which has a value already; indent both alike",
+            ],
+        );
+        refuses(
+            "x.yaml",
+            "s: -y\n- ghp_1\n",
+            &[
+                "2:3: the line does not belong to the key above it, which has a value already; write the items of a list below \
+                 a key without a value, each after `- `",
+            ],
+        );
+        refuses(
+            "x.yaml",
+            "a: \"b\nc: d\n",
+            &[
+                "2:1: a quotation mark opens above, and the text does not end in its line; write the closing quotation mark",
+            ],
+        );
+        refuses(
+            "x",
+            "#!/bin/sh\necho a\n",
+            &[
+                "1:1: the file begins with `#!`, so it is a program and not a configuration; name a file with `servers`",
+            ],
         );
     }
 

@@ -15,25 +15,21 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         flow_nesting_limit: DEEPEST,
         block_nesting_limit: DEEPEST,
     };
+    if text.starts_with("#!") {
+        let what = "the file begins with `#!`, so it is a program and not a configuration";
+        let diagnostic = Diagnostic::new(Position::START, "", what);
+        return Err(vec![diagnostic.with_fix("name a file with `servers`")]);
+    }
     let mut tree = Tree::default();
     for event in Parser::new_from_str_with_options(text, options) {
         let outcome = match event {
             Ok((event, span)) => tree.take(event, span),
             Err(error) => {
-                let diagnostic = Diagnostic::new(position(*error.marker()), "", error.info());
-                Err(diagnostic.with_fix(match error.info() {
-                    info if info.contains("unknown anchor") => {
-                        "put text that begins with `*` into quotes, as in \"*delete*\""
-                    }
-                    info if info.contains("unexpected character") => {
-                        "put text that begins with a special character into quotes, as in \"@scope/name\""
-                    }
-                    info if info.contains("hexadecimal") || info.contains("escape character") => {
-                        "in double quotes, `\\` begins an escape: use single quotes, as in 'C:\\Users'"
-                    }
-                    info if info.contains("tabs disallowed") => "indent with spaces, not with tabs",
-                    _ => "look at quotes, brackets, colons and indentation just before",
-                }))
+                let at = position(*error.marker());
+                let source_line = text.lines().nth(at.line.saturating_sub(1));
+                let mistake =
+                    Mistake::of(&error.info(), source_line.unwrap_or_default(), at.column);
+                Err(Diagnostic::new(at, "", mistake.what).with_fix(mistake.fix))
             }
         };
         outcome.map_err(|diagnostic| vec![diagnostic])?;
@@ -43,6 +39,87 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         value: Value::Table(Vec::new()),
     }))
 }
+
+/// Why a text is not YAML, in words for people who do not know how it is parsed.
+struct Mistake {
+    what: String,
+    fix: &'static str,
+}
+
+impl Mistake {
+    /// What the parser means by `info` in column `column` of `source_line`. Of that, which may have a secret, only the key is
+    /// shown.
+    fn of(info: &str, source_line: &str, column: usize) -> Self {
+        let has = |part: &str| info.contains(part);
+        let key = key_of(source_line);
+        let before: String = source_line.chars().take(column.saturating_sub(1)).collect();
+        let (what, fix) = match key {
+            Some(key) if has("mapping values are not allowed") && before.contains(": ") => (
+                format!("`{key}:` has a second `: ` in its value"),
+                "put the value into quotes",
+            ),
+            Some(key) if has("mapping values are not allowed") => (
+                format!(
+                    "`{key}:` is indented more than the key above it, which has a value already"
+                ),
+                "indent both alike",
+            ),
+            Some(key) if has("did not find expected key") => (
+                format!(
+                    "`{key}:` is indented neither like the keys above it nor like those around them"
+                ),
+                "indent all keys of one table alike",
+            ),
+            None if has("did not find expected key") => (
+                "the line does not belong to the key above it, which has a value already"
+                    .to_owned(),
+                "write the items of a list below a key without a value, each after `- `",
+            ),
+            _ if has("did not find expected ','") || has("illegal placement of ':'") => (
+                "a `,` or a closing bracket is missing just before".to_owned(),
+                "look at the brackets of this line and the one above",
+            ),
+            _ if has("unknown anchor") => (
+                info.to_owned(),
+                "put text that begins with `*` into quotes, as in \"*delete*\"",
+            ),
+            _ if has("unexpected character") => (
+                info.to_owned(),
+                "put text that begins with a special character into quotes, as in \"@scope/name\"",
+            ),
+            _ if has("hexadecimal") || has("escape character") => (
+                info.to_owned(),
+                "in double quotes, `\\` begins an escape: use single quotes, as in 'C:\\Users'",
+            ),
+            _ if has("quoted scalar") => (
+                "a quotation mark opens above, and the text does not end in its line".to_owned(),
+                "write the closing quotation mark",
+            ),
+            _ if has("tabs disallowed") => (
+                "the line is indented with a tab".to_owned(),
+                "indent with spaces, not with tabs",
+            ),
+            _ => (
+                format!("is not YAML: {info}"),
+                "look at quotes, brackets, colons and indentation just before",
+            ),
+        };
+        Self { what, fix }
+    }
+}
+
+/// The key with which a line begins.
+fn key_of(source_line: &str) -> Option<&str> {
+    let (key, _) = source_line
+        .trim_start()
+        .trim_start_matches("- ")
+        .split_once(':')?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (!key.is_empty() && key.len() <= LONGEST_KEY && key.chars().all(is_plain)).then_some(key)
+}
+
+/// Longer words at the beginning of a line may be anything but keys.
+const LONGEST_KEY: usize = 40;
 
 fn position(marker: granit_parser::Marker) -> Position {
     Position {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Uri};
+use mcp_vary_upstream::command_line::CommandLine;
 use mcp_vary_upstream::header_command::HeaderCommand;
 use mcp_vary_upstream::{ClientCertificate, Isolation, Target, UpstreamConfig};
 
@@ -78,6 +79,7 @@ impl PartialServer {
         let mut config = self.config;
         config.name = name;
         if let Some(program) = self.program.take() {
+            config.command_line = Some(CommandLine::new(&written_command(field)));
             config.target = Target::Command {
                 program,
                 args: self.args,
@@ -125,6 +127,9 @@ impl PartialServer {
                 (false, false) => {
                     // If the entry is not a table, or if the key is misspelled, that was already reported.
                     let is_table = matches!(field.node.value, document::Value::Table(_));
+                    if let Some(misspelled) = reader.take_note(field, &["command", "url"]) {
+                        return reader.diagnostics.push(misspelled);
+                    }
                     if is_table && !reader.was_meant(field, &["command", "url"]) {
                         let what = "has neither `command` nor `url`";
                         reader.report(field, what, "write one of them");
@@ -186,6 +191,22 @@ impl PartialServer {
             _ => false,
         }
     }
+}
+
+/// The program and its arguments, with variables as the file has them.
+fn written_command(field: &Located<'_>) -> Vec<String> {
+    let command = field.deepest(&["command"]).written().to_owned();
+    let args = field.deepest(&["args"]);
+    let items = match &args.node.value {
+        document::Value::List(items) => items.as_slice(),
+        _ => &[],
+    };
+    let items = items.iter().map(|node| Located {
+        path: String::new(),
+        node,
+    });
+    let items = items.map(|item| item.written().to_owned());
+    std::iter::once(command).chain(items).collect()
 }
 
 /// A server whose headers have claims has a connection for each user.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use http::Uri;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::variant::VariantId;
+use mcp_vary_upstream::endpoint_url::{endpoint_example, parse_endpoint};
 use mcp_vary_upstream::{Isolation, Limits, Passthrough, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
 use serde_json::{Value, json};
@@ -244,19 +244,10 @@ fn read_url(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialSer
     let Some(text) = reader.text(field) else {
         return;
     };
-    draft.url = endpoint(&text);
+    draft.url = parse_endpoint(&text);
     if draft.url.is_none() {
-        let fix = "write it like http://127.0.0.1:8800/mcp";
-        reader.report(field, "is not the URL of an MCP server", fix);
-    }
-}
-
-/// Parses the address of a streamable HTTP endpoint.
-fn endpoint(text: &str) -> Option<Uri> {
-    let uri: Uri = text.parse().ok()?;
-    match (uri.scheme_str(), uri.host()) {
-        (Some("http" | "https"), Some(host)) if !host.is_empty() => Some(uri),
-        _ => None,
+        let fix = format!("write it like {}", endpoint_example(field.written()));
+        reader.report(field, "is not the URL of an MCP server", &fix);
     }
 }
 

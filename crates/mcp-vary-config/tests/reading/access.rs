@@ -273,9 +273,9 @@ fn a_rule_names_variants_that_exist() {
     refuses_access(
         "variants: {reviewer: {description: d}}\naccess: [{when: {anyone: on}, variants: [reviwer, reviewer], variant: compact}]",
         &[
-            "4:42: `access[0].variants[0]` is not a variant; did you mean `reviewer`?",
+            "4:42: `access[0].variants[0]` is not a variant: `reviwer`; did you mean `reviewer`?",
             "4:71: `access[0].variant` is not among `variants` of the rule; add it there",
-            "4:71: `access[0].variant` is not a variant; there are `reviewer`",
+            "4:71: `access[0].variant` is not a variant: `compact`; there are `reviewer`",
         ],
     );
 }

@@ -293,7 +293,7 @@ servers:
     vary.yaml:6:12: `page-size` is not a number that can be used here; write one from 1 to 1000000
     vary.yaml:7:10: `limits.boddys` is not a known key; did you mean `body`?
     vary.yaml:7:32: `limits.in-flight` is not a number that can be used here; write one from 1 to 1000000
-    vary.yaml:9:3: `servers.my git!` is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`; call it `my-git`
+    vary.yaml:9:3: `servers.my git!` is not a server name, which has at most 64 ASCII letters, digits, `-`, `_` and `.`; call it `my-git`
     vary.yaml:10:5: `servers.my git!.comand` is not a known key; did you mean `command`?
     vary.yaml:12:14: `servers.a.command` is not text; put it in quotes
     vary.yaml:13:11: `servers.a.args` is not a list; write ["...", "..."]
@@ -302,7 +302,7 @@ servers:
     vary.yaml:15:5: `servers.a.startTimeout` is not a known key; did you mean `start-timeout`?
     vary.yaml:16:14: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
     vary.yaml:17:14: `servers.a.restart` has a first pause that is longer than the longest; raise `longest`
-    vary.yaml:19:10: `servers.b.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp
+    vary.yaml:19:10: `servers.b.url` is not the URL of an MCP server; write it like https://example.com/mcp
     vary.yaml:20:24: `servers.b.headers.X Key` is not a header name; write it like `Authorization`
     vary.yaml:20:32: `servers.b.headers.Key` has characters that no header may have; look for line breaks and control characters
     vary.yaml:21:16: `servers.b.isolation` is `sesion`; did you mean `session`?
@@ -514,7 +514,8 @@ fn one_server_of_a_file_can_be_wanted() {
 #[test]
 fn a_name_that_tools_cannot_carry_is_refused_with_a_better_one() {
     let name = |name: &str| format!("servers: {{\"{name}\": {{command: x}}}}");
-    let limits = "is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`";
+    let limits =
+        "is not a server name, which has at most 64 ASCII letters, digits, `-`, `_` and `.`";
     let said =
         |name: &str, better: &str| format!("1:11: `servers.{name}` {limits}; call it `{better}`");
     refuses("x", &name("my git!"), &[&said("my git!", "my-git")]);
@@ -651,11 +652,11 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
         "vary.yaml",
         "servers: {a: {command: x}}\nvariant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
         &[
-            "2:10: `variant` is not a variant; did you mean `compact`?",
+            "2:10: `variant` is not a variant: `compcat`; did you mean `compact`?",
             "3:11: `clients[0]` does not say what clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`",
             "3:18: `clients[0].name` is not a pattern: unclosed alternate group; missing '}' \
              (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
-            "3:36: `clients[1].variant` is not a variant; there are `standard`, `compact`, `directory`, `read-only`",
+            "3:36: `clients[1].variant` is not a variant: `none`; there are `standard`, `compact`, `directory`, `read-only`",
             "3:59: `clients[1].headers.a b` is not a header name; write one, such as `X-Team`",
             "3:64: `clients[2]` is not a table of keys; write {name: ..., variant: ...}",
         ],

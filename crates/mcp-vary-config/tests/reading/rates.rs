@@ -174,7 +174,7 @@ fn patterns_and_names_are_checked() {
     refuses_limit(
         "{rate: 1/s, name: \"ü\"}",
         &[
-            "2:27: `rates[0].name` is not a name that clients can be shown; write 1 to 64 letters, digits and ` -_./:[]*`",
+            "2:27: `rates[0].name` is not a name that clients can be shown; write 1 to 64 ASCII letters, digits and ` -_./:[]*`",
         ],
     );
     refuses_rates(

@@ -30,7 +30,9 @@ fn a_rule_names_variants_that_exist() {
     ] {
         refuses_rules(
             rules,
-            &[&format!("{key} is not a variant; did you mean `brief`?")],
+            &[&format!(
+                "{key} is not a variant: `breif`; did you mean `brief`?"
+            )],
         );
     }
     refuses_rules(
@@ -56,7 +58,7 @@ fn variants_of_servers_are_named_where_rules_name_variants() {
     ] {
         read("vary.yaml", &file(", passthrough: on", rules));
     }
-    let without = "`clients[0].variant` is not a variant; add `passthrough: on` to the entry of server `crm`, if it offers this \
+    let without = "`clients[0].variant` is not a variant: `crm/agent`; add `passthrough: on` to the entry of server `crm`, if it offers this \
                    variant";
     let rules = "clients: [{variant: crm/agent}]";
     refuses(
@@ -68,7 +70,7 @@ fn variants_of_servers_are_named_where_rules_name_variants() {
         "vary.yaml",
         &file(", passthrough: on", "clients: [{variant: web/agent}]"),
         &[
-            "2:21: `clients[0].variant` is not a variant; there are `standard`, `compact`, `directory`, `read-only`",
+            "2:21: `clients[0].variant` is not a variant: `web/agent`; there are `standard`, `compact`, `directory`, `read-only`",
         ],
     );
     refuses(

@@ -201,7 +201,7 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "  two: {from: one}\n",
         ),
         &[
-            "2:10: `variant` is not a variant; did you mean `reviewer`?",
+            "2:10: `variant` is not a variant: `revewer`; did you mean `reviewer`?",
             "5:5: `variants.reviewer.form` is not a known key; did you mean `from`?",
             "6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?",
             "7:13: `variants.reviewer.tools[0]` is not a pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
@@ -210,9 +210,9 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "8:16: `variants.reviewer.features[0]` is not a tag: a key is missing before `=` or after `!`; write tags such as \
              `human` or `format=markdown`",
             "9:18: `variants.reviewer.deprecation` has no `message`; add `message: ...`",
-            "9:32: `variants.reviewer.deprecation.replacement` is not a variant; there are `reviewer`, `other`, `one`, `two`",
+            "9:32: `variants.reviewer.deprecation.replacement` is not a variant: `x`; there are `reviewer`, `other`, `one`, `two`",
             "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is not a known key; did you mean `hidden`?",
-            "11:17: `variants.other.from` is not a variant; did you mean `reviewer`?",
+            "11:17: `variants.other.from` is not a variant: `revewer`; did you mean `reviewer`?",
             "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
             "13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
         ],
@@ -312,7 +312,7 @@ fn every_mistake_of_the_variants_together_has_its_line() {
         ),
         &[
             "5:44: `variants.a.deprecation.replacement` is the variant itself; name another, or leave it out",
-            "7:44: `variants.b.deprecation.replacement` is not a variant; did you mean `standard`?",
+            "7:44: `variants.b.deprecation.replacement` is not a variant: `standrd`; did you mean `standard`?",
             "9:45: `variants.c.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
         ],
     );
@@ -328,7 +328,7 @@ fn every_mistake_of_the_variants_together_has_its_line() {
             "3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
              `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `keep-schemas`, `arguments`, `check`, `search-above`, `dialect`, `result`, `features`, \
              `overrides`",
-            "3:59: `variants.a.deprecation.replacement` is not a variant; there are `a`, `b`",
+            "3:59: `variants.a.deprecation.replacement` is not a variant: `bb`; there are `a`, `b`",
             "4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
         ],
     );

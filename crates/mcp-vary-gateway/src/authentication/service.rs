@@ -9,14 +9,15 @@ use http::request::Parts;
 use mcp_vary_auth::address::EndpointPath;
 use mcp_vary_auth::authenticator::{Admission, Denial};
 use mcp_vary_auth::challenge::{Challenge, Refusal};
-use mcp_vary_auth::credential::Credential;
+use mcp_vary_auth::credential::{Credential, CredentialError};
 use mcp_vary_auth::discovery::Issuer;
 use mcp_vary_auth::refresh::{FetchReason, KeyStatus, KeysUnavailable};
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{InvalidToken, IssuerIndex, TokenVerifier};
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::log_backoff::LogBackoff;
 use tokio_util::task::TaskTracker;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::certificate::PeerCertificate;
 use super::issuer::{Fetching, IssuerClient};
@@ -48,14 +49,28 @@ impl CredentialRefusal {
 
     /// Why, in a sentence that has nothing of the credential.
     pub(crate) fn reason(&self) -> String {
-        let description = self.denial.refusal.description();
-        let reason = self.denial.reason.as_ref().map(ToString::to_string);
-        match reason {
-            Some(reason) if !description.ends_with(reason.trim_start_matches("it ")) => {
-                format!("{description}: {reason}")
-            }
-            _ => description.to_owned(),
+        reason(&self.denial)
+    }
+}
+
+fn reason(denial: &Denial) -> String {
+    match (&denial.reason, &denial.refusal) {
+        (Some(reason), _) => reason.to_string(),
+        (None, Refusal::InsufficientScope(needed)) => {
+            let needed: Vec<_> = needed.iter().map(Scope::as_str).collect();
+            let given = match &denial.given_scopes[..] {
+                [] => "none".to_owned(),
+                given => format!("`{}`", given.join(" ")),
+            };
+            format!(
+                "it needs the scopes `{}`, and has {given}",
+                needed.join(" ")
+            )
         }
+        (None, refusal @ Refusal::BadRequest(CredentialError::Malformed)) => {
+            format!("{}; a client may send it in quotes", refusal.description())
+        }
+        (None, refusal) => refusal.description().to_owned(),
     }
 }
 
@@ -66,6 +81,7 @@ pub(crate) struct AuthenticationService {
     issuers: Vec<Arc<IssuerClient>>,
     environment: Environment,
     background_tasks: TaskTracker,
+    refusals: LogBackoff,
 }
 
 /// Omits keys and issuers.
@@ -107,6 +123,7 @@ impl AuthenticationService {
             settings,
             environment,
             background_tasks,
+            refusals: LogBackoff::default(),
         }
     }
 
@@ -148,9 +165,7 @@ impl AuthenticationService {
             Some(Err(denial)) => denial,
             None => first,
         };
-        if let Some(reason) = &denial.reason {
-            debug!(%reason, "token refused");
-        }
+        self.log(&denial);
         Err(CredentialRefusal {
             challenge: self.settings.challenges.answer(&denial.refusal, target),
             denial,
@@ -160,6 +175,21 @@ impl AuthenticationService {
     /// The issuers, each with the status of its keys.
     pub(crate) fn key_statuses(&self) -> impl Iterator<Item = (&Issuer, KeyStatus)> {
         self.issuers.iter().map(|issuer| issuer.key_status())
+    }
+
+    /// Logs why a credential is refused, ever more rarely. Tokens expire every day, and requests without one ask where to
+    /// get it.
+    fn log(&self, denial: &Denial) {
+        let is_usual = matches!(
+            denial.refusal,
+            Refusal::NoCredential | Refusal::InvalidToken(InvalidToken::Expired)
+        );
+        let reason = reason(denial);
+        let logged = if is_usual { None } else { self.refusals.next() };
+        match logged {
+            Some(count) => warn!(count, reason, "credential refused"),
+            None => debug!(reason, "credential refused"),
+        }
     }
 
     /// Why the keys of issuers were not fetched.

@@ -62,6 +62,43 @@ async fn a_key_passes_until_it_expires() {
     }
 }
 
+/// The client gets one of six texts; the log has the reason, and nothing of the token.
+#[tokio::test]
+async fn the_log_says_why_a_credential_is_refused() {
+    let (harness, server) = with_tokens().await;
+    let signed = |name: &str, value: Value| {
+        let mut claims = claims("ann");
+        claims[name] = value;
+        server.sign(claims)
+    };
+    let good = server.sign(claims("ann"));
+    let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
+    for (token, reason) in [
+        (
+            signed("scope", json!("read write")),
+            "it needs the scopes `mcp`, and has `read write`",
+        ),
+        (
+            good[..good.len() - 8].to_owned(),
+            "its signature does not verify: the token was cut short or changed",
+        ),
+        (key("eve"), "the token is unknown or malformed"),
+    ] {
+        ask_modern(&harness, &token, "tools/list", json!({})).await;
+        let lines = log.take();
+        let [line] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert!(line.starts_with("WARN credential refused; "), "{line}");
+        assert!(line.contains(reason) && !line.contains(&token), "{line}");
+    }
+    // Tokens expire every day, and requests without one ask where to get it.
+    let old = signed("exp", json!(NOW - 600));
+    ask_modern(&harness, &old, "tools/list", json!({})).await;
+    harness.connect().await.ask(&list()).await;
+    assert_eq!(log.take(), Vec::<String>::new());
+}
+
 /// AU-4: authorization is part of every request, also within a session.
 #[tokio::test]
 async fn a_session_is_no_credential() {
@@ -210,7 +247,7 @@ async fn a_credential_reaches_neither_a_server_nor_the_log() {
         assert_eq!(request.header("authorization"), None);
     }
     let log = log.take().join("\n");
-    assert!(log.contains("token refused"), "{log}");
+    assert!(log.contains("credential refused"), "{log}");
     for token in [&good, &expired, &key("ann")] {
         let secret = token.rsplit('.').next().unwrap();
         assert!(!log.contains(secret), "{log}");

@@ -209,7 +209,7 @@ async fn secrets_occur_nowhere() {
     let log = log.take();
     // What was tried is in the log, so that the operator can find the reason.
     for logged in [
-        "token refused",
+        "credential refused",
         "keys not fetched",
         "configuration reloaded",
     ] {

@@ -131,12 +131,20 @@ async fn a_proxy_opens_a_tunnel_to_a_server_with_tls_whose_authority_the_file_na
     assert!(distrusted.contains(expected), "{distrusted}");
     std::fs::write(&ca, tls::authority().pem()).unwrap();
     let other = failure(with_ca(Some(ca.clone()))).await;
-    let expected = "has signed it, and none of the file in `ca`";
+    let expected = "it is signed by none of the authorities in ";
     assert!(other.contains(expected), "{other}");
     std::fs::write(&ca, "no certificate").unwrap();
     let empty = failure(with_ca(Some(ca.clone()))).await;
     let expected = format!("`ca`: {} has no certificate in PEM", ca.display());
     assert!(empty.contains(&expected), "{empty}");
+    std::fs::write(&ca, "-----BEGIN PRIVATE KEY-----").unwrap();
+    let key = failure(with_ca(Some(ca.clone()))).await;
+    let expected = "has a private key and no certificate; name the certificate of the authority";
+    assert!(key.contains(expected), "{key}");
+    std::fs::write(&ca, authority.der()).unwrap();
+    let der = failure(with_ca(Some(ca.clone()))).await;
+    let expected = "is a certificate in DER; `openssl x509 -inform der";
+    assert!(der.contains(expected), "{der}");
 }
 
 #[tokio::test]
@@ -149,7 +157,7 @@ async fn an_error_names_the_proxy_without_its_password() {
     }))
     .await;
     let expected = format!(
-        "through the proxy http://{}: the proxy does not connect to https://server.test/mcp; name the host in `NO_PROXY`",
+        "through the proxy http://{} (`https_proxy`): the proxy does not connect to https://server.test/mcp; name the host in `NO_PROXY`",
         proxy.address
     );
     assert!(
@@ -160,8 +168,8 @@ async fn an_error_names_the_proxy_without_its_password() {
         (name == "HTTPS_PROXY").then(|| "http://127.0.0.1:9".to_owned())
     }))
     .await;
-    let expected = "the proxy http://127.0.0.1:9 on the way to https://server.test/mcp: connection refused; \
-                    correct `HTTPS_PROXY` or `HTTP_PROXY`, or name the host in `NO_PROXY`";
+    let expected = "the proxy http://127.0.0.1:9 (`HTTPS_PROXY`) on the way to https://server.test/mcp: connection refused; \
+                    correct that variable, or name the host in `NO_PROXY`";
     assert!(dead.contains(expected), "{dead}");
     let unusable = failure(behind("https://server.test/mcp", |name| {
         (name == "HTTPS_PROXY").then(|| "socks5://ann:secret@proxy.test".to_owned())

@@ -1,6 +1,7 @@
 //! The address of an endpoint, and how an operator recognises it in errors.
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use http::{StatusCode, Uri};
 use mcp_vary_base::io_error;
@@ -11,12 +12,12 @@ use crate::config::origin;
 /// The address of an endpoint, and the way to it.
 pub(super) struct Address {
     pub(super) uri: Uri,
-    /// The address of the proxy on the way to it.
+    /// The proxy on the way to it, with its variable.
     pub(super) proxy: Option<String>,
     /// Whether `HTTP_PROXY` is set, which an https address does not use.
     pub(super) has_unused_proxy: bool,
-    /// Whether `ca` names authorities for it.
-    pub(super) has_ca: bool,
+    /// The file of further authorities for it.
+    pub(super) ca: Option<PathBuf>,
 }
 
 impl Address {
@@ -33,7 +34,7 @@ impl Address {
     /// Why no connection could be made, and what helps if that is known.
     pub(super) fn describe_failure(&self, error: &(dyn Error + 'static)) -> String {
         let (to, cause) = (self.shown(), root_cause(error));
-        match (&self.proxy, tls::advice(error, self.has_ca)) {
+        match (&self.proxy, tls::advice(error, self.ca.as_deref())) {
             (None, None) if self.has_unused_proxy => format!(
                 "{to}: {cause}; `HTTP_PROXY` is for http:// addresses, so name the proxy in `HTTPS_PROXY` if one leads there"
             ),
@@ -51,7 +52,7 @@ impl Address {
             }
             // Only the proxy is connected to; behind it, what fails is TLS.
             (Some(proxy), None) => format!(
-                "the proxy {proxy} on the way to {to}: {cause}; correct `HTTPS_PROXY` or `HTTP_PROXY`, or {NO_PROXY}"
+                "the proxy {proxy} on the way to {to}: {cause}; correct that variable, or {NO_PROXY}"
             ),
         }
     }
@@ -59,7 +60,7 @@ impl Address {
     /// Why a connection ended without a response, and what helps if that is known.
     pub(super) fn describe_loss(&self, error: &(dyn Error + 'static)) -> String {
         let cause = root_cause(error);
-        match tls::advice(error, self.has_ca) {
+        match tls::advice(error, self.ca.as_deref()) {
             Some(advice) => format!("{cause}; {advice}"),
             None => cause,
         }
@@ -119,9 +120,13 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    match cause.downcast_ref::<std::io::Error>() {
+    let cause = match cause.downcast_ref::<std::io::Error>() {
         Some(error) => io_error::describe(error),
         None => cause.to_string(),
+    };
+    match cause.strip_prefix("invalid peer certificate: ") {
+        Some(reason) => format!("its certificate is refused ({reason})"),
+        None => cause,
     }
 }
 

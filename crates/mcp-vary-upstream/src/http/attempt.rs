@@ -20,7 +20,7 @@ use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
-use super::body::{Collect, describe, drain};
+use super::body::{Collect, drain, is_web_page};
 use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;
@@ -277,8 +277,12 @@ impl Attempt {
         }
         if !self.is_answered() {
             let endpoint = &self.shared.endpoint;
-            let excerpt = endpoint.diagnostics.excerpt(body);
-            let what = format!("its reply is {}; it sent `{excerpt}`", describe(body, &why));
+            let what = if is_web_page(body) {
+                endpoint.describe_web_page(StatusCode::OK)
+            } else {
+                let excerpt = endpoint.diagnostics.excerpt(body);
+                format!("its reply is not an answer: {why}; it sent `{excerpt}`")
+            };
             return Err(endpoint.misbehaved(what));
         }
         self.state = State::Finished;

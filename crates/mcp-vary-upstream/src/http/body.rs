@@ -88,17 +88,8 @@ pub(super) async fn drain(mut body: Incoming) {
 const DRAIN_BYTES: usize = 64 * 1024;
 const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Describes a body without an answer; `why` is the reason if it is not a web page.
-pub(super) fn describe(body: &[u8], why: &str) -> String {
-    if is_web_page(body) {
-        return "a web page; check the path of its address, which often ends with `/mcp`"
-            .to_owned();
-    }
-    format!("not an answer: {why}")
-}
-
 /// Whether a body is HTML.
-fn is_web_page(body: &[u8]) -> bool {
+pub(super) fn is_web_page(body: &[u8]) -> bool {
     let start = body.trim_ascii_start();
     let starts_with = |word: &[u8]| {
         let start = start.get(..word.len());

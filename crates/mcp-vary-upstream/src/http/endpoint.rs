@@ -13,7 +13,7 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
 use super::address::{Address, root_cause, system_cause};
-use super::body::{BodyError, Collect, drain};
+use super::body::{BodyError, Collect, drain, is_web_page};
 use super::credentials::Credentials;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
 use super::pool::Pool;
@@ -96,8 +96,8 @@ impl Endpoint {
             address: Address {
                 uri,
                 has_unused_proxy: proxy.is_none() && Proxy::is_for_http_only(url, config.variables),
-                proxy: proxy.map(|proxy| proxy.address()),
-                has_ca: config.ca.is_some(),
+                proxy: proxy.map(|proxy| proxy.describe()),
+                ca: config.ca.clone(),
             },
             server,
         })
@@ -223,7 +223,10 @@ impl Endpoint {
             server: Arc::clone(&self.server),
             endpoint: self.address.shown(),
             status,
-            excerpt: self.diagnostics.excerpt(body),
+            excerpt: match is_web_page(body) {
+                true => WEB_PAGE.to_owned(),
+                false => self.diagnostics.excerpt(body),
+            },
             advice: match status {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     self.credentials.advice(has_added)
@@ -300,8 +303,27 @@ impl Endpoint {
         }
     }
 
+    /// What a server is that answers with a web page, and where its endpoint may be.
+    pub(super) fn describe_web_page(&self, status: StatusCode) -> String {
+        format!(
+            "`{}` answered with a web page (HTTP {status}); {}",
+            self.address.shown(),
+            self.path_advice()
+        )
+    }
+
+    fn path_advice(&self) -> String {
+        match self.address.uri.path() {
+            "/mcp" => "check host and path of its address".to_owned(),
+            _ => format!(
+                "check the path of its address, which is often `{}/mcp`",
+                origin(&self.address.uri)
+            ),
+        }
+    }
+
     /// Names the usual reason why a connection without TLS is closed before any answer.
-    pub(super) fn explain_closed(&self, error: ConnectError) -> ConnectError {
+    pub(super) fn explain_failure(&self, error: ConnectError) -> ConnectError {
         match error {
             ConnectError::Failed(UpstreamError::Unanswered { server, reason })
                 if self.address.is_plain() =>
@@ -310,6 +332,9 @@ impl Endpoint {
                 let reason =
                     format!("{url}: {reason}; if it expects TLS, its address begins with https://");
                 UpstreamError::Unanswered { server, reason }.into()
+            }
+            ConnectError::Failed(UpstreamError::Misbehaved { server, what }) => {
+                ConnectError::Handshake { server, what }
             }
             error => error,
         }
@@ -321,17 +346,18 @@ impl Endpoint {
             UpstreamError::Status {
                 status, excerpt, ..
             } if matches!(status.as_u16(), 400 | 404 | 405) => {
-                let url = self.address.shown();
+                let (url, advice) = (self.address.shown(), self.path_advice());
                 // What an escape of JSON stood for is a peer's text again.
                 let reason = rpc_message(excerpt)
                     .map(|message| self.diagnostics.excerpt(message.as_bytes()));
                 let what = match reason {
                     Some(reason) => format!(
-                        "`{url}` answered `initialize` with HTTP {status}: {reason}; check the path of its address"
+                        "`{url}` answered `initialize` with HTTP {status}: {reason}; {advice}"
                     ),
+                    None if excerpt == WEB_PAGE => self.describe_web_page(*status),
                     None => format!(
                         "`{url}` answered `initialize` with HTTP {status}{}, and has no stream of the transport of \
-                         2024-11-05 (SSE) either; check the path of its address",
+                         2024-11-05 (SSE) either; {advice}",
                         if excerpt.is_empty() {
                             String::new()
                         } else {
@@ -348,6 +374,9 @@ impl Endpoint {
         }
     }
 }
+
+/// In place of the beginning of a web page.
+const WEB_PAGE: &str = "it sent a web page";
 
 /// The message of a JSON-RPC error, if the text is one.
 fn rpc_message(text: &str) -> Option<String> {

@@ -59,7 +59,7 @@ impl Handshaker {
                 let what = endpoint.diagnostics.hide(&what);
                 return Err(ConnectError::Handshake { server, what });
             }
-            Ok(Err(error)) => return Err(endpoint.explain_closed(error)),
+            Ok(Err(error)) => return Err(endpoint.explain_failure(error)),
             Err(_elapsed) => {
                 return Err(ConnectError::Timeout {
                     server: Arc::clone(&endpoint.server),

@@ -22,6 +22,8 @@ use crate::config::origin;
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     intercept: Intercept,
+    /// The variable that names it.
+    variable: &'static str,
     /// Whether it opens a tunnel with `CONNECT`, rather than forwarding each request.
     is_tunnel: bool,
 }
@@ -73,6 +75,7 @@ impl Proxy {
         })?;
         Ok(Some(Self {
             intercept,
+            variable: name,
             is_tunnel,
         }))
     }
@@ -89,9 +92,9 @@ impl Proxy {
             && !url.host().is_none_or(is_loopback)
     }
 
-    /// Its address, without user and password.
-    pub(crate) fn address(&self) -> String {
-        origin(self.intercept.uri())
+    /// Its address, without user and password, and the variable that names it.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} (`{}`)", origin(self.intercept.uri()), self.variable)
     }
 
     /// The name of its host.
@@ -147,6 +150,7 @@ where
                 Some(Proxy {
                     intercept,
                     is_tunnel: true,
+                    ..
                 }) => {
                     let mut tunnel = Tunnel::new(intercept.uri().clone(), http);
                     if let Some(authorization) = intercept.basic_auth() {
@@ -227,7 +231,7 @@ mod tests {
     /// The proxy to `url`: `direct`, its address, or why there is none.
     fn proxy_to(url: &'static str, variables: Variables) -> String {
         match Proxy::find(&Uri::from_static(url), variables) {
-            Ok(Some(proxy)) => proxy.address(),
+            Ok(Some(proxy)) => proxy.describe(),
             Ok(None) => "direct".to_owned(),
             Err(why) => why,
         }
@@ -246,8 +250,14 @@ mod tests {
     #[test]
     fn the_environment_names_the_proxy_to_a_server() {
         for (url, expected) in [
-            ("https://a.example/mcp", "http://secure.example:3128"),
-            ("http://a.example/mcp", "http://plain.example:80"),
+            (
+                "https://a.example/mcp",
+                "http://secure.example:3128 (`HTTPS_PROXY`)",
+            ),
+            (
+                "http://a.example/mcp",
+                "http://plain.example:80 (`http_proxy`)",
+            ),
             ("https://internal.example/mcp", "direct"),
             ("https://deep.internal.example/mcp", "direct"),
             ("http://10.1.2.3/mcp", "direct"),

@@ -104,13 +104,29 @@ fn added_roots(ca: &Path) -> Result<Trusting, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let certificates = certificates.unwrap_or_default();
     if certificates.is_empty() {
-        return Err(unusable("has no certificate in PEM".to_owned()));
+        return Err(unusable(without_certificate(&text)));
     }
     for certificate in certificates {
         let added = roots.add(certificate);
         added.map_err(|error| unusable(format!("cannot be used: {error}")))?;
     }
     Ok(builder()?.with_root_certificates(roots))
+}
+
+/// What a file is that has no certificate in PEM, and what to do.
+fn without_certificate(text: &[u8]) -> String {
+    let has = |label: &str| String::from_utf8_lossy(text).contains(label);
+    match text {
+        // A sequence with a length of two bytes, in DER.
+        [0x30, 0x82, ..] => {
+            "is a certificate in DER; `openssl x509 -inform der -in FILE -out ca.pem` makes one in PEM of it"
+        }
+        _ if has("PRIVATE KEY-----") => {
+            "has a private key and no certificate; name the certificate of the authority"
+        }
+        _ => "has no certificate in PEM, which begins with `-----BEGIN CERTIFICATE-----`",
+    }
+    .to_owned()
 }
 
 /// For addresses without TLS.
@@ -125,15 +141,28 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
         .map_err(|error| error.to_string())
 }
 
-/// The advice for an error that TLS caused, if there is any. `has_ca` says whether `ca` names authorities.
-pub(crate) fn advice(error: &(dyn Error + 'static), has_ca: bool) -> Option<&'static str> {
+/// The advice for an error that TLS caused, if there is any. `ca` is the file of further authorities.
+pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option<String> {
     let why = std::iter::successors(Some(error), |&error| error.source()).find_map(tls_error)?;
+    let is_of_unknown = matches!(
+        why,
+        rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature
+        )
+    );
+    match ca {
+        Some(ca) if is_of_unknown => Some(format!(
+            "it is signed by none of the authorities in {}, which `ca` names, nor by one that this machine \
+             trusts; write the certificate of its issuer there (`openssl s_client -connect HOST:PORT` prints the issuer)",
+            ca.display()
+        )),
+        _ => known_advice(why).map(str::to_owned),
+    }
+}
+
+fn known_advice(why: &rustls::Error) -> Option<&'static str> {
     match why {
         rustls::Error::InvalidCertificate(why) => match why {
-            CertificateError::UnknownIssuer | CertificateError::BadSignature if has_ca => Some(
-                "no authority that this machine trusts has signed it, and none of the file in `ca`; name the authority's \
-                 certificate there",
-            ),
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
                 "it is not signed by an authority that this machine trusts; name the file of its authority's certificate in the server's `ca`, or in \
                  SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",

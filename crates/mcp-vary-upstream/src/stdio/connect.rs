@@ -93,10 +93,8 @@ async fn with_deadline<T>(
         Err(_elapsed) => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
             limit: shared.limits.handshake,
-            observed: match shared.output_summary() {
-                nothing if nothing.is_empty() => "it wrote nothing".to_owned(),
-                output => output,
-            } + "; if it downloads or builds first, raise its `start-timeout`",
+            observed: shared.last_output()
+                + "; if it downloads or builds first, raise its `start-timeout`",
         }),
     }
 }
@@ -247,6 +245,7 @@ fn start(
         last_skipped_line: ScopedLock::new(String::new()),
         stderr_tail: StderrTail::default(),
         last_stderr_line: Arc::clone(&config.last_stderr_line),
+        command_line: config.command_line.clone(),
     });
     let Some((stdin, stdout, stderr)) = process.take_streams() else {
         let closed = UpstreamError::Closed {

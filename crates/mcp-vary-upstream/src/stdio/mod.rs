@@ -31,6 +31,7 @@ use super::message::{
     Answer, Event, LOG_MESSAGE, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
 };
 use super::secrets::Secrets;
+use crate::command_line::CommandLine;
 use crate::liveness::Liveness;
 use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
 use crate::stdio::in_flight_calls::{InFlightCall, InFlightCalls};
@@ -81,6 +82,7 @@ pub(super) struct Shared {
     last_skipped_line: ScopedLock<String>,
     stderr_tail: StderrTail,
     last_stderr_line: Arc<ScopedLock<Option<String>>>,
+    command_line: Option<CommandLine>,
 }
 
 /// A queued message with its permits of the outbox.
@@ -416,6 +418,17 @@ impl Shared {
             (skipped, stderr) => {
                 format!("it wrote `{skipped}`, which is not a message; {STDERR_LINES}{stderr}")
             }
+        }
+    }
+
+    /// The same of a process that has ended, or what to do if it wrote nothing.
+    fn last_output(&self) -> String {
+        match (self.output_summary(), &self.command_line) {
+            (output, _) if !output.is_empty() => output,
+            (_, Some(command)) => {
+                format!("it wrote nothing; to see why, run it in a terminal: {command}")
+            }
+            (_, None) => "it wrote nothing; run its command in a terminal to see why".to_owned(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::json;
 use mcp_vary_base::io_error;
 use mcp_vary_wire::sanitize::excerpt;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
@@ -157,7 +158,11 @@ fn cannot_start(
                     .to_owned(),
             }
         }
-        _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound { server, program },
+        _ if error.kind() == io::ErrorKind::NotFound => ConnectError::NotFound {
+            server,
+            advice: missing_program_advice(&program, cwd.unwrap_or(Path::new(""))),
+            program,
+        },
         _ => ConnectError::Start {
             reason: io_error::describe(error) + start_advice(&program, cwd, error),
             server,
@@ -176,6 +181,41 @@ fn directory_problem(cwd: &Path) -> Option<String> {
         Ok(_) => None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
         Err(error) => Some(format!("cannot be entered: {}", io_error::describe(&error))),
+    }
+}
+
+/// What to do about a `program` that does not exist, looked for from the directory `cwd`.
+fn missing_program_advice(program: &str, cwd: &Path) -> String {
+    let program = program.trim();
+    let parts: Vec<&str> = program.split_whitespace().collect();
+    let is_drive = |start: &str| matches!(start, ":\\" | ":/");
+    let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(is_drive);
+    match &parts[..] {
+        [first, args @ ..] if !args.is_empty() => {
+            // A path may have spaces. That of a program ends before the next path or option.
+            let is_path =
+                |part: &&str| part.starts_with('-') || part.get(1..3).is_some_and(is_drive);
+            if is_absolute && !args.iter().any(is_path) && !cwd.join(first).is_file() {
+                return "there is no file with this path; check it, or write only the name of the program if it is on `PATH`"
+                    .to_owned();
+            }
+            let args: Vec<String> = args.iter().map(|part| json::string(part)).collect();
+            format!(
+                "it has spaces: write only the program as `command`, and put the arguments into `args`, as in \
+                 `\"command\": {}, \"args\": [{}]` (on a command line, leave out the quotes)",
+                json::string(first),
+                args.join(", ")
+            )
+        }
+        _ if is_absolute => "there is no file with this path; check it".to_owned(),
+        _ if program.contains('/') => {
+            let directory = std::path::absolute(cwd.join(".")).unwrap_or_else(|_| cwd.to_owned());
+            format!(
+                "it is looked for in {}; write its whole path, or name its directory in `cwd`",
+                directory.display()
+            )
+        }
+        _ => "install it, put its directory on `PATH`, or give its full path".to_owned(),
     }
 }
 

@@ -109,6 +109,7 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
         () = watch.stop.cancelled() => End::Stopped,
         _ = watch.shared.liveness.ended() => End::Hung,
     };
+    let is_unexpected = matches!(end, End::Exited(_) | End::ClosedOutput);
     let how = match end {
         End::Exited(status) => watch.collect(status).await,
         End::ClosedOutput => match tokio::time::timeout(DRAIN, watch.process.wait()).await {
@@ -122,7 +123,12 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
         // The first reason counts.
         End::Hung => "hung".to_owned(),
     };
-    watch.close(&how);
+    let output = if is_unexpected {
+        watch.shared.last_output()
+    } else {
+        watch.shared.output_summary()
+    };
+    watch.close(&how, output);
     watch.close_input().await;
     watch.process.stop(watch.shared.limits.grace).await;
     watch.reader.abort();
@@ -150,12 +156,12 @@ impl ProcessSupervisor {
         }
     }
 
-    fn close(&self, how: &str) {
+    fn close(&self, how: &str, output: String) {
         let server = &self.shared.server;
         let closed = UpstreamError::Closed {
             server: Arc::clone(server),
             reason: how.into(),
-            output: self.shared.output_summary().into(),
+            output: output.into(),
         };
         let closed = self.shared.liveness.end(closed);
         let how = closed.details();

@@ -101,14 +101,14 @@ async fn a_program_that_is_not_there_is_waited_for() {
     limits.max_backoff = Duration::from_millis(100);
     let line = SupervisedConnection::open(UpstreamConfig::new("tools", target).with_limits(limits));
     let error = line.first_attempt().await.unwrap_err();
-    says(&error, &["`tools`", "was not found", "install it"]);
+    says(&error, &["`tools`", "was not found", "check it"]);
     let error = line.ready().await.unwrap_err();
     // Where it is looked for is for the operator alone.
     let told = error.to_string();
     assert!(told.starts_with("server `tools` is down: its program was not found; it is"));
     says(
         &error.details(),
-        &["is down: the program `/", "put its directory on `PATH`"],
+        &["is down: the program `/", "there is no file with this path"],
     );
     assert!(matches!(error, UpstreamError::Unavailable { .. }));
     install(&place, "server");

@@ -43,7 +43,7 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
     .await;
     fails(
         |_| Reply::new(200, "text/html", "\n<!DOCTYPE html><title>Hi"),
-        &["its reply is a web page; check the path of its address, which often ends with `/mcp`; it sent `<!DOCTYPE html><title>Hi`"],
+        &["` answered with a web page (HTTP 200 OK); check "],
     )
     .await;
     fails(
@@ -261,8 +261,14 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
         &[
             "`remote`",
             "` answered `initialize` with HTTP 404",
-            "check the path",
+            "check host and path of its address",
         ],
+    );
+    let page = |_: &ReceivedRequest| Some(Reply::new(404, "text/html", "<!DOCTYPE html><h1>No"));
+    let error = UpstreamConnection::connect(config(&ScriptedServer::start(page).await)).await;
+    says(
+        &error.unwrap_err(),
+        &["` answered with a web page (HTTP 404 Not Found); check "],
     );
     let gateway = ScriptedServer::start(|_| {
         let body = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the path is /mcp\u001b[2J\u202e"},"id":null}"#;
@@ -275,7 +281,7 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
     says(
         &error,
         &[
-            "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check the path",
+            "` answered `initialize` with HTTP 404 Not Found: the path is /mcp\\u{1b}[2J\\u{202e}; check host and path",
         ],
     );
     let elsewhere = "ftp://example.org/".parse().unwrap();
