@@ -21,7 +21,9 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     add_keys(&mut exposition, snapshot);
     // The bill: what the tools of each variant cost in a list.
     let list_tokens = snapshot.services.list_tokens.as_ref();
-    let tokens = list_tokens.map(|it| it.of(snapshot)).unwrap_or_default();
+    let catalog = snapshot.pool.base().catalog.current();
+    let tokens = list_tokens.map(|it| it.of(&catalog, &snapshot.variant_set));
+    let tokens = tokens.unwrap_or_default();
     let tokens = tokens.iter();
     let tokens = tokens.map(|(variant, count)| ([&**variant], Value::count(*count)));
     exposition.add_by_labels(&families::LIST_TOKENS, tokens);

@@ -6,10 +6,9 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_catalog::view::View;
 use mcp_vary_wire::revision::Era;
-
-use crate::pipeline::snapshot::ConfigSnapshot;
 
 /// Counts the tokens of lists.
 #[derive(Debug)]
@@ -35,16 +34,15 @@ impl ListTokens {
 
     /// The tokens of the list of each variant, in the order of configuration. They are counted once for each catalogue,
     /// which takes a while.
-    pub(crate) fn of(&self, snapshot: &ConfigSnapshot) -> Vec<(String, usize)> {
-        let catalog = snapshot.pool.base().catalog.current();
-        let now = Arc::downgrade(&catalog);
+    pub(crate) fn of(&self, catalog: &Arc<Catalog>, variants: &VariantSet) -> Vec<(String, usize)> {
+        let now = Arc::downgrade(catalog);
         {
             let counted = self.counted.lock();
             if counted.catalog.ptr_eq(&now) {
                 return counted.tokens.clone();
             }
         }
-        let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
+        let variants = VariantIndex::enumerate(variants.variants.as_slice());
         let tokens = variants.filter_map(|(index, variant)| {
             let view = catalog.view(ListKind::Tools, index.declared_view())?;
             Some((variant.id.to_string(), tokens_of(view, self.count)))
