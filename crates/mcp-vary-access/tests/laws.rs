@@ -145,9 +145,10 @@ impl ItemSpec {
     fn build(&self) -> Item<'static> {
         let hints = ToolHints::from_tool(if self.is_read_only { READ_ONLY } else { "{}" });
         let (name, upstream_name, server) = (self.name, self.upstream_name, self.server);
-        match self.is_tool {
-            true => Item::tool(name, upstream_name, server, hints, self.is_trusted),
-            false => Item::prompt(name, upstream_name, server),
+        if self.is_tool {
+            Item::tool(name, upstream_name, server, hints, self.is_trusted)
+        } else {
+            Item::prompt(name, upstream_name, server)
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::args::Serve;
 use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
-use crate::login::until;
 use crate::open_files;
 use crate::print::servers::{is_up, plural, upstream_variant_notes};
 use crate::print::terminal::has_cursor;

@@ -100,9 +100,10 @@ pub(super) fn check(
     } in unknown
     {
         // An arm is a key, which the path has.
-        let unknown = match path.ends_with(written) {
-            true => "is not a variant".to_owned(),
-            false => not_a_variant(written),
+        let unknown = if path.ends_with(written) {
+            "is not a variant".to_owned()
+        } else {
+            not_a_variant(written)
         };
         let (what, fix) = match server_of(value, servers) {
             Some(server) if server.passthrough.is_none() => {

@@ -32,9 +32,10 @@ impl CommandLine {
                 return "...".to_owned();
             }
             // The shell replaces variables in double quotes.
-            match argument.contains("${") && !argument.contains(['"', '`', '\\']) {
-                true => format!("\"{argument}\""),
-                false => shell_word(argument),
+            if argument.contains("${") && !argument.contains(['"', '`', '\\']) {
+                format!("\"{argument}\"")
+            } else {
+                shell_word(argument)
             }
         });
         Self(shown.collect::<Vec<_>>().join(" "))

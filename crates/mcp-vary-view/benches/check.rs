@@ -74,9 +74,10 @@ fn main() -> ExitCode {
             holds &= row(name, &tool, &arguments);
         }
     }
-    match holds {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -57,18 +57,19 @@ fn judged(list: &str, tool: &Value) -> Result<Value, Box<dyn Error>> {
 fn arguments(schema: &Value) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let mut values = Values::new(schema, 1);
-    for turn in 0..VALUES {
-        values.optional = OPTIONAL[turn % OPTIONAL.len()];
-        let value = match turn % 10 {
+    for round in 0..VALUES {
+        values.optional = OPTIONAL[round % OPTIONAL.len()];
+        let value = match round % 10 {
             9 => values.anything(0),
             _ => values.value(),
         };
         let broken = mutants(schema, &value)
             .into_iter()
             .map(|mutant| mutant.value);
-        let broken: Vec<Value> = match turn < MUTATED {
-            true => broken.collect(),
-            false => Vec::new(),
+        let broken: Vec<Value> = if round < MUTATED {
+            broken.collect()
+        } else {
+            Vec::new()
         };
         let objects = broken.into_iter().chain([value]).filter(Value::is_object);
         all.extend(objects.map(|value| value.to_string()));

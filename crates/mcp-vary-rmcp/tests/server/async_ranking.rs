@@ -22,7 +22,10 @@ struct Scripted {
 impl Scripted {
     fn new(answer: &'static [&'static str]) -> Self {
         let requested = Arc::default();
-        Self { answer, requested }
+        Self {
+            answer,
+            asked: requested,
+        }
     }
 
     /// Waits until the ranker was asked `number` times, and its orders are there.

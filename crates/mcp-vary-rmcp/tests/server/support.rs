@@ -268,7 +268,7 @@ fn listener(capabilities: Value) -> (Listener, mpsc::UnboundedReceiver<Told>) {
     let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap();
     let listener = Listener {
         config: ClientConfig::new(capabilities, Implementation::new("client", "1.0.0")),
-        sent: sender,
+        told: sender,
     };
     (listener, sent)
 }

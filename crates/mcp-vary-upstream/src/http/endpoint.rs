@@ -223,9 +223,10 @@ impl Endpoint {
             server: Arc::clone(&self.server),
             endpoint: self.address.shown(),
             status,
-            excerpt: match is_web_page(body) {
-                true => WEB_PAGE.to_owned(),
-                false => self.diagnostics.excerpt(body),
+            excerpt: if is_web_page(body) {
+                WEB_PAGE.to_owned()
+            } else {
+                self.diagnostics.excerpt(body)
             },
             advice: match status {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {

@@ -107,13 +107,13 @@ fn is_kept(item: &Labelled) -> bool {
     let labelled = sentence
         .strip_prefix("**")
         .and_then(|it| it.split_once(":** "));
-    let sentence = labelled.map_or(sentence, |(_label, rest)| rest);
+    let sentence = labelled.map_or(sentence, |(_label, remaining)| remaining);
     plain(&description).contains(&plain(sentence))
 }
 
 /// The words of a text without those of its links.
 fn plain(text: &str) -> String {
-    let mut words = String::new();
+    let mut terms = String::new();
     for (at, part) in text.split("](").enumerate() {
         let part = match at {
             0 => part,
@@ -121,11 +121,11 @@ fn plain(text: &str) -> String {
         };
         let letters = part.split(|c: char| !c.is_alphanumeric());
         for word in letters.filter(|word| !word.is_empty()) {
-            words.push_str(word);
-            words.push(' ');
+            terms.push_str(word);
+            terms.push(' ');
         }
     }
-    words
+    terms
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn compacts(description: &str, argument: &Value) -> (String, String) {
 
 #[track_caller]
 fn keeps(cases: &[(&str, Value, &str)]) {
-    for (description, schema, kept) in cases {
+    for (description, schema, retained) in cases {
         let mut schema = schema.clone();
         schema["description"] = json!(description);
-        assert_eq!(compacts("Sends.", &schema).1, *kept, "of {description}");
+        assert_eq!(compacts("Sends.", &schema).1, *retained, "of {description}");
     }
 }
 

@@ -106,9 +106,9 @@ fn accepts_the_same(tool: &str) -> Count {
     let pair = Pair::new(&original, &compact).expect("a recorded schema is one");
     let mut count = Count::default();
     let mut values = Values::new(&original, 1);
-    for turn in 0..VALUES {
-        values.optional = OPTIONAL[turn % OPTIONAL.len()];
-        let value = if turn % 10 == 9 {
+    for round in 0..VALUES {
+        values.optional = OPTIONAL[round % OPTIONAL.len()];
+        let value = if round % 10 == 9 {
             values.anything(0)
         } else {
             values.value()
@@ -116,7 +116,7 @@ fn accepts_the_same(tool: &str) -> Count {
         let valid = pair.agree(tool, &value);
         count.values += 1;
         count.valid += usize::from(valid);
-        let mutated = valid && turn < MUTATED;
+        let mutated = valid && round < MUTATED;
         let mutants = mutated.then(|| mutants(&original, &value));
         for mutant in mutants.into_iter().flatten() {
             if !pair.agree(tool, &mutant.value) {

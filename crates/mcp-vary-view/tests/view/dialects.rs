@@ -40,7 +40,7 @@ fn sends(dialect: Dialect, schema: &Value, given: Value, expected: Value) {
 
 /// Asserts what is told of a value that does not fit.
 #[track_caller]
-fn refuses(dialect: Dialect, schema: &Value, given: &str, told: &str) {
+fn refuses(dialect: Dialect, schema: &Value, given: &str, sent: &str) {
     let prepared = in_dialect(&tool(schema), dialect);
     let given = json!({"v": given}).to_string();
     let faults = prepared.arguments(&given);
@@ -49,7 +49,7 @@ fn refuses(dialect: Dialect, schema: &Value, given: &str, told: &str) {
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(faults, [told]);
+    assert_eq!(faults, [sent]);
 }
 
 /// SV-11: what `null` says where a strict schema asks for every property.

@@ -19,14 +19,14 @@ use mcp_vary_testkit::generate::values::Values;
 fn arguments(written: &Value) -> BTreeMap<String, ArgumentOverride> {
     let json = |value: &Value| Json::parse(&value.to_string()).unwrap().into_owned();
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let one = |(name, said): (&String, &Value)| {
-        let is = |key: &str| said.get(key) == Some(&Value::Bool(true));
+    let one = |(name, reported): (&String, &Value)| {
+        let is = |key: &str| reported.get(key) == Some(&Value::Bool(true));
         let change = ArgumentOverride {
-            name: text(said.get("name")),
-            description: text(said.get("description")),
+            name: text(reported.get("name")),
+            description: text(reported.get("description")),
             hidden: is("hidden"),
-            fixed: said.get("fixed").map(json),
-            default: said.get("default").map(json),
+            fixed: reported.get("fixed").map(json),
+            default: reported.get("default").map(json),
             required: is("required"),
         };
         (name.clone(), change)

@@ -17,12 +17,12 @@ fn rows() -> BTreeMap<String, [String; 2]> {
     let row = |line: &str| {
         let mut cells = line.trim_matches('|').split('|').map(str::trim);
         let keyword = cells.next().unwrap().trim_matches('`').to_owned();
-        let said = [
+        let reported = [
             cells.next().unwrap().to_owned(),
             cells.next().unwrap().to_owned(),
         ];
         assert_eq!(cells.next(), None, "{line}");
-        (keyword, said)
+        (keyword, reported)
     };
     let rows: Vec<_> = table.map(row).collect();
     let count = rows.len();

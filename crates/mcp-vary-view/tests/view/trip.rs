@@ -40,12 +40,12 @@ impl Trip {
             ..Style::default()
         };
         let mut change = ToolOverride::default();
-        for (own, name) in &names {
+        for (native, name) in &names {
             let renamed = ArgumentOverride {
                 name: Some(name.clone()),
                 ..ArgumentOverride::default()
             };
-            change.arguments.insert(own.clone(), renamed);
+            change.arguments.insert(native.clone(), renamed);
         }
         let (prepared, mistakes) = PreparedTool::new(tool, &change, style).ok()?;
         assert_eq!(mistakes, [], "{tool}");
@@ -70,30 +70,31 @@ impl Trip {
             return false;
         }
         let named = renamed(value, self.names.iter());
-        let said = match self.dialect {
+        let reported = match self.dialect {
             Dialect::Gemini => Some((named.clone(), named)),
             _ => self.strict(&self.schema, &named),
         };
-        let back = self.names.iter().map(|(own, name)| (name, own));
-        let said = said.map(|(said, meant)| (said, renamed(meant, back)));
-        let Some((said, meant)) = said.filter(|(_, meant)| self.original.is_valid(meant)) else {
+        let back = self.names.iter().map(|(native, name)| (name, native));
+        let reported = reported.map(|(reported, meant)| (reported, renamed(meant, back)));
+        let Some((reported, meant)) = reported.filter(|(_, meant)| self.original.is_valid(meant))
+        else {
             return false;
         };
         let schema = &self.schema;
-        if !self.rewritten.is_valid(&said) {
-            let fault = self.rewritten.iter_errors(&said).next().expect("one");
+        if !self.rewritten.is_valid(&reported) {
+            let fault = self.rewritten.iter_errors(&reported).next().expect("one");
             assert!(
-                self.dialect == Dialect::Gemini && has_arrays_in_arrays(&said),
-                "{said} passes the server's schema, and not {schema}: {fault} at {}",
+                self.dialect == Dialect::Gemini && has_arrays_in_arrays(&reported),
+                "{reported} passes the server's schema, and not {schema}: {fault} at {}",
                 fault.instance_path()
             );
             return false;
         }
-        let sent = said.to_string();
+        let sent = reported.to_string();
         let arrived = self.tool.arguments(&sent);
-        let arrived = arrived.unwrap_or_else(|faults| panic!("{said} by {schema}: {faults:?}"));
+        let arrived = arrived.unwrap_or_else(|faults| panic!("{reported} by {schema}: {faults:?}"));
         let arrived_value = without_nulls(crate::value(&arrived));
-        assert_eq!(arrived_value, meant, "{said} by {schema}");
+        assert_eq!(arrived_value, meant, "{reported} by {schema}");
         if self.dialect == Dialect::Gemini {
             assert_eq!(arrived, meant.to_string());
         }
@@ -107,31 +108,31 @@ impl Trip {
             return self.strict(target, value);
         }
         if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
-            let mut said = branches.iter().filter_map(|branch| {
-                let said = self.strict(branch, value)?;
-                self.takes(branch, &said.0).then_some(said)
+            let mut reported = branches.iter().filter_map(|branch| {
+                let reported = self.strict(branch, value)?;
+                self.takes(branch, &reported.0).then_some(reported)
             });
-            return said.next();
+            return reported.next();
         }
         match value {
             Value::Object(members) => {
                 let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-                    let told = schema["description"].as_str().unwrap_or_default();
-                    let text = told.ends_with("A JSON object, written as text.");
+                    let sent = schema["description"].as_str().unwrap_or_default();
+                    let text = sent.ends_with("A JSON object, written as text.");
                     return text.then(|| (json!(value.to_string()), value.clone()));
                 };
-                let (mut said, mut meant) = (Map::new(), Map::new());
+                let (mut reported, mut meant) = (Map::new(), Map::new());
                 for (name, schema) in properties {
                     match members.get(name) {
                         Some(value) => {
                             let (one, other) = self.strict(schema, value)?;
-                            said.insert(name.clone(), one);
+                            reported.insert(name.clone(), one);
                             meant.insert(name.clone(), other);
                         }
-                        None => drop(said.insert(name.clone(), Value::Null)),
+                        None => drop(reported.insert(name.clone(), Value::Null)),
                     }
                 }
-                Some((said.into(), meant.into()))
+                Some((reported.into(), meant.into()))
             }
             Value::Array(elements) => {
                 let items = schema.get("items")?;
@@ -139,8 +140,8 @@ impl Trip {
                     .iter()
                     .map(|element| self.strict(items, element))
                     .collect();
-                let (said, meant): (Vec<_>, Vec<_>) = all?.into_iter().unzip();
-                Some((said.into(), meant.into()))
+                let (reported, meant): (Vec<_>, Vec<_>) = all?.into_iter().unzip();
+                Some((reported.into(), meant.into()))
             }
             scalar => Some((scalar.clone(), scalar.clone())),
         }
