@@ -126,8 +126,7 @@ pub enum RetryPolicy {
     /// None, since the server may have run them already.
     #[default]
     Never,
-    /// Calls of tools that declare `idempotentHint` or `readOnlyHint`, once, if the client has received nothing of the
-    /// call yet.
+    /// Calls of tools with `idempotentHint` or `readOnlyHint`, once, if the client has received nothing of the call yet.
     Idempotent,
 }
 
