@@ -37,7 +37,7 @@ pub(super) const SETTINGS: &[KeySpec<Limits>] = keys![
     /// how long a write to a client may make no progress; then the connection is closed
     "write-timeout" = "1m" => Duration(|limits| &mut limits.write_timeout),
     /// how long clients are still accepted at shutdown, while `/readyz` is 503: longer than load balancers need to learn that
-    "drain-delay" = "0s" => Duration(|limits| &mut limits.drain_delay),
+    "drain-delay" = "1ms" => Duration(|limits| &mut limits.drain_delay),
     /// how long requests in flight may take to finish at shutdown; the rest get an error
     "drain" = "10s" => Duration(|limits| &mut limits.drain),
     /// bytes of whole results, in total, stored for clients that got a shortened one (`verbosity=compact`); one result

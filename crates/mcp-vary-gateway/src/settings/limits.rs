@@ -32,8 +32,7 @@ pub struct Limits {
     pub read_timeout: Duration,
     /// How long a write to a client may make no progress; 60 seconds. Then its connection is closed.
     pub write_timeout: Duration,
-    /// How long clients are still accepted at shutdown, while probes report that the gateway is not ready; not at all by
-    /// default.
+    /// How long clients are still accepted at shutdown, while probes report that the gateway is not ready; 1 millisecond.
     pub drain_delay: Duration,
     /// How long requests in flight may take to finish at shutdown; 10 seconds. The others get an error.
     pub drain: Duration,
@@ -82,7 +81,7 @@ impl Default for Limits {
             subscriptions: 1024,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
-            drain_delay: Duration::ZERO,
+            drain_delay: Duration::from_millis(1),
             drain: Duration::from_secs(10),
             result_store: 64 << 20,
             result_ttl: Duration::from_secs(600),

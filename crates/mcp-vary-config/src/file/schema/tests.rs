@@ -426,6 +426,7 @@ const BEST: &[&str] = &[
     "session",
     "never",
     "as-needed",
+    "any",
     "stdio",
     "strict",
     "absent",
