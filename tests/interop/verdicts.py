@@ -4,16 +4,23 @@ verdicts.mjs does the same with `ajv`. `cargo run -p mcp-vary-view --example ver
 
 import asyncio
 import json
+import re
 import sys
 from copy import deepcopy
 from pathlib import Path
 
-from jsonschema import Draft202012Validator
-from jsonschema.validators import validator_for
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend, validator_for
 
 from telling import told
 
 JOB = json.loads(sys.argv[1])
+
+
+def matches(validator, pattern, instance, schema):
+    """`pattern` as ECMA 262 reads it: `\\d` and `\\w` are characters of ASCII."""
+    if validator.is_type(instance, "string") and not re.search(pattern, instance, re.ASCII):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
 def rejected_nulls(errors):
@@ -40,7 +47,8 @@ def different(tool):
     """The calls that Vary judges in another way, without those that only Vary refuses: with arguments that the schema
     does not name."""
     schema = tool["schema"]
-    validator = validator_for(schema, default=Draft202012Validator)(schema)
+    dialect = validator_for(schema, default=Draft202012Validator)
+    validator = extend(dialect, {"pattern": matches})(schema)
     accepts = validator.is_valid
     for call in tool["calls"]:
         theirs = accepts(call["arguments"])

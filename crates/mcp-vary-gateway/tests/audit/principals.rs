@@ -55,7 +55,7 @@ async fn a_refused_credential_is_recorded_with_the_reason() {
         (
             Some("Bearer eve-has-no-key"),
             401,
-            "auth: the token was not issued for this server: its issuer is not trusted",
+            "auth: its issuer is not trusted",
         ),
         (
             Some("Basic YTpi"),

@@ -92,7 +92,7 @@ async fn an_access_token_is_in_no_record() {
     principal.has("/client_id", "ide");
     let refused = recorded.sink.wait_for("auth.refused", 1).await;
     let rule = refused[0]["rule"].as_str().unwrap();
-    assert!(rule.starts_with("auth: the token has expired"), "{rule}");
+    assert!(rule.starts_with("auth: it has expired"), "{rule}");
     let text = recorded.sink.text();
     for token in tokens {
         let signature = token.rsplit('.').next().unwrap();
