@@ -51,28 +51,40 @@ async fn lists_have_what_a_rule_allows_and_none_denies() {
     }
 }
 
+/// A server of two tools with so many values that `directory` saves more than `describe_tools` costs.
+fn wordy(seen: &ReceivedRequest) -> Option<Reply> {
+    let values: Vec<_> = (0..80).map(|at| format!("value-{at}")).collect();
+    let tool = |name| {
+        let properties = json!({"label": {"enum": values}});
+        json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
+    };
+    let result = match seen.method() {
+        "initialize" => introduced("wordy", json!({"tools": {}})),
+        "tools/list" => json!({"tools": [tool("odd"), tool("fail")]}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
 #[tokio::test]
 async fn what_is_hidden_is_not_described() {
-    for era in ERAS {
-        let harness = harness(era).await;
-        for (who, described, unknown) in [
-            ("dev", json!(["odd"]), json!(["fail", "nothing"])),
-            ("guest", json!([]), json!(["odd", "fail", "nothing"])),
-        ] {
-            let asked = json!({"names": ["odd", "fail", "nothing"]});
-            let call = json!({"name": "describe_tools", "arguments": asked});
-            for answer in ask(&harness, who, "tools/call", under("directory", call)).await {
-                let text: Value = serde_json::from_str(texts(&answer["result"])[0]).unwrap();
-                let found: Value = text["tools"]
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|tool| tool["name"].clone())
-                    .collect();
-                assert_eq!(found, described, "{who}: {answer}");
-                assert_eq!(text["unknown"], unknown, "{who}: {answer}");
-            }
-        }
+    let server = ScriptedServer::start(wordy).await;
+    let harness = Harness::behind_one(server, |config| with_rules(config, rules())).await;
+    let asked = json!({"names": ["odd", "fail", "nothing"]});
+    let call = under(
+        "directory",
+        json!({"name": "describe_tools", "arguments": asked}),
+    );
+    for answer in ask(&harness, "dev", "tools/call", call.clone()).await {
+        let text: Value = serde_json::from_str(texts(&answer["result"])[0]).unwrap();
+        let described = text["tools"].as_array().unwrap();
+        assert_eq!(described.len(), 1, "{answer}");
+        assert_eq!(described[0]["name"], "odd", "{answer}");
+        assert_eq!(text["unknown"], json!(["fail", "nothing"]), "{answer}");
+    }
+    // Who sees no tool has nothing to describe.
+    for answer in ask(&harness, "guest", "tools/call", call).await {
+        answer.has("/error/message", "Unknown tool: describe_tools");
     }
 }
 
