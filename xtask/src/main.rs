@@ -14,6 +14,8 @@ mod client_jobs;
 mod clients;
 #[cfg(test)]
 mod commit_subject_tests;
+
+mod debian;
 mod directory_clients;
 mod dist;
 mod document_examples;

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::cargo::{cargo, compiled};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
-use crate::{changed, parallel, process};
+use crate::{changed, debian, parallel, process};
 
 /// Only for tests that hang: every test has its own limits. The longest of the ignored ones, a property with thousands
 /// of cases, takes more than four minutes of one core, and ten times as long on a machine with much other work.
@@ -106,6 +106,7 @@ impl Job {
 
 /// The doctests, which are compiled one package after another, then all test binaries, those that take the longest first.
 fn jobs(workspace: &Workspace) -> Result<Vec<Job>, String> {
+    debian::install(workspace)?;
     let compile = ["test", "--workspace", "--no-run"];
     let log = workspace.scratch("tests-build.log")?;
     compiled(cargo(workspace).args(compile), &log)?;

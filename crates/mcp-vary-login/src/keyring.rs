@@ -78,8 +78,8 @@ mod tests {
         if std::env::var_os(SESSION).is_some() {
             return false;
         }
-        install("dbus-run-session", "dbus-daemon");
-        install("gnome-keyring-daemon", "gnome-keyring");
+        needs("dbus-run-session", "dbus-daemon");
+        needs("gnome-keyring-daemon", "gnome-keyring");
         let home = std::env::temp_dir().join(format!("vary-keyring-{}", std::process::id()));
         std::fs::create_dir_all(&home).unwrap();
         let mut session = Command::new("dbus-run-session");
@@ -101,19 +101,16 @@ mod tests {
         true
     }
 
-    /// Installs `package` of Debian unless its `program` is there.
+    /// Fails if `program` is missing, and says what to type.
     #[track_caller]
-    fn install(program: &str, package: &str) {
-        let is_present = || {
-            let mut look = Command::new("sh");
-            look.args(["-c", &format!("command -v {program}")]);
-            look.output().is_ok_and(|it| it.status.success())
-        };
-        if !is_present() {
-            let line = format!("apt-get update && apt-get install -y {package}");
-            let _ = Command::new("sh").args(["-c", &line]).output();
-            assert!(is_present(), "`{program}` is missing; type as root: {line}");
-        }
+    fn needs(program: &str, package: &str) {
+        let mut look = Command::new("sh");
+        look.args(["-c", &format!("command -v {program}")]);
+        let found = look.output().is_ok_and(|it| it.status.success());
+        assert!(
+            found,
+            "`{program}` is missing; on Debian, type as root: apt-get update && apt-get install -y {package}"
+        );
     }
 
     #[test]
