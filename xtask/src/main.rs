@@ -14,7 +14,6 @@ mod client_jobs;
 mod clients;
 #[cfg(test)]
 mod commit_subject_tests;
-
 mod debian;
 mod directory_clients;
 mod dist;
