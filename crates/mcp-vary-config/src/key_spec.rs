@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{ANYTHING, BESIDE, SchemaBuilder, Shape, as_written};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::Entry;
+use crate::document::{Entry, Value as Written};
+use crate::file::is_setting;
 
 /// One key of a table. [`keys!`] lists them.
 pub(super) struct KeySpec<T> {
@@ -131,7 +132,10 @@ impl Reader<'_> {
         let synonym = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
         let synonym = synonym.map(|(_, key)| *key);
         let meant = synonym.filter(|key| keys.contains(key));
-        let fix = if let Some(fix) = misplaced(member, &keys) {
+        let is_ours = !self.foreign && member.path.contains('.') && is_setting(&entry.key);
+        let fix = if is_ours {
+            top_level(entry)
+        } else if let Some(fix) = misplaced(member, &keys) {
             fix
         } else if let Some(meant) = meant.or_else(|| nearest(&entry.key, &keys)) {
             did_you_mean(meant)
@@ -157,10 +161,26 @@ fn misplaced(member: &Located<'_>, keys: &[&str]) -> Option<String> {
     let inner = member.keys();
     let has = |any: &[&str]| any.iter().any(|key| inner.contains(key));
     if has(&["command", "url"]) {
-        return Some("a server stands under `servers`".to_owned());
+        return Some(format!(
+            "a server belongs under `servers`: write `servers: {{{key}: {{...}}}}`"
+        ));
     }
-    has(&["tools", "from", "hints", "descriptions", "schemas"])
-        .then(|| "a variant stands under `variants`".to_owned())
+    has(&["tools", "from", "hints", "descriptions", "schemas"]).then(|| {
+        format!("a variant belongs under `variants`: write `variants: {{{key}: {{...}}}}`")
+    })
+}
+
+/// Where a setting of the whole file belongs that was written deeper.
+fn top_level(entry: &Entry) -> String {
+    let value = match &entry.node.value {
+        Written::Table(_) => "{...}",
+        Written::List(_) => "[...]",
+        _ => "...",
+    };
+    format!(
+        "it belongs at the top level, beside `servers` (in YAML without indentation), as in `{{servers: {{...}}, {}: {value}}}`",
+        entry.key
+    )
 }
 
 /// Of more keys than these, a message names none.

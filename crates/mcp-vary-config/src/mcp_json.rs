@@ -2,6 +2,8 @@
 //!
 //! Claude, Cursor and many others use this name for the table. VS Code calls it `servers` and has `inputs` next to it.
 
+use mcp_vary_upstream::command_line::shell_word;
+
 use super::reader::{Located, Reader};
 use super::server::{self, Servers, TO_OURS};
 use crate::diagnostic::Diagnostic;
@@ -22,11 +24,11 @@ pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
         let diagnostic = Diagnostic::new(entry.at, entry.key.as_str(), "is not a known key");
         return Some(diagnostic.with_fix("did you mean `mcpServers`?"));
     }
+    let is_list =
+        |entry: &Entry| entry.key == "mcpServers" && matches!(entry.node.value, Value::List(_));
     let entry = all.iter().find(|entry| {
-        matches!(
-            entry.key.as_str(),
-            "mcp_servers" | "mcp" | "context_servers"
-        )
+        let keys = ["mcp_servers", "mcp", "context_servers"];
+        keys.contains(&entry.key.as_str()) || is_list(entry)
     })?;
     let inner = entries(&entry.node);
     let nested = inner.iter().find(|entry| entry.key == "servers");
@@ -40,13 +42,15 @@ pub(super) fn only_importable(file: &str, root: &Node) -> Option<Diagnostic> {
     };
     let program = match entry.key.as_str() {
         "mcp_servers" => "Codex",
+        "mcpServers" => "Continue",
         "context_servers" => "Zed",
         _ if servers.iter().any(is_opencode) => "opencode",
         _ if nested.is_some() => "VS Code",
         _ => return None,
     };
-    let what = format!("has servers as {program} writes them, which are read by an import only");
-    let fix = format!("write `vary config import {file} > vary.yaml`, and use vary.yaml");
+    let what = format!("has servers as {program} writes them, which Vary has to import");
+    let file = shell_word(file);
+    let fix = format!("run `vary config import {file} > vary.yaml`, and name vary.yaml instead");
     Some(Diagnostic::new(entry.at, entry.key.as_str(), what).with_fix(fix))
 }
 

@@ -203,7 +203,7 @@ fn a_clients_file_with_a_mistake_is_named_with_its_key() {
     refuses_file(
         "broken.json",
         "{",
-        "broken.json:1:1: is not JSON: EOF while parsing an object",
+        "broken.json:1:1: is not JSON: the file ends before the `{` in line 1, column 1 is closed",
     );
     refuses_file(
         "other.json",
@@ -339,13 +339,19 @@ fn a_file_that_needs_an_import_is_refused_with_the_command() {
             "1:2: `mcp`",
             "VS Code",
         ),
+        (
+            "continue.yaml",
+            "name: team\nmcpServers:\n  - {name: a, command: x}\n",
+            "2:1: `mcpServers`",
+            "Continue",
+        ),
     ];
     for (name, text, at, program) in cases {
         let path = file(name, text);
         let path = path.to_str().unwrap();
         run(&["serve", path]).refuses(&[&format!(
-            "{path}:{at} has servers as {program} writes them, which are read by an import only; write `vary config import \
-             {path} > vary.yaml`, and use vary.yaml\n"
+            "{path}:{at} has servers as {program} writes them, which Vary has to import; run `vary config import \
+             {path} > vary.yaml`, and name vary.yaml instead\n"
         )]);
         assert_eq!(run(&["config", "import", path]).code, Some(0), "{name}");
     }

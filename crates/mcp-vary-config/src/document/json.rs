@@ -107,6 +107,9 @@ pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     // The text of the error ends with its position.
     let message = error.to_string();
     let what = message.split(" at line ").next().unwrap_or_default();
+    if what.starts_with("EOF") {
+        return unfinished(text, at, what.ends_with("string"));
+    }
     let diagnostic = Diagnostic::new(at, "", format!("is not JSON: {what}"));
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     // The column of the parser counts bytes.
@@ -116,10 +119,59 @@ pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
         _ if what.starts_with("invalid escape") => {
             diagnostic.with_fix("write `\\\\` for each backslash, as in `C:\\\\Users`")
         }
-        _ if what.starts_with("EOF") => diagnostic.with_fix("close what is open, or write `{}`"),
         _ => diagnostic
             .with_fix("look for a comma, colon, quote or bracket that is missing just before"),
     }
+}
+
+/// Why `text` ends too early, `at` its end, which may be within a string.
+fn unfinished(text: &str, at: Position, is_in_string: bool) -> Diagnostic {
+    let lines = Lines::of(text);
+    let plain = plain(text).unwrap_or(Cow::Borrowed(text));
+    let bytes = plain.as_bytes();
+    let mut open = Vec::new();
+    let mut next = 0;
+    while let Some(byte) = bytes.get(next) {
+        let end = match byte {
+            b'"' => end_of_string(bytes, next),
+            _ => next + 1,
+        };
+        match byte {
+            b'{' => open.push((next, "{", '}')),
+            b'[' => open.push((next, "[", ']')),
+            b'}' | b']' => _ = open.pop(),
+            b'"' if is_in_string && end == bytes.len() => {
+                let what = "is not JSON: the text that begins here has no end";
+                let diagnostic = Diagnostic::new(lines.position(next), "", what);
+                return diagnostic.with_fix("write its closing quotation mark");
+            }
+            _ => {}
+        }
+        next = end;
+    }
+    let (what, fix) = match open.last() {
+        None if plain.trim().is_empty() => (
+            "the file is empty".to_owned(),
+            "write `{}`, or name another file".to_owned(),
+        ),
+        None => (
+            "the file ends within a value".to_owned(),
+            "write the whole value".to_owned(),
+        ),
+        Some((start, bracket, _)) => {
+            let Position { line, column } = lines.position(*start);
+            let closing = open.iter().rev().map(|(.., closing)| closing);
+            let closing: String = closing.collect();
+            let is = if open.len() == 1 { "it is" } else { "they are" };
+            (
+                format!(
+                    "the file ends before the `{bracket}` in line {line}, column {column} is closed"
+                ),
+                format!("write `{closing}` where {is} missing"),
+            )
+        }
+    };
+    Diagnostic::new(at, "", format!("is not JSON: {what}")).with_fix(fix)
 }
 
 /// The text that contains the raw values.

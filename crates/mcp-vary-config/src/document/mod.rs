@@ -338,9 +338,30 @@ mod tests {
             "{'a': 1}",
             "1:2: is not JSON: key must be a string; its quotes are double",
         );
+        for empty in ["", " \n", "// c"] {
+            let found = read("x.json", empty).err().unwrap_or_default();
+            let expected = "is not JSON: the file is empty; write `{}`, or name another file";
+            assert!(found[0].to_string().ends_with(expected), "{found:?}");
+        }
         refuses_json(
-            "",
-            "1:1: is not JSON: EOF while parsing a value; close what is open, or write `{}`",
+            "{\n  \"ü\": {\"]\": [1, {}],\n",
+            "3:1: is not JSON: the file ends before the `{` in line 2, column 8 is closed; write `}}` where they are missing",
+        );
+        refuses_json(
+            "[{\"a\":",
+            "1:6: is not JSON: the file ends before the `{` in line 1, column 2 is closed; write `}]` where they are missing",
+        );
+        refuses_json(
+            "{\"a\": 1 // }",
+            "1:12: is not JSON: the file ends before the `{` in line 1, column 1 is closed; write `}` where it is missing",
+        );
+        refuses_json(
+            "{\n\"a\": \"b}",
+            "2:6: is not JSON: the text that begins here has no end; write its closing quotation mark",
+        );
+        refuses_json(
+            "tru",
+            "1:3: is not JSON: the file ends within a value; write the whole value",
         );
         refuses_json(
             "{\"ü\": 1} /* /",

@@ -22,11 +22,11 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
     };
     beside(
         "git: {command: y}",
-        "`git` is not a known key; a server stands under `servers`",
+        "`git` is not a known key; a server belongs under `servers`: write `servers: {git: {...}}`",
     );
     beside(
         "safe: {tools: [a]}",
-        "`safe` is not a known key; a variant stands under `variants`",
+        "`safe` is not a known key; a variant belongs under `variants`: write `variants: {safe: {...}}`",
     );
     beside(
         "timeout: 3s",
@@ -36,6 +36,18 @@ fn what_stands_in_the_wrong_place_is_sent_to_the_right_one() {
         "zzzzzz: 1",
         "`zzzzzz` is not a known key; `vary config schema` describes the 40 keys",
     );
+    for (key, value, example) in [
+        ("variants", "{safe: {}}", "{...}"),
+        ("clients", "[]", "[...]"),
+        ("naming", "never", "..."),
+    ] {
+        let text = format!("servers:\n  a:\n    command: x\n    {key}: {value}\n");
+        let what = format!(
+            "4:5: `servers.a.{key}` is not a known key; it belongs at the top level, beside `servers` (in YAML without indentation), \
+             as in `{{servers: {{...}}, {key}: {example}}}`"
+        );
+        refuses("x", &text, &[&what]);
+    }
     refuses(
         "x",
         "servers: {a: {command: x}}\nvariants: {safe: {exclude: ['*delete*']}}",
