@@ -1,43 +1,17 @@
 //! Processes that end in the middle, and processes at the same time.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
-use mcp_vary_base::environment::Environment;
-use mcp_vary_login::address::Address;
-use mcp_vary_login::credentials::Credentials;
-use mcp_vary_login::login::{LoginCredentials, LoginSettings};
-use mcp_vary_login::store::TokenStore;
 use mcp_vary_testkit::login_server::parameter;
 use mcp_vary_testkit::wait::soon;
 
 use crate::scene::{Scene, pass, token};
 
-const URL: &str = "VARY_TEST_SERVER";
-const DIRECTORY: &str = "VARY_TEST_DIRECTORY";
-/// The clock of the child: the token is due.
-const LATER: u64 = 1090;
-
-/// What a child process does: it asks for the authorization once.
-#[tokio::test]
-#[ignore = "the other tests start it as a process"]
-async fn child() {
-    #[expect(clippy::disallowed_methods, reason = "the parent's arguments")]
-    let [url, directory] = [URL, DIRECTORY].map(|name| std::env::var(name).unwrap());
-    let environment = Environment::new(|| LATER, |bytes| bytes.fill(1));
-    let settings = LoginSettings::new("github", Address::parse(&url).unwrap());
-    let store = TokenStore::new(directory.into(), Vec::new(), environment);
-    let login = LoginCredentials::new(settings, store, None, environment);
-    let value = Credentials::Login(login).authorization().await.unwrap();
-    assert_eq!(value.unwrap(), "Bearer TOPSECRET-access-2");
-}
-
+/// A process that asks for the authorization once.
 fn start_child(scene: &Scene) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "processes::child", "--ignored"]);
-    command
-        .env(URL, scene.peer.url("/mcp"))
-        .env(DIRECTORY, &scene.directory);
-    command.stdout(Stdio::null()).spawn().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_login-child"));
+    command.arg(scene.peer.url("/mcp")).arg(&scene.directory);
+    command.spawn().unwrap()
 }
 
 async fn refreshes(scene: &Scene, count: usize) {
