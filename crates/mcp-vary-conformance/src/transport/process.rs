@@ -221,22 +221,28 @@ fn no_reply() -> Reply {
 #[derive(Debug, Default)]
 struct SkippedLines {
     count: usize,
-    last: String,
+    first: String,
 }
 
 impl SkippedLines {
     fn add(&mut self, line: &[u8]) {
+        if self.count == 0 {
+            self.first = cut(&String::from_utf8_lossy(line), SHOWN_CHARACTERS);
+        }
         self.count += 1;
-        self.last = cut(&String::from_utf8_lossy(line), SHOWN_CHARACTERS);
     }
 
     /// The end of a sentence about a missing response.
     fn describe(&self) -> String {
         match self.count {
             0 => String::new(),
+            1 => format!(
+                "; it wrote a line to standard output that is not JSON: {:?}",
+                self.first
+            ),
             count => format!(
-                "; it wrote {count} lines to standard output that are not JSON, the last is {:?}",
-                self.last
+                "; it wrote {count} lines to standard output that are not JSON, the first is {:?}",
+                self.first
             ),
         }
     }
@@ -268,4 +274,33 @@ async fn answer(input: &mut ChildStdin, message: &Value) {
 async fn write(input: &mut ChildStdin, message: &str) -> io::Result<()> {
     input.write_all(format!("{message}\n").as_bytes()).await?;
     input.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_not_json_are_counted_and_the_first_is_shown() {
+        let long = format!("ü{}", "x".repeat(1000));
+        let shown = format!("ü{}…", "x".repeat(SHOWN_CHARACTERS - 1));
+        for (lines, expected) in [
+            (&[][..], String::new()),
+            (
+                &["ready on \"stdio\""],
+                r#"; it wrote a line to standard output that is not JSON: "ready on \"stdio\"""#
+                    .to_owned(),
+            ),
+            (
+                &[&long, "b"],
+                format!(
+                    "; it wrote 2 lines to standard output that are not JSON, the first is {shown:?}"
+                ),
+            ),
+        ] {
+            let mut skipped = SkippedLines::default();
+            lines.iter().for_each(|line| skipped.add(line.as_bytes()));
+            assert_eq!(skipped.describe(), expected);
+        }
+    }
 }
