@@ -185,7 +185,7 @@ impl Authenticator {
         now: u64,
         key_set: impl FnOnce(IssuerIndex) -> Result<Arc<KeySet>, KeysUnavailable>,
     ) -> Result<Admission, Denial> {
-        let tokens = self.tokens.as_ref().ok_or(TokenError::Issuer)?;
+        let tokens = self.tokens.as_ref().ok_or(TokenError::Unknown)?;
         let digest = TokenDigest::of(token.as_str());
         let verified = match self.cache.get(digest, now) {
             Some(verified) => verified,

@@ -16,6 +16,7 @@ use tracing_subscriber::filter::DynFilterFn;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+pub(crate) use self::format::time_of_day;
 use self::format::{JsonLines, LineTime};
 use crate::args::{Args, Command, LogArgs, LogFormat};
 use crate::failure::Failure;

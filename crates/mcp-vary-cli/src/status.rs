@@ -152,7 +152,7 @@ fn to_text(status: &Value, width: usize) -> String {
     let mut out = format!(
         "vary {}, up for {}, {}\n\n",
         text(&status["version"]),
-        duration(&status["uptime"]),
+        duration(status["uptime"].as_u64().unwrap_or(0)),
         plural(sessions, "session"),
     );
     out.push_str(&servers(list(status, "servers"), width));
@@ -328,7 +328,7 @@ fn servers(servers: &[Value], width: usize) -> String {
         rows.push(vec![
             text(&server["name"]).to_owned(),
             text(&server["state"]).to_owned(),
-            duration(&server["since"]),
+            duration(server["since"].as_u64().unwrap_or(0)),
             revisions.join(", "),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
             connections(&server["connections"]),
@@ -470,8 +470,8 @@ fn uses(uses: &[Value]) -> String {
 }
 
 /// A number of seconds as text, in the two largest units.
-fn duration(seconds: &Value) -> String {
-    let mut remaining = seconds.as_u64().unwrap_or(0);
+pub(crate) fn duration(seconds: u64) -> String {
+    let mut remaining = seconds;
     let mut parts = Vec::new();
     for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
         if remaining >= length || (unit == "s" && parts.is_empty()) {

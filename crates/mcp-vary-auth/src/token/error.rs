@@ -22,7 +22,7 @@ pub enum TokenError {
     )]
     Payload,
     /// A claim is missing, or is of another type or range than RFC 9068 and RFC 7519 give it.
-    #[error("its claim `{0}` is missing or malformed")]
+    #[error("its claim `{0}` is missing or malformed; {fix}", fix = claim_fix(.0))]
     Claim(&'static str),
     /// The claims break a limit.
     #[error("its claims cannot be used: {0}")]
@@ -47,6 +47,9 @@ pub enum TokenError {
     /// It is bound to a key that a bearer does not prove.
     #[error("it has `cnf`, so it is sender-constrained")]
     SenderConstrained,
+    /// No issuer is configured, and it is not an API key.
+    #[error("no key and no issuer knows it")]
+    Unknown,
     /// No trusted issuer has this identifier.
     #[error("its issuer is not trusted")]
     Issuer,
@@ -105,11 +108,24 @@ impl TokenError {
             | Self::Type
             | Self::IdToken
             | Self::SenderConstrained => InvalidToken::Kind,
-            Self::Issuer | Self::Audience => InvalidToken::NotForThisServer,
+            Self::Unknown | Self::Issuer | Self::Audience => InvalidToken::NotForThisServer,
             Self::UnknownKey | Self::Signature => InvalidToken::Signature,
             Self::Expired => InvalidToken::Expired,
             Self::NotYetValid(_) => InvalidToken::NotYetValid,
         }
+    }
+}
+
+/// What the provider should write into a claim (RFC 7519, section 4.1).
+fn claim_fix(name: &str) -> &'static str {
+    match name {
+        "iss" => "let the provider write its own URL into it, as text",
+        "sub" => "let the provider write into it who the token is for, as text that is not empty",
+        "aud" => "let the provider write the address of this server into it, as text or in a list",
+        "exp" => {
+            "let the provider give the token a lifetime: the end in seconds since 1970, as a number"
+        }
+        _ => "let the provider write it as a number, in seconds since 1970, or leave it out",
     }
 }
 

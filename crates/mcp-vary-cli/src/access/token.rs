@@ -4,14 +4,17 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use mcp_vary::variant::Date;
 use mcp_vary_access::Principal;
-use mcp_vary_auth::token::{TokenVerifier, UnverifiedToken};
+use mcp_vary_auth::token::{LEEWAY, TokenError, TokenVerifier, UnverifiedToken};
 use mcp_vary_base::io_error;
 use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::try_token;
 
 use crate::environment::environment;
 use crate::failure::Failure;
+use crate::log::time_of_day;
+use crate::status::duration;
 
 /// The longest file that is read. A token has at most half of it.
 const MAX_TOKEN: u64 = 16 << 10;
@@ -97,22 +100,40 @@ fn read(path: &Path) -> io::Result<String> {
 /// How a reason begins that is about the keys of the issuer, and not about the token.
 const UNVERIFIABLE: &str = "tokens cannot be verified at the moment; try again later";
 
+/// What to do if the keys of the issuer did not come, for the reason `why`, which has the URL.
+fn unreachable_provider(why: &str) -> String {
+    let why = match why {
+        "" => "its issuer did not send its keys in time",
+        why => why,
+    };
+    format!(
+        "the token cannot be checked: {why}\nsee that this machine can reach that address (a proxy is named in `HTTPS_PROXY`), and that \
+         `issuer` and `jwks` are right; until then Vary answers every token of this issuer with 503"
+    )
+}
+
 /// The `reason`, and what of the token differs from the configuration. Issuer and audiences are no secrets.
 fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> String {
     let first = match reason.strip_prefix(UNVERIFIABLE) {
-        Some(why) => format!("the token cannot be checked{why}"),
+        Some(why) => unreachable_provider(why.trim_start_matches("; ")),
         None => format!("the token is refused: {reason}"),
     };
     let Ok(token) = UnverifiedToken::parse(token) else {
         return first;
     };
-    if let Some(ago) = now.checked_sub(token.expires_at())
-        && reason.contains("expired")
-    {
-        let minutes = ago / 60;
-        return format!(
-            "{first}: its `exp` was {minutes} minutes ago by this machine's clock; get another token"
+    let end = token.expires_at();
+    if end.saturating_add(LEEWAY) <= now {
+        let expired = format!(
+            "it has expired: its `exp` is {} {}, {} ago by this machine's clock; get another token",
+            Date::from_unix(end),
+            time_of_day(end),
+            duration(now - end)
         );
+        // Whatever else is wrong, this token is of no use.
+        return match reason == TokenError::Expired.to_string() || reason.starts_with(UNVERIFIABLE) {
+            true => format!("the token is refused: {expired}"),
+            false => format!("{first}\nand {expired}"),
+        };
     }
     let Ok(index) = verifier.find_issuer(&token) else {
         let known = verifier.issuers().iter().map(|known| known.issuer.as_str());

@@ -318,20 +318,36 @@ let the provider write the first of these into `aud`, or add the token's to `aud
 #[tokio::test]
 async fn a_token_that_is_old_or_cannot_be_verified_is_said_to_be() {
     let server = AuthorizationServer::start().await;
-    let old = server.sign(claims("https://mcp.example/mcp", -3600));
-    let refused = tried(&server, "token-old", old, ", scopes: [mcp]").await;
-    assert_eq!(
-        refusal(refused),
-        "error: the token is refused: it has expired: its `exp` was 60 minutes ago by this machine's clock; get another token\n"
-    );
+    let mut old = claims("https://mcp.example/mcp", 0);
+    old["exp"] = json!(1_700_000_000);
+    let foreign = old.clone();
+    let old = server.sign(old);
+    let expired = "it has expired: its `exp` is 2023-11-14 22:13:20Z, ";
+    let get = "h ago by this machine's clock; get another token\n";
+    let dead = ", jwks: 'http://127.0.0.1:1/keys'";
+    // Even where nothing else was checked.
+    for (name, more) in [("token-old", ", scopes: [mcp]"), ("token-old-keys", dead)] {
+        let text = refusal(tried(&server, name, old.clone(), more).await);
+        let start = format!("error: the token is refused: {expired}");
+        assert!(text.starts_with(&start) && text.ends_with(get), "{text}");
+    }
+    let elsewhere = AuthorizationServer::start().await;
+    let text = refusal(tried(&server, "token-old-foreign", elsewhere.sign(foreign), "").await);
+    let both = format!("error: the token is refused: its issuer is not trusted\nand {expired}");
+    assert!(text.starts_with(&both), "{text}");
+
+    let mut endless = claims("https://mcp.example/mcp", 600);
+    endless.as_object_mut().unwrap().remove("exp");
+    let text = refusal(tried(&server, "token-endless", server.sign(endless), "").await);
+    assert!(text.ends_with("its claim `exp` is missing or malformed; let the provider give the token a lifetime: the end in seconds since 1970, as a number\n"), "{text}");
+
     let good = server.sign(claims("https://mcp.example/mcp", 600));
-    let keys = ", jwks: 'http://127.0.0.1:1/keys'";
-    let text = refusal(tried(&server, "token-keys", good, keys).await);
+    let text = refusal(tried(&server, "token-keys", good, dead).await);
     let reason = format!(
-        "error: the token cannot be checked; keys of {} not fetched: http://127.0.0.1:1/keys: ",
+        "error: the token cannot be checked: keys of {} not fetched: http://127.0.0.1:1/keys: connection refused\nsee that this machine can reach that address",
         server.issuer()
     );
-    assert!(text.contains(&reason), "{text}");
+    assert!(text.starts_with(&reason), "{text}");
 }
 
 #[tokio::test]

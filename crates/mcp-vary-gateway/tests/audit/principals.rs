@@ -55,7 +55,7 @@ async fn a_refused_credential_is_recorded_with_the_reason() {
         (
             Some("Bearer eve-has-no-key"),
             401,
-            "auth: its issuer is not trusted",
+            "auth: no key and no issuer knows it",
         ),
         (
             Some("Basic YTpi"),
