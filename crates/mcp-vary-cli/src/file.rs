@@ -70,8 +70,30 @@ pub(crate) fn invalid_file(diagnostics: &Diagnostics) -> Failure {
 
 /// Why the file at `path` cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    if path.is_dir() {
+        return is_a_directory(path);
+    }
     let why = io_error::describe(error);
     Failure::command(format!("{} cannot be read: {why}", path.display()))
+}
+
+/// The failure for a directory in place of a file, with the files in it that could be meant.
+fn is_a_directory(path: &Path) -> Failure {
+    let known = [
+        "vary.yaml",
+        ".mcp.json",
+        "mcp.json",
+        ".cursor/mcp.json",
+        ".vscode/mcp.json",
+    ];
+    let paths = known.map(|name| path.join(name));
+    let found = paths.iter().filter(|file| file.is_file());
+    let found: Vec<_> = found.map(|file| format!("`{}`", file.display())).collect();
+    let file = match &found[..] {
+        [] => format!("a file in it, such as `{}`", paths[0].display()),
+        found => format!("the file in it: {}", found.join(" or ")),
+    };
+    Failure::command(format!("{} is a directory; name {file}", path.display()))
 }
 
 /// Why the file at `path` cannot be written.

@@ -11,7 +11,7 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary_base::io_error;
 use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
-use mcp_vary_gateway::{Config, Gateway, ServerReport};
+use mcp_vary_gateway::{Config, Gateway, Naming, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -115,6 +115,7 @@ struct ServeConfig {
 struct ConfigSource {
     name: String,
     places: VariantSpans,
+    naming: Naming,
     /// The servers whose entries cannot be used.
     left_out: Vec<String>,
     /// The position of `audit.to`, if the file has it.
@@ -162,6 +163,7 @@ impl ServeConfig {
         let operator = OperatorAddresses::new(args, Some(&file));
         let mut config = file_config(args, file)?;
         config.digest = Some(digest.into());
+        let naming = config.naming;
         Ok(Self {
             config,
             listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
@@ -170,6 +172,7 @@ impl ServeConfig {
             source: ConfigSource {
                 name: target.name(),
                 places,
+                naming,
                 left_out: left_out.into_iter().map(|it| it.name).collect(),
                 audit_at,
             },
@@ -415,7 +418,7 @@ fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
     } else {
         format!("\n{notes}")
     };
-    server_lines(gateway, &file.left_out)
+    server_lines(gateway, file.naming, &file.left_out)
         + &notes
         + &unmatched_warnings(gateway, &file.name, &file.places)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::{Gateway, ServerReport};
+use mcp_vary_gateway::{Gateway, Naming, ServerReport};
 use mcp_vary_upstream::{ConnectionState, without_server};
 
 use crate::login::until;
@@ -51,8 +51,8 @@ impl StartProgress {
     }
 }
 
-/// The servers and those that are `left_out`, each with its status.
-pub(crate) fn server_lines(gateway: &Gateway, left_out: &[String]) -> String {
+/// The servers and those that are `left_out`, each with its status, and how `naming` names their tools.
+pub(crate) fn server_lines(gateway: &Gateway, naming: Naming, left_out: &[String]) -> String {
     let servers = gateway.servers();
     if let ([server], []) = (&servers[..], left_out) {
         let status = server_status(server);
@@ -73,7 +73,7 @@ pub(crate) fn server_lines(gateway: &Gateway, left_out: &[String]) -> String {
     let rows = rows.chain(left_out);
     let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
     out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
-    out.extend(naming_note(&gateway.served()));
+    out.extend(naming_note(&gateway.served(), naming));
     let collisions = gateway.collisions();
     if let Some(first) = collisions.first() {
         let count = plural(collisions.len(), "collision");

@@ -25,6 +25,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use crate::vary_entries::VaryEntries;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::{HostName, OffLoopbackError, TlsConfig};
 use mcp_vary_upstream::UpstreamConfig;
@@ -94,6 +95,12 @@ impl File {
     #[must_use]
     pub fn unmatched_access(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
         self.access_names.unmatched(items)
+    }
+
+    /// How tools and prompts are named: `naming`.
+    #[must_use]
+    pub const fn naming(&self) -> Naming {
+        self.config.naming
     }
 
     /// Whether the file declares variants.

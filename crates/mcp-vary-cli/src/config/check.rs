@@ -125,7 +125,7 @@ impl CheckedFile<'_> {
             return (report::connected(self.name, self.file, &found), problems);
         }
         let mut states = status_table(&servers);
-        if let Some(note) = naming_note(&gateway.served()) {
+        if let Some(note) = naming_note(&gateway.served(), self.file.naming()) {
             let _ = write!(states, "\n{note}");
         }
         let collided = collision_table(&collisions);

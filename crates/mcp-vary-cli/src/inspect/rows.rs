@@ -26,7 +26,9 @@ impl Inspection {
                 format!("{} %", tokens::percent(variant.tokens, self.whole))
             }));
         }
-        rows.push(row("the whole list", &|variant| variant.whole.to_string()));
+        if self.variants.iter().any(|it| it.whole != it.tokens) {
+            rows.push(row("the whole list", &|variant| variant.whole.to_string()));
+        }
         for (list, _) in self.variants.iter().flat_map(|variant| &variant.others) {
             if rows.iter().all(|row| row[0] != *list) {
                 rows.push(row(list, &|variant| variant.other(list)));

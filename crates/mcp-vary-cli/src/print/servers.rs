@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use mcp_vary_gateway::{Collision, ServedItem, ServerReport};
+use mcp_vary_gateway::{Collision, Naming, ServedItem, ServerReport};
 use mcp_vary_upstream::{ConnectError, ConnectionState};
 
 use super::table::table;
@@ -145,27 +145,30 @@ pub(crate) fn collision_table(collisions: &[Collision]) -> String {
 }
 
 /// Says how tools are named whose names got a prefix, since there are several servers; `None` if none did.
-pub(crate) fn naming_note(served: &[ServedItem]) -> Option<String> {
+pub(crate) fn naming_note(served: &[ServedItem], naming: Naming) -> Option<String> {
     let tools = served.iter().filter(|item| item.list == LISTS[0].0);
     let is_prefixed = |item: &&ServedItem| {
         let prefix = item.id.strip_suffix(item.upstream_name.as_str());
         prefix.is_some_and(|prefix| !prefix.is_empty())
     };
-    let (prefixed, others): (Vec<_>, Vec<_>) = tools.partition(is_prefixed);
+    let prefixed: Vec<_> = tools.filter(is_prefixed).collect();
     let first = prefixed.first()?;
     let (id, name, server) = (&first.id, &first.upstream_name, &first.server);
-    Some(match others.len() {
-        0 => format!(
-            "tools are called SERVER_TOOL, as in `{id}` for `{name}` of `{server}`; `naming: on-collision` in the configuration \
-             keeps the names that only one server has\n"
-        ),
-        _ => format!(
+    Some(match naming {
+        Naming::OnCollision => format!(
             "{} called SERVER_TOOL, as in `{id}`, since several servers have a `{name}`\n",
             match prefixed.len() {
                 1 => "1 tool is".to_owned(),
                 count => format!("{count} tools are"),
             }
         ),
+        Naming::AsNeeded => format!(
+            "tools are called SERVER_TOOL, as in `{id}` for `{name}` of `{server}`; `naming: on-collision` in the configuration \
+             keeps the names that only one server has\n"
+        ),
+        _ => {
+            format!("tools are called SERVER_TOOL, as in `{id}` for `{name}` of `{server}`\n")
+        }
     })
 }
 

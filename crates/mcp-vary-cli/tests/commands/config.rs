@@ -156,10 +156,19 @@ fn a_check_names_servers_that_are_down_and_fails() {
 
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
-    tools are called SERVER_TOOL, as in `sky_get_weather` for `get_weather` of `sky`; `naming: on-collision` in the configuration keeps the names that only one server has
+    tools are called SERVER_TOOL, as in `sky_get_weather` for `get_weather` of `sky`
 
     1 problem
     "#);
+}
+
+#[test]
+fn naming_on_collision_is_not_advised_where_it_is_set() {
+    let path = configuration("check-on-collision.yaml", "on-collision", &["sky", "sea"]);
+    let shown = checks(&[], &path, 0);
+    let line = "4 tools are called SERVER_TOOL, as in `sky_get_weather`, since several servers have a `get_weather`\n";
+    assert!(shown.contains(line), "{shown}");
+    assert!(!shown.contains("naming:"), "{shown}");
 }
 
 /// SV-14

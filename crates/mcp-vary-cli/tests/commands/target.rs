@@ -244,6 +244,24 @@ fn a_word_that_is_no_target_is_followed_by_what_to_write() {
 }
 
 #[test]
+fn a_directory_in_place_of_a_file_is_refused_with_the_files_in_it() {
+    let here = directory("target-directory");
+    let path = here.to_str().unwrap();
+    for command in ["inspect", "serve"] {
+        run(&[command, path]).refuses(&[&format!(
+            "error: {path} is a directory; name a file in it, such as `{path}/vary.yaml`\n"
+        )]);
+    }
+    fs::create_dir(here.join(".vscode")).unwrap();
+    for name in [".mcp.json", ".vscode/mcp.json", "vary.yaml"] {
+        fs::write(here.join(name), "{}").unwrap();
+    }
+    run(&["config", "check", path]).refuses(&[&format!(
+        "{path} is a directory; name the file in it: `{path}/vary.yaml` or `{path}/.mcp.json` or `{path}/.vscode/mcp.json`\n"
+    )]);
+}
+
+#[test]
 fn an_option_that_has_no_effect_on_the_target_is_refused() {
     run(&["serve", "--server", "a", "http://127.0.0.1:1/"])
         .refuses(&["--server selects servers of a file, and TARGET is not a file; leave it out"]);
