@@ -23,10 +23,10 @@ fn main() -> io::Result<()> {
         text = format!("{before}{begin}\n\n{list}\n{end}{after}");
     }
     fs::write(page, text)?;
-    let directory = root.join("spec/traceability");
-    fs::create_dir_all(&directory)?;
-    for document in traceability::documents() {
-        fs::write(directory.join(document.file()), document.to_yaml())?;
+    for (file, source) in traceability::FILES {
+        let path = root.join("spec/traceability").join(file);
+        let yaml = traceability::updated(&fs::read_to_string(&path)?, source);
+        fs::write(path, yaml.ok_or(io::ErrorKind::InvalidData)?)?;
     }
     Ok(())
 }

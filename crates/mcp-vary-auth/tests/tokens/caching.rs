@@ -2,16 +2,10 @@
 
 use std::sync::Arc;
 
-use mcp_vary_auth::address::EndpointPath;
+use crate::prelude::*;
 use mcp_vary_auth::cache::{MAX_AGE, TokenCache, TokenDigest};
-use mcp_vary_auth::challenge::Refusal;
 use mcp_vary_auth::credential::{BearerToken, Credential};
-use mcp_vary_auth::refresh::KeysUnavailable;
-use mcp_vary_auth::token::{InvalidToken, UnverifiedToken, VerifiedToken};
-
-use mcp_vary_testkit::credentials::{NOW, PUBLIC, bearer, good};
-
-use crate::clients::{all_keys, decide, gateway, published, verifier};
+use mcp_vary_auth::token::VerifiedToken;
 
 fn verified(exp: u64) -> Arc<VerifiedToken> {
     let token = good().claim("exp", exp).sign();

@@ -1,19 +1,16 @@
 //! What the configuration says about issuers, and what becomes of a good token.
 
+use crate::clients::{public, trusted};
+use crate::prelude::*;
 use mcp_vary_access::{Claim, ClaimMapping};
 use mcp_vary_auth::authenticator::Authenticator;
-use mcp_vary_auth::challenge::Refusal;
 use mcp_vary_auth::discovery::Issuer;
 use mcp_vary_auth::key::KeyTable;
 use mcp_vary_auth::provider::Provider;
 use mcp_vary_auth::token::{
-    InvalidToken, IssuersError, MAX_HEADER, MAX_ISSUERS, MAX_PAYLOAD, TokenError, TokenVerifier,
-    TrustedIssuer, UnverifiedToken,
+    IssuersError, MAX_HEADER, MAX_ISSUERS, MAX_PAYLOAD, TokenError, TokenVerifier, TrustedIssuer,
 };
-
-use mcp_vary_testkit::credentials::{Draft, Head, ISSUER, NOW, OTHER_ISSUER, bearer, good, header};
-
-use crate::clients::{decide, gateway, public, published, trusted, verifier};
+use mcp_vary_testkit::credentials::{Draft, Head, header};
 
 fn build(issuers: Vec<TrustedIssuer>) -> Result<TokenVerifier, IssuersError> {
     TokenVerifier::new(Provider::install().unwrap(), public(), issuers)

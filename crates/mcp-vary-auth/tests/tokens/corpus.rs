@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::prelude::*;
 use fuzz_checks::auth::CHECKS;
-use mcp_vary_auth::token::UnverifiedToken;
 
 #[test]
 #[expect(clippy::print_stdout, reason = "names the file of a failure")]

@@ -1,19 +1,14 @@
 //! A second verifier, which shares no code with the first: it must accept the same tokens.
 
+use crate::prelude::*;
+use mcp_vary_testkit::credentials::tokens;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, TestRunner};
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde_json::{Value, json};
-
-use mcp_vary_auth::address::EndpointPath;
-use mcp_vary_auth::token::UnverifiedToken;
-
-use mcp_vary_testkit::credentials::{ISSUER, NOW, OTHER_ISSUER, PUBLIC, keys, tokens};
-
-use crate::clients::{all_keys, verifier};
+use serde_json::json;
 
 /// Enough that each change meets each other one some times.
 const CASES: u32 = 2_500;

@@ -7,6 +7,7 @@ mod clients;
 mod configuration;
 mod corpus;
 mod differential;
+mod prelude;
 mod rotation;
 mod secrecy;
 mod table;

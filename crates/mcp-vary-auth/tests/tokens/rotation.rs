@@ -1,13 +1,10 @@
 //! Keys that change, and keys that are missing.
 
+use crate::clients::{challenge, key_set};
+use crate::prelude::*;
 use mcp_vary_auth::authenticator::Denial;
-use mcp_vary_auth::challenge::Refusal;
-use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
-use mcp_vary_auth::token::{InvalidToken, TokenError};
-
-use mcp_vary_testkit::credentials::{bearer, good};
-
-use crate::clients::{all_keys, challenge, decide, gateway, key_set, published};
+use mcp_vary_auth::refresh::{FetchReason, IssuerKeys};
+use mcp_vary_auth::token::TokenError;
 
 fn denial(outcome: Result<mcp_vary_auth::authenticator::Admission, Denial>) -> Denial {
     outcome.unwrap_err()

@@ -2,13 +2,10 @@
 
 use std::fmt::Debug;
 
+use crate::clients::challenge;
+use crate::prelude::*;
 use mcp_vary_auth::credential::BearerToken;
-use mcp_vary_auth::key::ApiKey;
-use mcp_vary_auth::token::UnverifiedToken;
-
-use mcp_vary_testkit::credentials::{Draft, KEY_OF_CI, NOW, bearer, good, header, keys};
-
-use crate::clients::{all_keys, challenge, decide, gateway, published, verifier};
+use mcp_vary_testkit::credentials::{Draft, header};
 
 /// What no output may contain: values of claims, and each part of a token.
 fn secrets(token: &str) -> Vec<String> {

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use mcp_vary_auth::key::ApiKey;
-use mcp_vary_testkit::credentials::{
-    DIGEST_OF_CI, KEY_OF_CI, KEY_OF_NOBODY, KEY_OF_OLD, Row, TABLES, bearer,
-};
-use serde_json::Value;
-
-use crate::clients::{gateway, outcome};
+use crate::clients::outcome;
+use crate::prelude::*;
+use mcp_vary_testkit::credentials::{DIGEST_OF_CI, KEY_OF_NOBODY, KEY_OF_OLD, Row, TABLES};
 
 /// SV-9: and a token for the address of a variant is pinned to it.
 #[test]

@@ -3,22 +3,20 @@
 //! Messages are texts throughout: nothing here reads JSON and writes it anew.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::net::SocketAddr;
 
-use http::{HeaderMap, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
-use mcp_vary_testkit::prelude::*;
+use http::HeaderMap;
 use mcp_vary_wire::headers::header_value;
 use mcp_vary_wire::revision::Era;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+
+use self::gateway::*;
+
+#[path = "../support/mod.rs"]
+mod gateway;
 
 /// How the gateway reaches the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -135,6 +133,22 @@ impl Server {
     fn answer(&self, seen: &Seen) -> Said {
         (self.script)(seen).unwrap_or_else(|| politely(self.era, seen))
     }
+
+    /// The response to a request over HTTP.
+    fn reply(&self, request: &ReceivedRequest) -> Reply {
+        if request.verb != "POST" {
+            return Reply::new(405, "text/plain", "");
+        }
+        let seen = Seen::read(&request.text, request.headers.clone());
+        self.seen.lock().unwrap().push(seen.clone());
+        match texts(self, &seen).as_slice() {
+            [] => Reply::new(202, "text/plain", ""),
+            [alone] if self.behind == Behind::Json => {
+                Reply::new(200, "application/json", alone.clone())
+            }
+            several => Reply::events(several.iter().map(|text| event(text)).collect::<String>()),
+        }
+    }
 }
 
 fn politely(era: Era, seen: &Seen) -> Said {
@@ -179,7 +193,8 @@ fn texts(server: &Server, seen: &Seen) -> Vec<String> {
 pub(crate) struct Harness {
     pub(crate) gateway: Arc<Gateway>,
     server: Arc<Server>,
-    front: Uri,
+    address: SocketAddr,
+    _peer: Option<ScriptedServer>,
     _tasks: JoinSet<()>,
 }
 
@@ -205,29 +220,30 @@ impl Harness {
             seen: Mutex::new(Vec::new()),
         });
         let mut tasks = JoinSet::new();
-        let (listener, port) = listen().await;
-        tasks.spawn(accept(listener, Arc::clone(&server)));
-        let target = match behind {
+        let serving = Arc::clone(&server);
+        let (target, peer) = match behind {
             Behind::Stdio => {
-                Target::command("bash", ["-c", PUMP, &port.to_string()].map(String::from))
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let port = listener.local_addr().unwrap().port().to_string();
+                tasks.spawn(accept(listener, serving));
+                let command = ["-c", PUMP, &port].map(String::from);
+                (Target::command("bash", command), None)
             }
             Behind::Json | Behind::Events => {
-                Target::http(format!("http://127.0.0.1:{port}/mcp").parse().unwrap())
+                let peer = ScriptedServer::start(move |request| Some(serving.reply(request)));
+                let peer = peer.await;
+                (Target::http(peer.url.clone()), Some(peer))
             }
         };
         let outside = Environment::new(|| 1_800_000_000, |bytes| bytes.fill(7));
         let config = configure(Config::new(UpstreamConfig::new("odd", target), outside));
         let gateway = Gateway::start(config).await.unwrap();
-        let (listener, port) = listen().await;
-        let serving = Arc::clone(&gateway);
-        tasks.spawn(async move {
-            let forever = std::future::pending();
-            serving.serve_http(listener, forever).await.unwrap();
-        });
+        let (address, _) = serve(&gateway).await;
         Self {
             gateway,
             server,
-            front: format!("http://127.0.0.1:{port}/mcp").parse().unwrap(),
+            address,
+            _peer: peer,
             _tasks: tasks,
         }
     }
@@ -236,13 +252,13 @@ impl Harness {
     pub(crate) async fn client(&self, front: Front, era: Era) -> Client {
         match era {
             Era::Legacy => self.legacy_client(front, "2025-11-25").await,
-            Era::Modern => self.unintroduced(front, era),
+            Era::Modern => self.unintroduced(front, era).await,
         }
     }
 
     /// A client with a session of `revision`.
     pub(crate) async fn legacy_client(&self, front: Front, revision: &str) -> Client {
-        let mut client = self.unintroduced(front, Era::Legacy);
+        let mut client = self.unintroduced(front, Era::Legacy).await;
         let params = format!(
             r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
         );
@@ -250,13 +266,10 @@ impl Harness {
         client
     }
 
-    fn unintroduced(&self, front: Front, era: Era) -> Client {
+    async fn unintroduced(&self, front: Front, era: Era) -> Client {
         let link = match front {
-            Front::Http => Link::Http(
-                self.front.clone(),
-                hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http(),
-            ),
-            Front::Stdio => self.standard_streams(),
+            Front::Http => Link::Http(RawHttp::connect(self.address).await),
+            Front::Stdio => Link::Stdio(Box::new(open_pipe(&self.gateway))),
         };
         Client {
             link,
@@ -267,18 +280,6 @@ impl Harness {
             greeting: None,
             last_id: 0,
         }
-    }
-
-    fn standard_streams(&self) -> Link {
-        let (ours, theirs) = tokio::io::duplex(1 << 20);
-        let (input, output) = tokio::io::split(theirs);
-        let gateway = Arc::clone(&self.gateway);
-        tokio::spawn(async move {
-            let forever = std::future::pending();
-            gateway.serve_stdio(input, output, forever).await
-        });
-        let (input, output) = tokio::io::split(ours);
-        Link::Stdio(Box::new(BufReader::new(input)), Box::new(output))
     }
 
     /// What the server got with this method, oldest first.
@@ -296,12 +297,6 @@ impl Harness {
     }
 }
 
-async fn listen() -> (TcpListener, u16) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    (listener, port)
-}
-
 /// Copies standard streams to a socket and back: what is said on it is said by a process.
 const PUMP: &str = "exec 3<>/dev/tcp/127.0.0.1/$0; cat <&3 & cat >&3; kill $!";
 
@@ -310,17 +305,7 @@ async fn accept(listener: TcpListener, server: Arc<Server>) {
     while let Ok((stream, _)) = listener.accept().await {
         stream.set_nodelay(true).unwrap();
         let server = Arc::clone(&server);
-        connections.spawn(async move {
-            if server.behind == Behind::Stdio {
-                speak_lines(stream, &server).await;
-                return;
-            }
-            let service = service_fn(|request| speak_http(request, &server));
-            // The gateway may leave before the end.
-            let _ = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
+        connections.spawn(async move { speak_lines(stream, &server).await });
     }
 }
 
@@ -342,48 +327,13 @@ async fn speak_lines(stream: TcpStream, server: &Server) {
     }
 }
 
-async fn speak_http(
-    request: Request<Incoming>,
-    server: &Server,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (head, body) = request.into_parts();
-    if head.method != http::Method::POST {
-        return Ok(respond(405, "text/plain", String::new()));
-    }
-    let body = body.collect().await.unwrap().to_bytes();
-    let seen = Seen::read(std::str::from_utf8(&body).unwrap(), head.headers);
-    server.seen.lock().unwrap().push(seen.clone());
-    let texts = texts(server, &seen);
-    Ok(match texts.as_slice() {
-        [] => respond(202, "text/plain", String::new()),
-        [alone] if server.behind == Behind::Json => respond(200, "application/json", alone.clone()),
-        several => {
-            let events = several.iter().map(|text| event(text));
-            respond(200, "text/event-stream", events.collect())
-        }
-    })
-}
-
 fn event(text: &str) -> String {
     format!("data: {}\n\n", text.replace('\n', "\ndata: "))
 }
 
-fn respond(status: u16, kind: &str, body: String) -> Response<Full<Bytes>> {
-    let response = Response::builder()
-        .status(status)
-        .header("content-type", kind);
-    response.body(Full::new(Bytes::from(body))).unwrap()
-}
-
 enum Link {
-    Http(
-        Uri,
-        hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
-    ),
-    Stdio(
-        Box<BufReader<tokio::io::ReadHalf<tokio::io::DuplexStream>>>,
-        Box<tokio::io::WriteHalf<tokio::io::DuplexStream>>,
-    ),
+    Http(RawHttp),
+    Stdio(Box<StdioPipe>),
 }
 
 /// A client of the gateway.
@@ -403,7 +353,7 @@ pub(crate) struct Client {
 /// What a client gets for one request.
 #[derive(Debug)]
 pub(crate) struct Heard {
-    pub(crate) status: StatusCode,
+    pub(crate) status: u16,
     /// The notifications, as sent.
     pub(crate) before: Vec<String>,
     /// The answer, as sent.
@@ -445,23 +395,19 @@ impl Client {
         };
         let text =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let post = self.post(method, &params, &text);
         let (status, mut messages) = match &mut self.link {
-            Link::Stdio(input, output) => {
-                let line = format!("{text}\n");
-                output.write_all(line.as_bytes()).await.unwrap();
-                (StatusCode::OK, read_lines(input, id).await)
+            Link::Stdio(pipe) => {
+                pipe.send(text).await;
+                (200, read_lines(pipe, id).await)
             }
-            Link::Http(uri, http) => {
-                let (uri, http) = (uri.clone(), http.clone());
-                let request = self.post(uri, method, &params, text);
-                let (head, body) = http.request(request).await.unwrap().into_parts();
-                if let Some(session) = head.headers.get("mcp-session-id") {
-                    self.session = Some(session.to_str().unwrap().to_owned());
+            Link::Http(http) => {
+                let response = http.ask(&post).await;
+                if let Some(session) = response.header("mcp-session-id") {
+                    self.session = Some(session.to_owned());
                 }
-                let body = body.collect().await.unwrap().to_bytes();
-                let body = String::from_utf8(body.to_vec()).unwrap();
-                let kind = head.headers["content-type"].to_str().unwrap();
-                (head.status, read_body(kind, body))
+                let is_json = response.header("content-type") == Some("application/json");
+                (response.status, read_body(is_json, response.text()))
             }
         };
         let answer = messages.pop().expect("an answer");
@@ -474,21 +420,23 @@ impl Client {
     }
 
     /// The HTTP request of a message, with the headers of its era.
-    fn post(&self, uri: Uri, method: &str, params: &str, text: String) -> Request<Full<Bytes>> {
-        let mut request = Request::post(uri)
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
+    fn post(&self, method: &str, params: &str, text: &str) -> HttpRequest {
+        let mut post = HttpRequest::new(text);
         if let Some(session) = &self.session {
-            request = request.header("mcp-session-id", session);
+            post = post.with("Mcp-Session-Id", session);
         }
         if self.era == Era::Modern {
-            request = modern_headers(request, method, params);
+            post = modern_headers(post, method, params);
             for (name, value) in &self.headers {
-                request = request.header(*name, header_value(value));
+                post = with_header(post, name, value);
             }
         }
-        request.body(Full::new(Bytes::from(text))).unwrap()
+        post
     }
+}
+
+fn with_header(post: HttpRequest, name: &str, value: &str) -> HttpRequest {
+    post.with_another(name, header_value(value).to_str().unwrap())
 }
 
 /// Puts what each modern request says into `_meta`, before what is there.
@@ -510,41 +458,36 @@ fn with_protocol_meta(params: &str, capabilities: &str) -> String {
     format!(r#"{{"_meta":{{{protocol}}}{comma}{remaining}"#)
 }
 
-fn modern_headers(
-    request: http::request::Builder,
-    method: &str,
-    params: &str,
-) -> http::request::Builder {
+fn modern_headers(post: HttpRequest, method: &str, params: &str) -> HttpRequest {
     let params = members(params);
     let name = match method {
         "tools/call" | "prompts/get" => params.get("name"),
         "resources/read" => params.get("uri"),
         _ => None,
     };
-    let request = request
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", method);
+    let post = post
+        .with("MCP-Protocol-Version", "2026-07-28")
+        .with("Mcp-Method", method);
     match name {
-        Some(name) => request.header("mcp-name", header_value(&string(name))),
-        None => request,
+        Some(name) => with_header(post, "Mcp-Name", &string(name)),
+        None => post,
     }
 }
 
-async fn read_lines(input: &mut (impl AsyncBufRead + Unpin), id: u64) -> Vec<String> {
+async fn read_lines(pipe: &mut StdioPipe, id: u64) -> Vec<String> {
     let mut messages = Vec::new();
     loop {
-        let mut line = String::new();
-        let read = input.read_line(&mut line).await.unwrap();
-        assert!(read > 0, "the gateway ended before it answered");
-        messages.push(line.trim_end_matches('\n').to_owned());
-        if line.contains(&format!(r#","id":{id},"#)) {
+        let line = pipe.line().await;
+        let is_last = line.contains(&format!(r#","id":{id},"#));
+        messages.push(line);
+        if is_last {
             return messages;
         }
     }
 }
 
-fn read_body(kind: &str, body: String) -> Vec<String> {
-    if kind == "application/json" {
+fn read_body(is_json: bool, body: String) -> Vec<String> {
+    if is_json {
         return vec![body];
     }
     let events = body.split("\n\n").map(|event| {

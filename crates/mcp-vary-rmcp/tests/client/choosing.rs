@@ -1,15 +1,11 @@
 //! Which variant is chosen, and what is recorded about it.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::prelude::*;
 use mcp_vary_rmcp::client::{
-    ChoiceRule, ChoiceRules, Client, MAX_CHOICE_RECORDS, Model, SwitchLimit, TaskContext,
-    VariantClient,
+    ChoiceRule, ChoiceRules, Client, MAX_CHOICE_RECORDS, Model, SwitchLimit,
 };
-use serde_json::json;
-
-use crate::scripted::{Connected, Scripted, WAYS, id};
 
 /// A model with a fixed answer that counts its calls.
 struct Scribe {

@@ -1,15 +1,11 @@
 //! A client's declarations, as the server receives them.
 
-use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, declared};
+use crate::prelude::*;
+use mcp_vary::extension::{CONTENT_NEGOTIATION, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
-use mcp_vary_rmcp::client::DeclaringClient;
-use mcp_vary_testkit::cases::each;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
 use rmcp::service::Service as _;
-use serde_json::{Value, json};
-
-use crate::scripted::{Connected, Scripted, WAYS};
 
 fn features(tags: &str) -> Features {
     Features::from_tags(tags.split(',')).0

@@ -1,13 +1,9 @@
 //! What happens when the server rejects a variant that it offered.
 
-use mcp_vary_rmcp::client::{Error, VariantClient};
-use mcp_vary_testkit::cases::each;
-use rmcp::ErrorData;
-use rmcp::model::GetPromptRequestParams;
-use serde_json::json;
-
-use crate::scripted::{Connected, Scripted, WAYS, Way, call, id};
+use crate::prelude::*;
+use crate::scripted::Way;
 use crate::selecting::completion;
+use rmcp::model::GetPromptRequestParams;
 
 /// A client in a variant that the server has removed since.
 async fn gone(client_kind: Way) -> (Connected, VariantClient) {

@@ -1,12 +1,8 @@
 //! Change notifications: subscriptions of both eras, each in its variant.
 
+use crate::prelude::*;
 use mcp_vary::variant::VariantId;
-use mcp_vary_rmcp::client::Error;
-use mcp_vary_testkit::cases::each;
 use rmcp::model::SubscriptionFilter;
-use serde_json::json;
-
-use crate::scripted::{Connected, Scripted, WAYS, id, soon};
 
 fn filter() -> SubscriptionFilter {
     SubscriptionFilter::builder()

@@ -12,6 +12,7 @@ mod declaring;
 mod falling_back;
 mod listening;
 mod openai;
+mod prelude;
 mod remembering;
 mod scripted;
 mod selecting;

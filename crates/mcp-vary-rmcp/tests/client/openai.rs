@@ -1,20 +1,18 @@
 //! A model behind an endpoint for chat completions; the tests are the endpoint.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use crate::prelude::*;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use mcp_vary_rmcp::client::{ChatCompletions, Model as _, TaskContext};
-use serde_json::{Value, json};
+use mcp_vary_rmcp::client::{ChatCompletions, Model as _};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use crate::scripted::{Connected, Scripted, WAYS};
 
 /// An endpoint with a fixed answer that records each request: path, authorization and body.
 struct Endpoint {

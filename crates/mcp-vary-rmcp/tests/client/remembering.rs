@@ -1,10 +1,7 @@
 //! What is cached, for which variant, and for how long.
 
-use mcp_vary_rmcp::client::VariantClient;
-use mcp_vary_testkit::cases::each;
+use crate::prelude::*;
 use rmcp::service::ClientCacheConfig;
-
-use crate::scripted::{Connected, Scripted, WAYS};
 
 async fn first_tool(view: &VariantClient) -> String {
     view.tools().await.unwrap()[0].name.to_string()

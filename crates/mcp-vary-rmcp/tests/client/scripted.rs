@@ -1,27 +1,26 @@
 //! A server whose variants the tests script, and four connections to it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-
-use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
-use mcp_vary::variant::VariantId;
-use mcp_vary_rmcp::client::{Client, DeclaringClient, VariantClient};
-use rmcp::model::*;
-use rmcp::service::{
-    ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceExt as _, SubscriptionContext,
-};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::{ClientHandler, ErrorData, ServerHandler};
-use serde_json::{Value, json};
-use tokio::sync::{broadcast, mpsc};
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::common::{
     CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
     ReadResult, lifecycle, serve_over_http,
 };
+use crate::prelude::*;
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::variant::VariantId;
+use mcp_vary_rmcp::client::Client;
 pub(crate) use mcp_vary_testkit::wait::soon;
+use rmcp::model::*;
+use rmcp::service::{
+    ClientServiceExt as _, Peer, RoleClient, RunningService, ServiceExt as _, SubscriptionContext,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::{ClientHandler, ServerHandler};
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 type NotificationContext = rmcp::service::NotificationContext<RoleClient>;
 type RequestContext = rmcp::service::RequestContext<RoleClient>;

@@ -1,15 +1,10 @@
 //! Which variant each request selects.
 
-use mcp_vary::extension::SERVER_VARIANTS;
-use mcp_vary_rmcp::client::{Error, TaskContext, VariantClient};
-use mcp_vary_testkit::cases::each;
+use crate::prelude::*;
 use rmcp::model::{
     ArgumentInfo, CallToolResponse, CompleteRequestParams, GetPromptRequestParams, Reference,
 };
 use rmcp::service::ServiceError;
-use serde_json::{Value, json};
-
-use crate::scripted::{Connected, Scripted, WAYS, call, id, soon};
 
 /// Sends a request of each kind that works in both eras.
 async fn request_everything(view: &VariantClient) {

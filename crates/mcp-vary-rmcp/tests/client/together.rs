@@ -1,22 +1,20 @@
 //! The client with the server of this crate: each understands what the other sends.
 
+use crate::common::{CallParams, CallResult, Context, McpResult, PageParams};
+use crate::prelude::*;
+use crate::scripted::{Way, connect};
 use mcp_vary::extension::{CONTENT_NEGOTIATION, Declaration};
 use mcp_vary::feature::Features as Tags;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::client::{DeclaringClient, Experience, TaskContext, VariantClient, forward};
+use mcp_vary_rmcp::client::{Experience, forward};
 use mcp_vary_rmcp::server::{VaryServer, answer, declared_by, features};
-use mcp_vary_testkit::cases::each;
+use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, ListToolsResult, ServerCapabilities, ServerConfig,
     Tool,
 };
-use rmcp::{ErrorData, ServerHandler};
-use serde_json::{Value, json};
-
-use crate::common::{CallParams, CallResult, Context, McpResult, PageParams};
-use crate::scripted::{Connected, WAYS, Way, call, connect, id, soon};
 
 /// A server of weather, in one variant.
 #[derive(Clone)]

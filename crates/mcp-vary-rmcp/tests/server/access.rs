@@ -1,17 +1,10 @@
 //! Access rules: what is hidden from a client does not exist for it.
 
-use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, Expression, ItemPattern, Presence, When};
-use mcp_vary_rmcp::server::{Builder, ToolView, VariantHandler, VaryServer, View};
-use mcp_vary_rmcp::view::Rule;
-use mcp_vary_testkit::cases::each;
-use rmcp::ErrorData;
-use serde_json::{Value, json};
-
 use crate::desk::Desk;
-use crate::support::{
-    Client, Era, VARIANT, Wire, connect, data_of, join, member, principal, serve_http,
-};
+use crate::prelude::*;
 use crate::variants::{ids, said, variant};
+use mcp_vary_rmcp::access::{Expression, Presence};
+use mcp_vary_rmcp::view::Rule;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 

@@ -1,16 +1,12 @@
 //! SV-6: an order that takes its time, such as a model's, is used once it is there.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
 
+use crate::prelude::*;
+use crate::variants::{ids, shops};
 use mcp_vary::variant::VariantId;
 use mcp_vary_rmcp::client::Model;
 use mcp_vary_rmcp::server::{ModelRanker, RankingRequest, VariantRanker};
-use mcp_vary_testkit::cases::each;
-use serde_json::{Value, json};
-
-use crate::support::{Era, WAYS, connect_with, declaring, join, serve_http};
-use crate::variants::{ids, shops};
 
 /// Answers every question in one way, and records what it is asked.
 #[derive(Clone)]

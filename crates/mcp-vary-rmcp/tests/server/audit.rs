@@ -1,23 +1,16 @@
 //! The audit log: what is recorded of requests, by the schema of the gateway's audit log.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
+use crate::desk::Desk;
+use crate::prelude::*;
+use crate::variants::variant;
 use mcp_vary_rmcp::audit::{
     AuditConfig, AuditKey, AuditLog, IdentityDetail, Line, OnFull, Sink, StreamSink, Written,
 };
 use mcp_vary_rmcp::rates::{
     Counted, DEFAULT_CAPACITY, FakeRelativeClock, Limit, Per, RateLimiter, SharedClock,
 };
-use mcp_vary_rmcp::server::{Builder, VaryServer};
-use mcp_vary_testkit::cases::each;
-use serde_json::{Value, json};
-
-use crate::desk::Desk;
-use crate::support::{Client, Era, WAYS, Wire, connect, data_of, member};
-use crate::variants::variant;
 
 /// What a log wrote.
 #[derive(Clone, Default)]

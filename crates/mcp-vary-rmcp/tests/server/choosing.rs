@@ -1,20 +1,11 @@
 //! Other ways to select a variant than `_meta`, the switch limit, and the audit.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Builder, SelectionOutcome, SwitchLimit, VariantSelection, VaryServer};
-use mcp_vary_testkit::cases::each;
-use serde_json::{Value, json};
-
+use crate::prelude::*;
 use crate::shop::Shop;
-use crate::support::{
-    Client, Context, Era, VARIANT, VARIANTS, Wire, connect, connect_with, data_of, declaring,
-    end_session, join, member, modern, modern_headers, post, principal, role, serve_http,
-};
+use crate::support::{end_session, modern_headers, post, role};
 use crate::variants::who;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::{SelectionOutcome, SwitchLimit, VariantSelection};
 
 fn shops() -> Builder {
     let variant = |id: &str, case: &str| {

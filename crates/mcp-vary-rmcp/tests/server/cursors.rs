@@ -2,16 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary::cursor::CursorKeys;
-use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
-use mcp_vary_testkit::cases::each;
-use serde_json::json;
-
+use crate::prelude::*;
 use crate::shop::Shop;
-use crate::support::{
-    Client, Era, WAYS, Wire, connect, data_of, join, names, principal, serve_http,
-};
 use crate::variants::variant;
+use mcp_vary::cursor::CursorKeys;
 
 fn paged() -> VaryServer {
     let keys = CursorKeys::new([2; 32]).with_previous([[1; 32]]);

@@ -1,21 +1,14 @@
 //! Declaring a server: its capabilities, its revisions, and the errors of the builder.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_vary::variant::{DeprecationInfo, Status};
-use mcp_vary_rmcp::server::{
-    Builder, PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View,
-};
-use mcp_vary_testkit::cases::each;
-use rmcp::ServerHandler;
-use rmcp::model::{ProtocolVersion, ServerCapabilities, ServerConfig};
-use serde_json::json;
-
+use crate::prelude::*;
 use crate::shop::Shop;
-use crate::support::{NEGOTIATION, WAYS, connect, data_of, initialize, lines, modern};
+use crate::support::NEGOTIATION;
 use crate::variants::variant;
+use mcp_vary::variant::{DeprecationInfo, Status};
+use mcp_vary_rmcp::server::ResourceView;
+use rmcp::model::ProtocolVersion;
 
 #[derive(Clone)]
 pub(crate) struct Empty;

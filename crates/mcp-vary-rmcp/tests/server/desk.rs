@@ -1,18 +1,10 @@
 //! A server with items for everybody and items for some.
 
-use crate::support::{
-    CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
-    ReadResult,
-};
+use crate::prelude::*;
 use rmcp::model::{
-    CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock,
-    GetPromptResult, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, Prompt, PromptMessage, ReadResourceResult, Reference,
-    Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, Tool, ToolAnnotations,
+    CompleteRequestParams, CompleteResult, CompletionInfo, Implementation, JsonObject, Reference,
+    SubscribeRequestParams, ToolAnnotations,
 };
-use rmcp::{ErrorData, ServerHandler};
-use serde_json::json;
 
 /// Answers with what it received. Unknown names get its own errors.
 #[derive(Clone)]

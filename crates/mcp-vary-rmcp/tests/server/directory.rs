@@ -1,21 +1,11 @@
 //! Views whose schemas are on demand: what is listed and described, and how calls are checked.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicUsize;
 
-use mcp_vary_rmcp::access::{AccessPolicy, AccessRule, ItemPattern, When};
-use mcp_vary_rmcp::server::{Builder, ToolView, VariantHandler, VaryServer, View};
-use mcp_vary_rmcp::view::{ArgumentCheck, SchemaStyle};
-use mcp_vary_testkit::cases::each;
-use rmcp::ServerHandler;
-use rmcp::model::{CallToolResult, ContentBlock, ListToolsResult, Tool};
-use serde_json::{Value, json};
-
-use crate::support::{
-    CallParams, CallResult, Client, Context, McpResult, PageParams, WAYS, connect, data_of,
-};
+use crate::prelude::*;
 use crate::variants::{said, variant};
+use mcp_vary_rmcp::view::{ArgumentCheck, SchemaStyle};
 
 /// Returns the arguments that it received, and counts how often its tools are listed.
 #[derive(Clone)]

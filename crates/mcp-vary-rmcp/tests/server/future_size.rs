@@ -1,7 +1,6 @@
 //! The size of the future of a request.
 
-use mcp_vary_rmcp::server::VaryServer;
-use rmcp::ServerHandler;
+use crate::prelude::*;
 use rmcp::service::Service as _;
 
 struct Bare;

@@ -1,24 +1,13 @@
 //! What handlers receive behind variants, and how their answers change.
 
-use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
-use mcp_vary_testkit::cases::each;
-use rmcp::model::{
-    CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, CreateTaskResult,
-    CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, ProgressNotificationParam,
-    Prompt, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerConfig,
-    ServerNotification, ServerRequest, Tool,
-};
-use rmcp::{ErrorData, ServerHandler};
-use serde_json::{Value, json};
-
+use crate::prelude::*;
 use crate::shop::Shop;
-use crate::support::{
-    CallParams, CallResult, Client, Context, Era, McpResult, PageParams, ReadParams, ReadResult,
-    Told, VARIANT, WAYS, Wire, connect, connect_tagged, connect_with, data_of, declaring,
-    initialize, initialized, join, lines, lines_and_more, names, serve_http, serve_http_with, soon,
-};
+use crate::support::{Told, initialized, lines_and_more, serve_http_with};
 use crate::variants::{said, variant};
+use rmcp::model::{
+    CallToolResponse, CancelTaskParams, CreateTaskResult, CustomRequest, CustomResult, ErrorCode,
+    GetTaskParams, GetTaskResult, ServerNotification, ServerRequest,
+};
 
 /// The variants `a`, which is the default, and `b`.
 fn server<H: ServerHandler>(handler: impl Fn(&'static str) -> H) -> VaryServer {

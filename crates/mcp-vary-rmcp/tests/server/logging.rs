@@ -1,13 +1,9 @@
 //! What the library logs.
 
-use mcp_vary_rmcp::server::{VaryServer, answer, features};
+use crate::prelude::*;
+use mcp_vary_rmcp::server::{answer, features};
 use mcp_vary_testkit::captured_log::CapturedLog;
-use mcp_vary_testkit::cases::each;
-use rmcp::ServerHandler;
-use serde_json::json;
 use tracing::Level;
-
-use crate::support::{CallParams, CallResult, Context, WAYS, connect, connect_tagged};
 
 struct Weather;
 

@@ -17,6 +17,7 @@ mod handlers;
 mod logging;
 mod negotiation;
 mod notifications;
+mod prelude;
 mod rates;
 mod request_state;
 mod shop;

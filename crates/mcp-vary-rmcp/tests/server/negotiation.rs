@@ -1,26 +1,18 @@
 //! Content negotiation as a handler and its clients see it.
 
+use crate::prelude::*;
+use crate::support::{
+    NEGOTIATION, initialized, modern_headers, post, serve_http_with, try_connect,
+};
 use mcp_vary::extension::Declaration;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::shape::{
     PromptAlternative, Rendering, Representation, Representations, Role as Says,
 };
-use mcp_vary_rmcp::server::{Features, VaryServer, answer, declared_by, features};
-use mcp_vary_testkit::cases::each;
+use mcp_vary_rmcp::server::{Features, answer, declared_by, features};
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{
-    CacheScope, CallToolResult, ContentBlock, GetPromptResult, ListToolsResult, PromptMessage,
-    ReadResourceResult, RequestMetaObject, ResourceContents, Role,
-};
-use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
-use serde_json::{Value, json};
-
-use crate::support::{
-    CallParams, CallResult, Client, Context, Era, McpResult, NEGOTIATION, PageParams, PromptParams,
-    PromptResult, ReadParams, ReadResult, VARIANT, VARIANTS, WAYS, Wire, connect, connect_tagged,
-    connect_with, declaring, initialize, initialized, join, lines, modern, modern_headers, post,
-    serve_http, serve_http_with, soon, try_connect,
-};
+use rmcp::model::{CacheScope, RequestMetaObject};
+use rmcp::{tool, tool_handler, tool_router};
 
 /// The resource of [`Weather`].
 const POINT: &str = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;

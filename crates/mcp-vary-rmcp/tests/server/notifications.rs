@@ -1,25 +1,13 @@
 //! Notifications and requests of handlers: tagged with the variant, in order, to the right client.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
-use mcp_vary_testkit::cases::each;
-use rmcp::model::{
-    ListResourcesResult, ListToolsResult, Resource, ServerCapabilities, ServerConfig,
-    SubscriptionFilter,
-};
-use rmcp::service::{Peer, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
-use tokio::sync::mpsc;
-
+use crate::prelude::*;
 use crate::shop::{Shop, WAS_CANCELLED};
-use crate::support::{
-    Context, Era, McpResult, PageParams, Told, VARIANT, Wire, connect, connect_tagged, connect_to,
-    data_of, join, serve_http, soon,
-};
+use crate::support::{Told, connect_to};
 use crate::variants::variant;
+use rmcp::RoleServer;
+use rmcp::model::SubscriptionFilter;
+use rmcp::service::{Peer, SubscriptionContext};
+use tokio::sync::mpsc;
 
 fn server() -> VaryServer {
     VaryServer::builder()

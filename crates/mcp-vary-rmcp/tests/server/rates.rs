@@ -1,16 +1,10 @@
 //! Rate limits of calls, and of changes of the variant.
 
-use std::time::Duration;
-
+use crate::prelude::*;
+use crate::variants::shops;
 use mcp_vary_rmcp::rates::{
     Counted, DEFAULT_CAPACITY, FakeRelativeClock, Limit, Per, RateLimiter, SharedClock,
 };
-use mcp_vary_rmcp::server::{Builder, VaryServer};
-use mcp_vary_testkit::cases::each;
-use serde_json::{Value, json};
-
-use crate::support::{Era, Wire, connect, data_of, join, member, principal, serve_http};
-use crate::variants::shops;
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 

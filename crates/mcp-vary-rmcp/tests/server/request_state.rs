@@ -1,15 +1,10 @@
 //! The state of a request that takes several round trips.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
-use mcp_vary::cursor::CursorKeys;
-use mcp_vary_testkit::cases::each;
-use serde_json::{Value, json};
-
-use crate::support::{Era, Wire, connect, data_of, join, principal, serve_http};
+use crate::prelude::*;
 use crate::variants::{said, server, shops};
+use mcp_vary::cursor::CursorKeys;
 
 const INVALID_STATE: &str = "Invalid request state";
 

@@ -1,24 +1,13 @@
 //! A server with items of every kind; its answers name the handler.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use crate::support::{
-    CallParams, CallResult, Context, McpResult, PageParams, PromptParams, PromptResult, ReadParams,
-    ReadResult,
-};
+use crate::prelude::*;
 use mcp_vary_rmcp::server::ActiveVariant;
 use rmcp::model::{
-    CacheScope, CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo,
-    ContentBlock, DiscoverResult, GetPromptResult, InputRequiredResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, ProgressNotificationParam,
-    Prompt, PromptMessage, ProtocolVersion, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig,
-    ServerRequest, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo, DiscoverResult,
+    InputRequiredResult, ProtocolVersion, ResourceUpdatedNotificationParam, ServerRequest,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::SubscriptionContext;
-use rmcp::{ErrorData, ServerHandler};
-use serde_json::{Value, json};
 
 /// The names of its items contain its label.
 #[derive(Clone)]

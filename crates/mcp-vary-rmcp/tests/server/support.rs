@@ -1,17 +1,14 @@
 //! A server on a pipe or on HTTP, and an rmcp client of it.
 #![expect(deprecated, reason = "servers still ask for sampling and roots")]
 
-use std::sync::Arc;
-
+use crate::prelude::*;
 use mcp_vary_rmcp::access::{Claims, Principal};
-use mcp_vary_rmcp::server::VaryServer;
 use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
 use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ListRootsResult,
-    NotificationMetaObject, ProgressNotificationParam, RequestMetaObject,
-    ResourceUpdatedNotificationParam,
+    NotificationMetaObject, RequestMetaObject, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
@@ -20,8 +17,7 @@ use rmcp::service::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, StreamableHttpServerConfig};
-use rmcp::{ClientHandler, ErrorData, RoleClient, ServerHandler};
-use serde_json::{Value, json};
+use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -1,20 +1,13 @@
 //! Variants as a client sees them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
+use crate::prelude::*;
+use crate::shop::Shop;
+use crate::support::role;
 use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
-use mcp_vary_rmcp::server::{Builder, PromptView, ToolView, VariantHandler, VaryServer, View};
-use mcp_vary_testkit::cases::each;
-use serde_json::{Value, json};
-
-use crate::shop::Shop;
-use crate::support::{
-    Client, Context, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, data_of, declaring,
-    join, names, role, serve_http,
-};
 
 pub(crate) fn variant(id: &str) -> ServerVariant {
     ServerVariant::new(id.parse().unwrap(), format!("The {id} one"))

@@ -1,20 +1,10 @@
 //! Views: what a variant shows of a handler, and under which names.
 
-use mcp_vary_rmcp::server::{PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View};
-use mcp_vary_testkit::cases::each;
-use rmcp::ServerHandler;
-use rmcp::model::{
-    GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, Prompt, PromptArgument, PromptMessage, Resource, ResourceTemplate, Role, Tool,
-    ToolAnnotations,
-};
-use serde_json::{Value, json};
-
+use crate::prelude::*;
 use crate::shop::Shop;
-use crate::support::{
-    Client, Context, McpResult, PageParams, PromptParams, PromptResult, WAYS, connect,
-};
 use crate::variants::{one_variant, said, server, variant};
+use mcp_vary_rmcp::server::ResourceView;
+use rmcp::model::{PromptArgument, ToolAnnotations};
 
 /// SV-11: a view selects, renames, describes and fixes arguments.
 #[tokio::test]
