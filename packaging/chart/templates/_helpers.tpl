@@ -1,0 +1,55 @@
+{{- define "vary.name" -}}
+{{- if contains "vary" .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-vary" (.Release.Name | trunc 47 | trimSuffix "-") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "vary.selector" -}}
+app.kubernetes.io/name: vary
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "vary.labels" -}}
+{{ include "vary.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+{{- end -}}
+
+{{/* Whether there can be more than one pod. */}}
+{{- define "vary.several" -}}
+{{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* The Secret with the files of /run/secrets/vary, if there is one. */}}
+{{- define "vary.secret" -}}
+{{- if .Values.secret.name -}}
+{{- .Values.secret.name -}}
+{{- else if .Values.secret.data -}}
+{{- include "vary.name" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The configuration. What cannot work is refused here, with what to write. */}}
+{{- define "vary.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if not $config.servers -}}
+{{- fail "set config.servers: the servers behind Vary, such as --set config.servers.search.url=https://example.com/mcp" -}}
+{{- end -}}
+{{- if not $config.auth -}}
+{{- fail "set config.auth: who may use Vary; other pods can connect to it" -}}
+{{- end -}}
+{{- if and (not .Values.tls.secretName) (not (index $config "behind-proxy")) -}}
+{{- fail "set tls.secretName, or config.behind-proxy and config.trusted-proxies if a proxy encrypts" -}}
+{{- end -}}
+{{- if and (include "vary.several" .) (not $config.keys) -}}
+{{- fail "set config.keys: without it, replicas cannot open each other's sessions" -}}
+{{- end -}}
+{{- $added := dict "listen" "0.0.0.0:8800" "probes" "0.0.0.0:8802" "limits" (deepCopy .Values.limits) -}}
+{{- if .Values.tls.secretName -}}
+{{- $_ := set $added "tls" (dict "certificate" "/run/secrets/vary-tls/tls.crt" "key" "/run/secrets/vary-tls/tls.key") -}}
+{{- end -}}
+{{- mergeOverwrite $added $config | toYaml -}}
+{{- end -}}
