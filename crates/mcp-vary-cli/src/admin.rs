@@ -4,23 +4,28 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use mcp_vary_base::io_error;
 use mcp_vary_config::File;
 use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
+use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::Serve;
 use crate::failure::Failure;
-use crate::print::progress;
+use crate::operator_token::TokenFile;
+use crate::print::{notice, progress};
 use crate::{serving, tokens};
 
 /// The addresses of the listeners, if there are any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OperatorAddresses {
-    /// The status.
+    /// The status and commands.
     pub(crate) admin: Option<String>,
+    /// The token for commands; without it one is made.
+    admin_token: Option<AdminToken>,
     /// Probes and metrics.
     pub(crate) probes: Option<String>,
 }
@@ -32,6 +37,7 @@ impl OperatorAddresses {
         let probes = || file.and_then(|file| file.probes.clone());
         Self {
             admin: args.admin.clone().or_else(admin),
+            admin_token: file.and_then(|file| file.admin_token.clone()),
             probes: args.probes.clone().or_else(probes),
         }
     }
@@ -48,6 +54,15 @@ impl OperatorAddresses {
 pub(crate) struct OperatorListeners {
     admin: Option<(TcpListener, SocketAddr)>,
     probes: Option<(TcpListener, SocketAddr)>,
+    /// The token that was made, until the listeners are closed.
+    token: Option<TokenFile>,
+}
+
+/// The tasks of the listeners, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct OperatorTasks {
+    _tasks: Vec<ListenerTask>,
+    _token: Option<TokenFile>,
 }
 
 /// A task that answers the operator, until this is dropped.
@@ -58,8 +73,10 @@ pub(crate) struct ListenerTask {
 }
 
 impl OperatorListeners {
-    /// The listeners on `addresses`.
-    pub(crate) async fn open(addresses: &OperatorAddresses) -> Result<Self, Failure> {
+    /// The listeners on `addresses`, where they send commands, and where those arrive.
+    pub(crate) async fn open(
+        addresses: &OperatorAddresses,
+    ) -> Result<(Self, Operator, Requests), Failure> {
         let admin = match &addresses.admin {
             Some(address) => Some(serving::listen(address, "--admin").await?),
             None => None,
@@ -73,14 +90,22 @@ impl OperatorListeners {
             let address = address.map_err(|error| Failure::command(error.to_string()))?;
             Ok::<_, Failure>((listener, address))
         };
-        Ok(Self {
-            admin: admin.map(with_address).transpose()?,
+        let admin = admin.map(with_address).transpose()?;
+        let (token, file) = match (&addresses.admin_token, &admin) {
+            (None, Some((_, address))) => made_token(*address)?,
+            (configured, _) => (configured.clone(), None),
+        };
+        let (operator, requests) = channel(token.as_ref());
+        let listeners = Self {
+            admin,
             probes: probes.map(with_address).transpose()?,
-        })
+            token: file,
+        };
+        Ok((listeners, operator, requests))
     }
 
     /// Starts to answer, and prints the addresses.
-    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> Vec<ListenerTask> {
+    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> OperatorTasks {
         let mut tasks = Vec::new();
         if let Some((listener, address)) = self.admin {
             let gateway = Arc::clone(gateway);
@@ -96,8 +121,31 @@ impl OperatorListeners {
             }));
             progress(&format!("metrics: http://{address}/metrics"));
         }
-        tasks
+        OperatorTasks {
+            _tasks: tasks,
+            _token: self.token,
+        }
     }
+}
+
+/// A token for commands at `address`, in a file for `vary reload` and `vary drain`. Without the file nobody could know it, so
+/// there is none.
+fn made_token(address: SocketAddr) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random)
+        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
+    let token = AdminToken::from_random(random);
+    Ok(match TokenFile::write(address, &token) {
+        Ok(file) => (Some(token), Some(file)),
+        Err(error) => {
+            notice(&format!(
+                "warning: `vary reload {address}` and `vary drain {address}` do not work: the token for them cannot be stored: \
+                 {}; add `admin-token` to the configuration",
+                io_error::describe(&error)
+            ));
+            (None, None)
+        }
+    })
 }
 
 /// Ready when a listener must stop.

@@ -66,6 +66,18 @@ pub(crate) enum Command {
     Key(Key),
     Access(Access),
     Status(Status),
+    /// Read the configuration of a running gateway again
+    ///
+    /// Does what a change of the file does, and prints what changed. If the file has a mistake, prints it, changes nothing,
+    /// and exits with code 1.
+    #[command(after_help = "Examples:\n  vary reload\n  vary reload 8801")]
+    Reload(Operate),
+    /// End a running gateway without losing a request
+    ///
+    /// Does what SIGTERM does: the gateway is not ready any more, accepts no more clients, lets requests in flight finish for
+    /// `limits.drain`, and ends. Returns at once.
+    #[command(after_help = "Examples:\n  vary drain\n  vary drain 8801")]
+    Drain(Operate),
     Completions(Completions),
     #[command(hide = true)]
     Man(Man),
@@ -408,6 +420,22 @@ pub(crate) struct Status {
         value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
     pub(crate) watch: Option<u64>,
+    /// The `--admin` address of the gateway: HOST:PORT, a port, or the URL
+    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
+    pub(crate) address: String,
+}
+
+/// Options of the commands for a running gateway.
+#[derive(Debug, Parser)]
+pub(crate) struct Operate {
+    /// `admin-token` of the gateway's configuration; without it, the token that the gateway wrote for its user
+    #[arg(
+        long,
+        env = "VARY_ADMIN_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
+    pub(crate) token: Option<String>,
     /// The `--admin` address of the gateway: HOST:PORT, a port, or the URL
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
     pub(crate) address: String,

@@ -1,5 +1,5 @@
 //! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`, `logout`, `key`,
-//! `access` and `status`.
+//! `access`, `status`, `reload` and `drain`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
@@ -29,6 +29,9 @@ mod log;
 mod login;
 mod man;
 mod open_files;
+mod operate;
+mod operator_client;
+mod operator_token;
 mod print;
 mod refused_variant;
 mod reload;
@@ -56,6 +59,7 @@ use std::time::Duration;
 
 use clap::CommandFactory as _;
 use mcp_vary_auth::provider::Provider;
+use mcp_vary_operator::Command as OperatorCommand;
 
 use args::{Args, Command};
 use failure::{Failure, Verdict};
@@ -115,6 +119,8 @@ async fn dispatch(command: Command, log: CommandLog) -> Result<Verdict, Failure>
         Command::Completions(args) => completions::run(&args, &Args::command()),
         Command::Man(args) => man::run(&args, Args::command()),
         Command::Status(status) => status::run(status, stop).await,
+        Command::Reload(args) => operate::run(OperatorCommand::Reload, args, stop).await,
+        Command::Drain(args) => operate::run(OperatorCommand::Drain, args, stop).await,
         Command::Experiment(args) => experiment::run(args, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served

@@ -1,4 +1,5 @@
-//! Reloads the configuration file while it is served: when it or a secret file that it names changes, and on `SIGHUP`.
+//! Reloads the configuration file while it is served: when it or a secret file that it names changes, on `SIGHUP`,
+//! and when the operator requests it.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use mcp_vary_base::io_error;
 use mcp_vary_config::{Effect, File, LogSettings, SecretFiles, Watch, effects};
 use mcp_vary_gateway::Gateway;
+use mcp_vary_operator::{AdminToken, Outcome, ReloadRequest, Requests};
 
 use crate::args::Serve;
 use crate::failure::Failure;
@@ -32,6 +34,8 @@ pub(crate) struct StartupSettings {
     pub(crate) listen: Option<Option<String>>,
     /// The address for the operator.
     pub(crate) admin: Option<Option<String>>,
+    /// The token of the operator.
+    pub(crate) admin_token: Option<AdminToken>,
     /// The address for probes and metrics.
     pub(crate) probes: Option<Option<String>>,
     /// The log as the file configures it.
@@ -54,8 +58,10 @@ impl StartupSettings {
             then.as_ref().is_some_and(|then| then != *now)
         };
         let others = settings.into_iter().filter(is_another);
+        let token = (self.admin_token != file.admin_token).then_some("admin-token");
         let log = (self.log != file.log).then_some("log");
-        others.map(|(key, ..)| key).chain(log).collect()
+        let others = others.map(|(key, ..)| key);
+        others.chain(token).chain(log).collect()
     }
 }
 
@@ -82,8 +88,15 @@ impl FileReloader {
     }
 
     /// Reloads forever. A newer text replaces one that is still being applied.
-    pub(crate) async fn run(&mut self, gateway: &Arc<Gateway>, args: &Serve) -> Infallible {
-        let mut text = self.next(gateway).await;
+    pub(crate) async fn run(
+        &mut self,
+        gateway: &Arc<Gateway>,
+        args: &Serve,
+        requests: &mut Requests,
+    ) -> Infallible {
+        // Those who requested what is being applied. A newer text is for them, too.
+        let mut waiting = Vec::new();
+        let mut text = self.next(gateway, requests, &mut waiting).await;
         loop {
             let name = self.path.display().to_string();
             let fixed = self.startup.clone();
@@ -91,10 +104,14 @@ impl FileReloader {
             let reload = reload(&name, file, &fixed, gateway, args);
             text = tokio::select! {
                 outcome = reload => {
-                    notice(&sanitize(&outcome));
-                    self.next(gateway).await
+                    let (Ok(sentence) | Err(sentence)) = &outcome;
+                    notice(&sanitize(sentence));
+                    for request in waiting.drain(..) {
+                        ReloadRequest::answer(request, outcome.clone());
+                    }
+                    self.next(gateway, requests, &mut waiting).await
                 }
-                newer = self.next(gateway) => newer,
+                newer = self.next(gateway, requests, &mut waiting) => newer,
             };
         }
     }
@@ -120,13 +137,20 @@ impl FileReloader {
         Ok((file, mcp_vary_config::digest(&text)))
     }
 
-    /// Waits for a change or a signal, and returns the text of the file. After a signal the audit log is opened again,
-    /// whatever is in the file.
-    async fn next(&mut self, gateway: &Gateway) -> io::Result<String> {
+    /// Waits for a change, a signal or a request, and returns the text of the file. After a signal or a request the audit log
+    /// is opened again, whatever is in the file.
+    async fn next(
+        &mut self,
+        gateway: &Gateway,
+        requests: &mut Requests,
+        waiting: &mut Vec<ReloadRequest>,
+    ) -> io::Result<String> {
         tokio::select! {
             text = self.watch.changed() => return text,
-            () = self.hangup.received() => gateway.reopen_audit_log(),
+            () = self.hangup.received() => {}
+            request = requests.reload() => waiting.push(request),
         }
+        gateway.reopen_audit_log();
         self.watch.now()
     }
 }
@@ -142,12 +166,12 @@ async fn reload(
     fixed: &StartupSettings,
     gateway: &Arc<Gateway>,
     args: &Serve,
-) -> String {
+) -> Outcome {
     let unchanged =
         |why: &str| format!("{name} was not reloaded, everything stays as it was: {why}");
     let refused = |why: &str| {
         gateway.count_unread_config();
-        unchanged(why)
+        Err(unchanged(why))
     };
     let (file, digest) = match file {
         Ok(parsed) => parsed,
@@ -172,8 +196,8 @@ async fn reload(
         Ok(mut reloaded) => {
             reloaded.at_next_start.splice(..0, others);
             let warnings = serve_args::unmatched_warnings(gateway, name, &places);
-            format!("{name} reloaded: {reloaded}{warnings}")
+            Ok(format!("{name} reloaded: {reloaded}{warnings}"))
         }
-        Err(error) => unchanged(&error.to_string()),
+        Err(error) => Err(unchanged(&error.to_string())),
     }
 }

@@ -12,6 +12,7 @@ use mcp_vary_base::io_error;
 use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, Naming, ServerReport};
+use mcp_vary_operator::Requests;
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -149,6 +150,7 @@ impl ServeConfig {
         let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
+            admin_token: file.admin_token.clone(),
             probes: args.probes.is_none().then(|| file.probes.clone()),
             log: file.log.clone(),
             address: None,
@@ -195,11 +197,15 @@ impl ServedFile<'_> {
     }
 
     /// Reloads the file forever.
-    async fn run(&mut self, gateway: &Arc<Gateway>) -> Infallible {
-        match &mut self.reloader {
-            Some(reloading) => reloading.run(gateway, self.args).await,
-            None => std::future::pending().await,
-        }
+    async fn run(&mut self, gateway: &Arc<Gateway>, requests: &mut Requests) -> Infallible {
+        let Some(reloader) = &mut self.reloader else {
+            loop {
+                let why =
+                    "Vary was started without a configuration file, so there is nothing to reload";
+                requests.reload().await.answer(Err(why.to_owned()));
+            }
+        };
+        reloader.run(gateway, self.args, requests).await
     }
 }
 
@@ -207,7 +213,7 @@ impl ServedFile<'_> {
 const ERA_WAIT: Duration = Duration::from_millis(500);
 
 async fn on_http(
-    (listen, config, operator): (&str, Config, &OperatorAddresses),
+    (listen, mut config, operator): (&str, Config, &OperatorAddresses),
     source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
@@ -218,7 +224,8 @@ async fn on_http(
             .map_err(|error| Failure::command(error.to_string()))?;
     }
     let listener = serving::listen_as_configured(listen, "--listen", &config).await?;
-    let operator = OperatorListeners::open(operator).await?;
+    let (operator, commands, mut requests) = OperatorListeners::open(operator).await?;
+    config.operator = Some(commands);
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
@@ -255,25 +262,29 @@ async fn on_http(
         progress(&line);
     }
     serving.ready();
+    let drain = requests.drain().clone();
     tokio::select! {
         () = stop.requested() => {}
-        never = reloads.run(&gateway) => match never {},
+        () = drain.cancelled() => {}
+        never = reloads.run(&gateway, &mut requests) => match never {},
         never = report_late_servers(&gateway, report_variants) => match never {},
         never = serving.watch() => match never {},
     }
     progress(SHUTTING_DOWN);
+    drain.cancel();
     let stopped = unless_interrupted(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
 
 async fn on_stdio(
-    config: Config,
+    mut config: Config,
     operator: &OperatorAddresses,
     source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    let operator = OperatorListeners::open(operator).await?;
+    let (operator, commands, mut requests) = OperatorListeners::open(operator).await?;
+    config.operator = Some(commands);
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));
     let _operator = operator.serve(&gateway);
@@ -300,16 +311,19 @@ async fn on_stdio(
     let (ask, requested) = oneshot::channel();
     let until = async { drop(requested.await) };
     let mut serving = pin!(gateway.serve_stdio(input, output, until));
+    let drain = requests.drain().clone();
     tokio::select! {
         served = &mut serving => {
             unless_interrupted(gateway.close(), stop).await;
             return stream_verdict(served);
         }
         () = stop.requested() => {}
-        never = reloads.run(&gateway) => match never {},
+        () = drain.cancelled() => {}
+        never = reloads.run(&gateway, &mut requests) => match never {},
         never = report_late_servers(&gateway, || {}) => match never {},
     }
     progress(SHUTTING_DOWN);
+    drain.cancel();
     let _ = ask.send(());
     let finish = async {
         let served = serving.await;

@@ -4,19 +4,15 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
-use http::{Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::body::Bytes;
-use hyper_util::rt::TokioIo;
+use http::{Method, StatusCode};
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing};
-use mcp_vary_base::io_error;
 use mcp_vary_upstream::credential_source::CredentialStatus;
 use serde_json::Value;
-use tokio::net::TcpStream;
 
 use crate::args::Status;
 use crate::failure::{Failure, Verdict};
 use crate::login::until;
+use crate::operator_client::{GatewayAddress, not_the_operators};
 use crate::print::deprecation::deprecation_notice;
 use crate::print::servers::{plural, upstream_variant_note};
 use crate::print::table::table;
@@ -81,60 +77,20 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// The status of the gateway at the `--admin` address that was typed.
 pub(crate) async fn fetch(typed: &str) -> Result<Value, Failure> {
-    let authority = authority(typed)?;
-    let answer = tokio::time::timeout(TIMEOUT, ask(&authority)).await;
+    let address = GatewayAddress::parse(typed)?;
+    let answer = tokio::time::timeout(TIMEOUT, ask(&address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
-        .map_err(|why| Failure::command(format!("no status from {authority}: {why}")))
+        .map_err(|why| Failure::command(format!("no status from {address}: {why}")))
 }
 
-/// `HOST:PORT` of what was typed.
-fn authority(typed: &str) -> Result<String, Failure> {
-    if typed.parse::<u16>().is_ok() {
-        return Ok(format!("127.0.0.1:{typed}"));
-    }
-    let uri = typed.parse::<Uri>().ok();
-    let authority = uri.as_ref().and_then(Uri::authority);
-    match authority {
-        Some(authority) if authority.port_u16().is_some() => Ok(authority.to_string()),
-        _ => Err(Failure::command(format!(
-            "`{typed}` is not an address; write HOST:PORT, such as 127.0.0.1:8801, or a port"
-        ))),
-    }
-}
-
-async fn ask(authority: &str) -> Result<Value, String> {
-    let socket = TcpStream::connect(authority).await.map_err(|error| {
-        let why = io_error::describe(&error);
-        format!(
-            "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status ...` has"
-        )
-    })?;
-    let no_http = |error: hyper::Error| format!("it does not speak HTTP: {error}");
-    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
-    let (mut client, connection) = handshake.map_err(no_http)?;
-    // The task ends when the client is dropped. The body arrives through it, too.
-    tokio::spawn(connection);
-    let request = Request::get("/status").header("host", authority);
-    let Ok(request) = request.body(Empty::<Bytes>::new()) else {
-        unreachable!("an authority is a header");
-    };
-    let response = client.send_request(request).await.map_err(no_http)?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_BYTES)
-        .collect()
-        .await;
-    let body = body
-        .map_err(|error| format!("its answer cannot be read: {error}"))?
-        .to_bytes();
+async fn ask(address: &GatewayAddress) -> Result<Value, String> {
+    let (status, body) = address.request(Method::GET, "/status", None).await?;
     let answer = serde_json::from_slice(&body).ok();
     let answer = answer.filter(|answer: &Value| answer["servers"].is_array());
     match answer {
         Some(answer) if status == StatusCode::OK => Ok(answer),
-        _ => Err(format!(
-            "it answers {status}, so it is not the address of a status; clients connect to another one: start Vary with `--admin \
-             8801` or `admin: 8801` in the configuration, and write `vary status 8801`"
-        )),
+        _ => Err(not_the_operators(status, "status")),
     }
 }
 
@@ -489,29 +445,11 @@ const SHOWN_CLIENTS: usize = 20;
 /// The time limit for the gateway's answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum size of an answer in bytes.
-const MAX_BYTES: usize = 4 << 20;
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn an_address_is_what_a_person_writes() {
-        for (typed, expected) in [
-            ("8801", Some("127.0.0.1:8801")),
-            ("localhost:1", Some("localhost:1")),
-            ("http://127.0.0.1:8801/status", Some("127.0.0.1:8801")),
-            ("[::1]:80", Some("[::1]:80")),
-            ("localhost", None),
-            ("", None),
-            ("99999", None),
-        ] {
-            assert_eq!(authority(typed).ok().as_deref(), expected, "{typed}");
-        }
-    }
 
     /// What a gateway reports that has something to say in each table.
     fn full_status() -> Value {

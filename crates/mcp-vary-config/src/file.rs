@@ -28,6 +28,7 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::{HostName, OffLoopbackError, TlsConfig};
+use mcp_vary_operator::AdminToken;
 use mcp_vary_upstream::UpstreamConfig;
 
 /// The contents of a configuration file.
@@ -73,6 +74,8 @@ pub struct File {
     pub listen: Option<String>,
     /// The address for the operator's endpoints: `HOST:PORT`, or a port.
     pub admin: Option<String>,
+    /// The token with which the operator may change a running gateway; without it the gateway makes one.
+    pub admin_token: Option<AdminToken>,
     /// The address for probes and metrics: `HOST:PORT`, or a port.
     pub probes: Option<String>,
     /// The positions of `listen`, `admin`, `probes` and `audit.to`, if the file has them.
@@ -338,6 +341,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         auth: draft.servers.auth,
         listen: draft.listen,
         admin: draft.admin,
+        admin_token: draft.admin_token,
         probes: draft.probes,
         addresses_at: draft.addresses_at,
         start_wait: draft.start_wait,

@@ -48,6 +48,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-audit", "access base vary", QUIET),
     rule("mcp-vary-experiment", "base", QUIET),
     rule("mcp-vary-metrics", "base", QUIET),
+    rule("mcp-vary-operator", "", QUIET),
     rule("mcp-vary-rates", "base", QUIET),
     rule("mcp-vary-search", "", PURE),
     rule("mcp-vary-view", "vary", PURE),
@@ -65,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway login rates results upstream vary view wire",
+        "access audit auth base catalog experiment gateway login operator rates results upstream vary view wire",
         QUIET,
     ),
     rule(
@@ -76,12 +77,12 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment http metrics rates results upstream vary view wire",
+        "access audit auth base catalog experiment http metrics operator rates results upstream vary view wire",
         QUIET,
     ),
     rule(
         "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway login upstream vary view weather wire",
+        "access auth base catalog config conformance experiment gateway login operator upstream vary view weather wire",
         NOTHING,
     ),
     // It checks anybody's servers, so it must not share a mistake with ours.

@@ -33,4 +33,6 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["access"]);
     explains(&["access", "explain"]);
     explains(&["status"]);
+    explains(&["reload"]);
+    explains(&["drain"]);
 }

@@ -24,6 +24,7 @@ mod listen;
 #[cfg(unix)]
 mod log;
 mod login;
+mod operate;
 mod partly;
 mod program;
 mod reload;

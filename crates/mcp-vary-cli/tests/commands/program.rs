@@ -27,6 +27,10 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
         .args(args)
         .env_remove("VARY_LOG")
+        .env(
+            "XDG_STATE_HOME",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/state"),
+        )
         .stdin(Stdio::null());
     command
 }

@@ -9,6 +9,8 @@ use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::TrustedProxies;
 use mcp_vary_gateway::settings::metrics::Readiness;
+use mcp_vary_operator::{AdminToken, TokenError};
+use serde_json::{Value, json};
 
 use super::listener;
 use crate::access::{self, PartialAccess};
@@ -43,6 +45,7 @@ pub(super) struct PartialFile {
     pub(super) public_url: Option<PublicUrl>,
     pub(super) listen: Option<String>,
     pub(super) admin: Option<String>,
+    pub(super) admin_token: Option<AdminToken>,
     pub(super) probes: Option<String>,
     pub(super) addresses_at: BTreeMap<&'static str, Position>,
     pub(super) start_wait: Option<std::time::Duration>,
@@ -66,6 +69,7 @@ impl Default for PartialFile {
             public_url: None,
             listen: None,
             admin: None,
+            admin_token: None,
             probes: None,
             addresses_at: BTreeMap::new(),
             start_wait: None,
@@ -91,6 +95,17 @@ fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> 
     None
 }
 
+fn read_admin_token(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<AdminToken> {
+    let token = reader.text(field)?.parse();
+    let fix = "set it to what `openssl rand -hex 32` prints, best in a variable";
+    let report = |error: TokenError| reader.report(field, error.to_string(), fix);
+    token.map_err(report).ok()
+}
+
+fn admin_token_shape(schema: &mut SchemaBuilder) -> Value {
+    json!({"anyOf": [schema.variable(), {"allOf": [schema.text(), {"minLength": 16, "maxLength": 1024, "pattern": "^[!-~]*$"}]}]})
+}
+
 /// The top-level settings of a file.
 pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// the servers by name; at least one
@@ -105,11 +120,16 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.addresses_at.insert("listen", field.node.at);
         draft.listen = read_address(reader, field)
     }),
-    /// where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on
-    /// this machine; the status contains no secrets. `--admin` wins
+    /// where `vary status`, `vary reload` and `vary drain` connect to the gateway, such as `8801`; by default nowhere. Only
+    /// on this machine. `GET /status` contains no secrets and needs no token. `--admin` wins
     "admin" => Other(SchemaBuilder::address, |reader, field, draft| {
         draft.addresses_at.insert("admin", field.node.at);
         draft.admin = read_address(reader, field)
+    }),
+    /// the secret that `POST /reload` and `POST /drain` need at `admin`, as `Authorization: Bearer TOKEN`; at least 16
+    /// characters. Without it Vary makes one at each start, in a file that only its user can read
+    "admin-token" => Other(admin_token_shape, |reader, field, draft| {
+        draft.admin_token = read_admin_token(reader, field)
     }),
     /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect: HOST:PORT, or a port of this
     /// machine; by default nowhere, and then requests are not [measured](../../how-to/metrics.md). Other machines may

@@ -56,7 +56,8 @@ impl Gateway {
         self.serve(server, listener, shutdown, Some(endpoint)).await
     }
 
-    /// Answers `GET /status` with the [`Status`](crate::Status) as JSON until `shutdown`.
+    /// Answers `GET /status` with the [`Status`](crate::Status) as JSON until `shutdown`. With
+    /// [`Config::operator`](crate::Config::operator), also `POST /reload` and `POST /drain` with its token.
     ///
     /// It is for the operator on this machine. Requests from pages of other origins, and under other names of the
     /// machine, are refused as they are on the MCP endpoint. The status contains no secrets.
@@ -300,7 +301,7 @@ async fn respond(
     let is_recorded = snapshot.services.audit.is_some();
     if let ListenerKind::Admin = kind {
         head.extensions.insert(peer.address());
-        return admin::recorded_response(&snapshot, &head).unwrap_or_else(rejected);
+        return admin::recorded_response(&snapshot, &head).await;
     }
     // Any page may read these documents, whatever its origin.
     if let Some(response) = authentication::metadata(&snapshot, &head) {

@@ -7,6 +7,7 @@ use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_http::replay::ReplayStreams;
 use mcp_vary_metrics::Metrics;
+use mcp_vary_operator::Operator;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
@@ -75,6 +76,8 @@ pub(crate) struct Services {
     pub(crate) audit: Option<Arc<AuditService>>,
     /// The series of requests, if they are measured.
     pub(crate) metrics: Option<Arc<Metrics>>,
+    /// Where the operator's commands go, if there are any.
+    pub(crate) operator: Option<Operator>,
     /// The tokens of lists, for metrics.
     pub(crate) list_tokens: Option<ListTokens>,
     /// Cancelled when the gateway stops.
@@ -234,6 +237,7 @@ impl Services {
                 .clone()
                 .map(|log| Arc::new(AuditService::new(log))),
             metrics: config.metrics.map(|_| Arc::default()),
+            operator: config.operator.clone(),
             list_tokens: config.metrics.map(|it| ListTokens::new(it.count_tokens)),
             cursor_keys: shared.cursor_keys,
             pending_server_requests: shared.pending_server_requests,

@@ -17,6 +17,7 @@ use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_operator::Operator;
 use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
@@ -123,6 +124,9 @@ pub struct Config {
     pub experiments: Vec<ExperimentConfig>,
     /// Whether and how requests are measured; they are not by default. A gateway keeps the value that it was opened with.
     pub metrics: Option<MetricsSettings>,
+    /// Where the operator's commands go; without it the operator's listener has none. A gateway keeps the value that it was
+    /// opened with.
+    pub operator: Option<Operator>,
     /// How many servers must be up for `/readyz`; one of them by default.
     pub ready: Readiness,
     /// Who the client on standard input is; nobody by default.
@@ -182,6 +186,7 @@ impl Config {
             rates: RateLimits::default(),
             experiments: Vec::new(),
             metrics: None,
+            operator: None,
             ready: Readiness::default(),
             stdio_principal: None,
             audit: None,

@@ -1,0 +1,95 @@
+//! The tokens that gateways make for their operator, each in a file that only its user can read.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use mcp_vary_operator::AdminToken;
+
+use crate::approval::{state_directory, variable};
+
+/// A file with the token of a running gateway, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct TokenFile(PathBuf);
+
+impl TokenFile {
+    /// Writes the token of the gateway that answers its operator at `address`.
+    pub(crate) fn write(address: SocketAddr, token: &AdminToken) -> io::Result<Self> {
+        let directory = directory().ok_or_else(|| {
+            io::Error::other(
+                "there is no state directory; set HOME, or XDG_STATE_HOME to an absolute path",
+            )
+        })?;
+        create_private(&directory)?;
+        let path = directory.join(file_name(address));
+        // The gateway that wrote it is gone, since this one has its address.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600);
+        }
+        let mut file = options.open(&path)?;
+        file.write_all(token.expose().as_bytes())?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        // The token is worth nothing without its gateway.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The token that the gateway at `address` wrote.
+pub(crate) fn read(address: SocketAddr) -> Option<String> {
+    let mut token = String::new();
+    let file = fs::File::open(directory()?.join(file_name(address))).ok()?;
+    file.take(MAX_TOKEN).read_to_string(&mut token).ok()?;
+    Some(token)
+}
+
+/// Where running gateways of this user are found.
+pub(crate) fn directory() -> Option<PathBuf> {
+    Some(state_directory(&variable)?.join("vary").join("gateways"))
+}
+
+/// Creates a directory that only this user can read.
+fn create_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(directory)
+}
+
+/// An address without the characters that a name of a file cannot have everywhere.
+fn file_name(address: SocketAddr) -> String {
+    let address = address.to_string().replace([':', '[', ']', '%'], "_");
+    format!("{address}.token")
+}
+
+/// The most bytes of a token.
+const MAX_TOKEN: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_has_a_file() {
+        let name = |address: &str| file_name(address.parse().unwrap());
+        assert_eq!(name("127.0.0.1:8801"), "127.0.0.1_8801.token");
+        assert_eq!(name("[::1]:8801"), "___1__8801.token");
+    }
+}

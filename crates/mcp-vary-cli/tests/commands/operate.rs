@@ -1,0 +1,131 @@
+//! `vary reload` and `vary drain`
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program::{Run, Server, VARY, command, file};
+
+/// The state directory of one test.
+fn state(name: &str) -> PathBuf {
+    let state = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&state);
+    state
+}
+
+/// The program with `args` and a state directory.
+fn vary(state: &Path, args: &[&str]) -> Command {
+    let mut command = command(args);
+    command
+        .env("XDG_STATE_HOME", state)
+        .env_remove("VARY_ADMIN_TOKEN");
+    command
+}
+
+/// The text of a configuration with the server `sky` and the line `more`.
+fn configuration(more: &str) -> String {
+    format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\nadmin: 0\n{more}\n"
+    )
+}
+
+#[test]
+fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
+    let state = state("reload-state");
+    let path = file("operate-reload.yaml", &configuration(""));
+    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let address = server.admin();
+    let reload = || Run::of(&mut vary(&state, &["reload", &address]));
+    let shown = path.display();
+    let expected = format!("{shown} reloaded: servers: 1 as before; variants: 4 as before\n");
+    assert_eq!(reload().data(0), expected);
+    fs::write(&path, configuration("variants: nonsense")).unwrap();
+    let refused = reload();
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    for part in [
+        "was not reloaded, everything stays as it was",
+        "4:11: `variants`",
+    ] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert_eq!(server.tools().len(), 2);
+    fs::write(&path, configuration("variants: off")).unwrap();
+    let changed = reload().data(0);
+    assert!(changed.contains("variants: 4 removed"), "{changed}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_drain_ends_the_gateway_and_its_token() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let state = state("drain-state");
+    let args = [
+        "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
+    ];
+    let server = Server::of(&mut vary(&state, &args));
+    let address = server.admin();
+    let folder = state.join("vary/gateways");
+    let token = folder.join(format!("{}.token", address.replace(':', "_")));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(&token)), (0o700, 0o600));
+    let secret = fs::read_to_string(&token).unwrap();
+    assert!(!server.said.contains(&secret), "{}", server.said);
+    let reloaded = Run::of(&mut vary(&state, &["reload", &address]));
+    assert_eq!(reloaded.code, Some(1));
+    let why =
+        "error: Vary was started without a configuration file, so there is nothing to reload\n";
+    assert_eq!(reloaded.stderr, why);
+    let drained = Run::of(&mut vary(&state, &["drain", &address]));
+    assert_eq!(
+        drained.data(0),
+        "shutting down; requests in flight may finish\n"
+    );
+    let (code, text) = server.ended();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("shutting down"), "{text}");
+    assert!(!token.exists());
+}
+
+#[test]
+fn a_configured_token_is_not_written_and_the_only_one() {
+    let state = state("token-state");
+    let path = file(
+        "operate-token.yaml",
+        &configuration("admin-token: correct-horse-battery"),
+    );
+    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let address = server.admin();
+    let with =
+        |token: &str| Run::of(vary(&state, &["reload", &address]).env("VARY_ADMIN_TOKEN", token));
+    with("correct-horse-battery").data(0);
+    let denied = "does not accept the token; set VARY_ADMIN_TOKEN";
+    with("wrong-horse-battery").refuses(&[denied]);
+    Run::of(&mut vary(&state, &["reload", &address])).refuses(&[denied]);
+    with("a\nb").refuses(&["the token cannot be sent"]);
+    assert!(
+        !state
+            .join("vary/gateways")
+            .join(address.replace(':', "_") + ".token")
+            .exists()
+    );
+}
+
+#[test]
+fn a_token_that_can_be_guessed_is_a_mistake() {
+    let state = state("short-state");
+    let path = file("operate-short.yaml", &configuration("admin-token: secret"));
+    let run = Run::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    run.refuses(&[
+        "`admin-token` has less than 16 characters; set it to what `openssl rand -hex 32` prints",
+    ]);
+    assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_is_named() {
+    let state = state("gone-state");
+    let gone = Run::of(&mut vary(&state, &["drain", "127.0.0.1:1"]));
+    gone.refuses(&[
+        "no answer from 127.0.0.1:1: connection refused; start Vary with `--admin 127.0.0.1:1`",
+    ]);
+}

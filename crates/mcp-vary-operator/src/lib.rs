@@ -1,0 +1,21 @@
+//! What the operator of a running gateway requests of it: a reload, a drain, and the token for both.
+//!
+//! | question | here |
+//! |---|---|
+//! | who may request it? | whoever has the [`AdminToken`] |
+//! | what can be requested? | a [`Command`] |
+//! | who does it? | the program: it receives [`Requests`] from an [`Operator`] |
+//!
+//! The gateway answers requests over HTTP with an [`Operator`]. It reads no files, so the program that started it reads the
+//! configuration again.
+
+mod command;
+mod operator;
+mod token;
+
+pub use command::Command;
+pub use operator::{Operator, Outcome, RefusedCommand, ReloadRequest, Requests, channel};
+pub use token::{AdminToken, TokenError};
+
+#[cfg(test)]
+mod tests;

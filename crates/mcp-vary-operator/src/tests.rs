@@ -1,0 +1,96 @@
+use crate::{AdminToken, Command, RefusedCommand, TokenError, channel};
+
+const TOKEN: &str = "correct-horse-battery";
+
+#[track_caller]
+fn is_token(text: &str, expected: Result<(), TokenError>) {
+    let token = text.parse::<AdminToken>();
+    assert_eq!(token.map(drop), expected, "{text:?}");
+}
+
+#[test]
+fn a_token_is_long_enough_and_fits_a_header() {
+    is_token(TOKEN, Ok(()));
+    is_token(&"x".repeat(16), Ok(()));
+    is_token(&"x".repeat(15), Err(TokenError::Short));
+    is_token(&"x".repeat(1024), Ok(()));
+    is_token(&"x".repeat(1025), Err(TokenError::Long));
+    is_token("correct horse battery", Err(TokenError::Characters));
+    is_token("correct-horse-battery\n", Err(TokenError::Characters));
+    is_token("correct-hörse-battery", Err(TokenError::Characters));
+    is_token("", Err(TokenError::Short));
+    let made = AdminToken::from_random([7; 32]);
+    is_token(made.expose(), Ok(()));
+    assert_eq!(format!("{made:?}"), "AdminToken(..)");
+}
+
+#[test]
+fn only_the_token_admits() {
+    let (operator, _requests) = channel(Some(&TOKEN.parse().unwrap()));
+    for (header, expected) in [
+        ("Bearer correct-horse-battery", true),
+        ("bearer  correct-horse-battery", true),
+        ("Bearer correct-horse-batterz", false),
+        ("Bearer correct-horse-battery2", false),
+        ("Bearer correct-horse-batter", false),
+        ("Bearer", false),
+        ("Bearer ", false),
+        ("Basic correct-horse-battery", false),
+        ("correct-horse-battery", false),
+        ("", false),
+    ] {
+        assert_eq!(operator.admits(header.as_bytes()), expected, "{header}");
+    }
+    let (without, _requests) = channel(None);
+    assert!(!without.admits(b"Bearer correct-horse-battery"));
+    assert!(!without.admits(b"Bearer "));
+    let shown = format!("{operator:?}");
+    assert!(shown.contains("TokenDigest(..)"), "{shown}");
+}
+
+#[test]
+fn each_command_has_its_path() {
+    for command in Command::ALL {
+        assert_eq!(Command::at(command.path()), Some(command));
+    }
+    assert_eq!(Command::at("/status"), None);
+    assert_eq!(Command::at("/Reload"), None);
+}
+
+#[tokio::test]
+async fn a_reload_is_answered_by_the_program() {
+    let (operator, mut requests) = channel(None);
+    let program = async {
+        requests.reload().await.answer(Ok("1 added".to_owned()));
+        requests.reload().await.answer(Err("line 3".to_owned()));
+        // It was received and forgotten.
+        drop(requests.reload().await);
+    };
+    let clients = async {
+        assert_eq!(operator.run(Command::Reload).await, Ok("1 added".into()));
+        let failed = Err(RefusedCommand::Failed("line 3".into()));
+        assert_eq!(operator.run(Command::Reload).await, failed);
+        let stopping = Err(RefusedCommand::Stopping);
+        assert_eq!(operator.run(Command::Reload).await, stopping);
+    };
+    tokio::join!(program, clients);
+}
+
+#[tokio::test]
+async fn a_drain_ends_reloads_that_wait() {
+    let (operator, requests) = channel(None);
+    let waiting = tokio::spawn({
+        let operator = operator.clone();
+        async move { operator.run(Command::Reload).await }
+    });
+    // It waits once it was sent.
+    tokio::task::yield_now().await;
+    assert!(!requests.drain().is_cancelled());
+    for _ in 0..2 {
+        assert!(operator.run(Command::Drain).await.is_ok());
+        assert!(requests.drain().is_cancelled());
+    }
+    assert_eq!(waiting.await.unwrap(), Err(RefusedCommand::Stopping));
+    let late = operator.run(Command::Reload).await;
+    assert_eq!(late, Err(RefusedCommand::Stopping));
+}

@@ -1,0 +1,102 @@
+//! The token of the operator.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
+/// The token with which the operator may change a running gateway. It is a secret.
+///
+/// # Grammar
+///
+/// 16 to 1,024 characters that a header can have: visible ones of ASCII.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_operator::AdminToken;
+///
+/// assert!("correct-horse-battery".parse::<AdminToken>().is_ok());
+/// // It would end at the space.
+/// assert!("correct horse battery".parse::<AdminToken>().is_err());
+/// assert!("secret".parse::<AdminToken>().is_err(), "it can be guessed");
+/// ```
+#[derive(Clone, Eq, PartialEq)]
+pub struct AdminToken(String);
+
+/// Why a text is not a token. It does not contain the text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// It can be guessed.
+    #[error("has less than {MIN_LENGTH} characters")]
+    Short,
+    /// A request would be too large.
+    #[error("has more than {MAX_LENGTH} characters")]
+    Long,
+    /// A header cannot have it.
+    #[error("has characters other than visible ones of ASCII")]
+    Characters,
+}
+
+impl AdminToken {
+    /// A token of these random bytes.
+    #[must_use]
+    pub fn from_random(random: [u8; 32]) -> Self {
+        Self(BASE64_URL_SAFE_NO_PAD.encode(random))
+    }
+
+    /// The token, to send it or to write it into a file of the operator.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn digest(&self) -> TokenDigest {
+        TokenDigest::of(self.0.as_bytes())
+    }
+}
+
+impl FromStr for AdminToken {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::Characters);
+        }
+        match text.len() {
+            ..MIN_LENGTH => Err(TokenError::Short),
+            MIN_LENGTH..=MAX_LENGTH => Ok(Self(text.to_owned())),
+            _ => Err(TokenError::Long),
+        }
+    }
+}
+
+/// Leaves out the token.
+impl fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AdminToken(..)")
+    }
+}
+
+/// The digest of a token. How long a comparison takes tells nothing of the token.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) struct TokenDigest([u8; 32]);
+
+impl TokenDigest {
+    pub(crate) fn of(token: &[u8]) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+}
+
+/// Leaves out the digest.
+impl fmt::Debug for TokenDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenDigest(..)")
+    }
+}
+
+const MIN_LENGTH: usize = 16;
+const MAX_LENGTH: usize = 1024;
