@@ -57,6 +57,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-login", "base upstream", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
     rule("mcp-vary-http", "base wire", QUIET),
+    rule("mcp-vary-traces", "base upstream", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
     rule(
         "mcp-vary-catalog",
@@ -65,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway login rates results upstream vary view wire",
+        "access audit auth base catalog experiment gateway login rates results traces upstream vary view wire",
         QUIET,
     ),
     rule(
@@ -76,7 +77,7 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment http metrics rates results upstream vary view wire",
+        "access audit auth base catalog experiment http metrics rates results traces upstream vary view wire",
         QUIET,
     ),
     rule(
