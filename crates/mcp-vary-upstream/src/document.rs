@@ -1,4 +1,4 @@
-//! Documents at fixed addresses: metadata and keys of authorization servers, answers of models.
+//! Documents at fixed addresses: metadata and keys of authorization servers, answers of models and collectors.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, PROXY_AUTHORIZATION};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -83,14 +83,31 @@ pub async fn post_json(
     limit: usize,
     (timeout, variables): (Duration, Variables),
 ) -> Result<Bytes, DocumentError> {
+    let authorization = authorization.map(|value| (AUTHORIZATION, value.clone()));
+    let headers = authorization.into_iter().collect();
+    let content = ("application/json", body.into());
+    post(url, content, headers, (limit, timeout), variables).await
+}
+
+/// Posts a body of some content type to `url` with `headers`. Returns the answer of at most `limit` bytes that arrives
+/// within `timeout`.
+///
+/// # Errors
+///
+/// See [`DocumentError`]. Redirects are not followed: the headers would go elsewhere.
+pub async fn post(
+    url: &str,
+    (content_type, body): (&'static str, Bytes),
+    headers: HeaderMap,
+    (limit, timeout): (usize, Duration),
+    variables: Variables,
+) -> Result<Bytes, DocumentError> {
     let mut request = Request::new(Full::from(body));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = url.parse().map_err(|_| DocumentError::Url)?;
-    let headers = request.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(authorization) = authorization {
-        headers.insert(AUTHORIZATION, authorization.clone());
-    }
+    *request.headers_mut() = headers;
+    let content_type = HeaderValue::from_static(content_type);
+    request.headers_mut().insert(CONTENT_TYPE, content_type);
     send(request, limit, timeout, variables).await
 }
 
@@ -147,7 +164,9 @@ async fn send(
     let proxy = Proxy::find(request.uri(), variables).map_err(DocumentError::Proxy)?;
     let by_proxy = proxy.as_ref().map(Proxy::describe);
     let failed = |error: &(dyn Error + 'static)| failed(error, by_proxy.as_deref());
-    let accept = HeaderValue::from_static("application/json");
+    // A document is JSON, unless another kind was sent and is expected back.
+    let accept = request.headers().get(CONTENT_TYPE).cloned();
+    let accept = accept.unwrap_or(HeaderValue::from_static("application/json"));
     request.headers_mut().insert(ACCEPT, accept);
     let sending = async {
         let response = send_over(request, None, variables, |_| GaiResolver::new()).await;

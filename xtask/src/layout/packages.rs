@@ -58,6 +58,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-login", "base upstream", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),
     rule("mcp-vary-http", "base wire", QUIET),
+    rule("mcp-vary-traces", "base upstream", QUIET),
     rule("mcp-vary-results", "access base vary view wire", CALM),
     rule(
         "mcp-vary-catalog",
@@ -66,7 +67,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-config",
-        "access audit auth base catalog experiment gateway login operator rates results upstream vary view wire",
+        "access audit auth base catalog experiment gateway login operator rates results traces upstream vary view wire",
         QUIET,
     ),
     rule(
@@ -77,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
     .with_sdk(),
     rule(
         "mcp-vary-gateway",
-        "access audit auth base catalog experiment http metrics operator rates results upstream vary view wire",
+        "access audit auth base catalog experiment http metrics operator rates results traces upstream vary view wire",
         QUIET,
     ),
     rule(

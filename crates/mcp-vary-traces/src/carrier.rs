@@ -1,0 +1,84 @@
+//! What carries a context between programs: `params._meta`, or HTTP headers.
+
+use http::HeaderMap;
+
+use crate::context::TraceContext;
+
+/// The three texts of a context, as they were received or are to be sent.
+///
+/// > The following keys are reserved for trace context: traceparent, tracestate, baggage
+/// > (MCP 2026-07-28, basic/index, "`_meta`"; SEP-414)
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Carrier {
+    /// The position in the trace.
+    pub traceparent: Option<String>,
+    /// What vendors add to it.
+    pub tracestate: Option<String>,
+    /// What callers tell all programs of the trace.
+    pub baggage: Option<String>,
+}
+
+impl Carrier {
+    /// The names of the texts in `_meta` and as headers.
+    pub const KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+
+    /// Reads the texts with a function that returns the one with a name.
+    pub fn read(mut get: impl FnMut(&str) -> Option<String>) -> Self {
+        let [traceparent, tracestate, baggage] = Self::KEYS.map(&mut get);
+        Self {
+            traceparent,
+            tracestate,
+            baggage,
+        }
+    }
+
+    /// Reads the texts from HTTP headers, those that are text.
+    #[must_use]
+    pub fn of_headers(headers: &HeaderMap) -> Self {
+        // Most requests have none, and need no further look.
+        if !headers.contains_key("traceparent") {
+            return Self::default();
+        }
+        Self::read(|name| {
+            // Several headers are one list (RFC 9110, section 5.3).
+            let values = headers.get_all(name).iter();
+            let values: Option<Vec<&str>> = values.map(|value| value.to_str().ok()).collect();
+            values
+                .map(|values| values.join(","))
+                .filter(|it| !it.is_empty())
+        })
+    }
+
+    /// The position in the trace, if there is a valid one.
+    #[must_use]
+    pub fn context(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.traceparent.as_deref()?)
+    }
+
+    /// The names and the texts.
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
+        let texts = [&self.traceparent, &self.tracestate, &self.baggage];
+        let texts = texts.map(|text| text.as_deref());
+        std::iter::zip(Self::KEYS, texts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_headers_are_one_list_and_two_parents_are_none() {
+        let mut headers = HeaderMap::new();
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+        headers.append("traceparent", parent.parse().unwrap());
+        headers.append("tracestate", "a=1".parse().unwrap());
+        headers.append("tracestate", "b=2".parse().unwrap());
+        let carrier = Carrier::of_headers(&headers);
+        assert_eq!(carrier.tracestate.as_deref(), Some("a=1,b=2"));
+        assert_eq!(carrier.context().unwrap().to_string(), parent);
+        headers.append("traceparent", parent.parse().unwrap());
+        assert_eq!(Carrier::of_headers(&headers).context(), None);
+    }
+}

@@ -1,0 +1,251 @@
+//! Sends spans to a collector, in the background.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_upstream::document::{self, DocumentError};
+use prost::Message as _;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::proto::{
+    ExportRequest, ExportResponse, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span,
+};
+use crate::settings::Target;
+
+/// The most spans that wait. More are lost, and counted.
+pub const QUEUE: usize = 2048;
+
+/// The most spans in one request.
+const BATCH: usize = 512;
+/// The time in which a batch fills.
+const DELAY: Duration = Duration::from_secs(2);
+/// The time in which a collector must answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The times after which a batch is sent again. Other spans wait meanwhile, or are lost.
+const RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
+/// The longest time for the last spans.
+const CLOSE: Duration = Duration::from_secs(3);
+/// The longest answer that is read, in bytes.
+const MAX_RESPONSE: usize = 64 << 10;
+
+/// How many spans were exported and lost.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct TraceStats {
+    /// Those that the collector has.
+    pub exported: u64,
+    /// Those for which the queue had no room, or which the collector did not accept.
+    pub lost: u64,
+}
+
+/// The queue of spans, and the task that empties it.
+#[derive(Debug)]
+pub(crate) struct Exporter {
+    queue: Sender<Span>,
+    counts: Arc<Counts>,
+    /// Cancelled when no more spans come.
+    closing: CancellationToken,
+    /// Cancelled when the task has ended.
+    closed: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    submitted: AtomicU64,
+    exported: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Exporter {
+    pub(crate) fn start(target: Target, service_name: String, instance: String) -> Self {
+        let (queue, spans) = mpsc::channel(QUEUE);
+        let counts = Arc::<Counts>::default();
+        let (closing, closed) = (CancellationToken::new(), CancellationToken::new());
+        let worker = Worker {
+            target,
+            resource: Resource {
+                attributes: vec![
+                    KeyValue::text("service.name", service_name),
+                    KeyValue::text("service.version", env!("CARGO_PKG_VERSION")),
+                    KeyValue::text("service.instance.id", instance),
+                ],
+            },
+            counts: Arc::clone(&counts),
+            closing: closing.clone(),
+            is_failing: false,
+        };
+        let ended = closed.clone().drop_guard();
+        tokio::spawn(async move {
+            worker.run(spans).await;
+            drop(ended);
+        });
+        Self {
+            queue,
+            counts,
+            closing,
+            closed,
+        }
+    }
+
+    /// Exports a span, or loses it.
+    pub(crate) fn submit(&self, span: Span) {
+        self.counts.submitted.fetch_add(1, Ordering::Relaxed);
+        if self.closing.is_cancelled() || self.queue.try_send(span).is_err() {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn stats(&self) -> TraceStats {
+        TraceStats {
+            exported: self.counts.exported.load(Ordering::Relaxed),
+            lost: self.counts.lost.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        self.closing.cancel();
+        let in_time = tokio::time::timeout(CLOSE, self.closed.cancelled()).await;
+        let TraceStats { exported, lost } = self.stats();
+        let submitted = self.counts.submitted.load(Ordering::Relaxed);
+        let unsent = submitted.saturating_sub(exported + lost);
+        if in_time.is_err() || unsent > 0 {
+            // They are lost, since the program ends.
+            self.counts.lost.fetch_add(unsent, Ordering::Relaxed);
+            warn!(unsent, "the last spans could not be exported in time");
+        }
+    }
+}
+
+/// Takes spans from the queue and sends them.
+struct Worker {
+    target: Target,
+    resource: Resource,
+    counts: Arc<Counts>,
+    closing: CancellationToken,
+    /// Whether the last batch was lost, which was logged.
+    is_failing: bool,
+}
+
+impl Worker {
+    async fn run(mut self, mut queue: Receiver<Span>) {
+        loop {
+            let mut batch = Vec::new();
+            self.fill(&mut queue, &mut batch).await;
+            if batch.is_empty() {
+                return;
+            }
+            self.send(batch).await;
+        }
+    }
+
+    /// Waits for a batch. It is empty if no more spans come.
+    async fn fill(&self, queue: &mut Receiver<Span>, batch: &mut Vec<Span>) {
+        let filling = async {
+            if queue.recv_many(batch, BATCH).await == 0 {
+                return;
+            }
+            let more = async {
+                while batch.len() < BATCH {
+                    let room = BATCH - batch.len();
+                    if queue.recv_many(batch, room).await == 0 {
+                        return;
+                    }
+                }
+            };
+            // When the time is over, what came is sent.
+            let _ = tokio::time::timeout(DELAY, more).await;
+        };
+        if self.closing.run_until_cancelled(filling).await.is_none() {
+            while batch.len() < BATCH
+                && let Ok(span) = queue.try_recv()
+            {
+                batch.push(span);
+            }
+        }
+    }
+
+    async fn send(&mut self, batch: Vec<Span>) {
+        let count = batch.len() as u64;
+        let scope = Scope {
+            name: "mcp-vary".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let request = ExportRequest {
+            resource_spans: vec![ResourceSpans {
+                resource: Some(self.resource.clone()),
+                scope_spans: vec![ScopeSpans {
+                    scope: Some(scope),
+                    spans: batch,
+                }],
+            }],
+        };
+        let outcome = self.post(request.encode_to_vec().into()).await;
+        let (rejected, why) = match outcome {
+            Ok(rejected) => (rejected.min(count), "it rejected them".to_owned()),
+            Err(error) => (count, error.to_string()),
+        };
+        let counts = &self.counts;
+        counts
+            .exported
+            .fetch_add(count - rejected, Ordering::Relaxed);
+        counts.lost.fetch_add(rejected, Ordering::Relaxed);
+        let url = &*self.target.url;
+        match (rejected > 0, self.is_failing) {
+            (true, false) => warn!(url, lost = rejected, why, "the collector has not got spans"),
+            (false, true) => {
+                let lost = counts.lost.load(Ordering::Relaxed);
+                info!(url, lost, "the collector gets spans again");
+            }
+            _ => {}
+        }
+        self.is_failing = rejected > 0;
+    }
+
+    /// Posts a batch, again if that may help. Returns how many spans the collector rejects.
+    async fn post(&self, body: Bytes) -> Result<u64, DocumentError> {
+        let mut retries = RETRIES.into_iter();
+        loop {
+            let error = match self.post_once(body.clone()).await {
+                Ok(rejected) => return Ok(rejected),
+                Err(error) => error,
+            };
+            let Some(pause) = retries.next().filter(|_| is_temporary(&error)) else {
+                return Err(error);
+            };
+            let slept = self.closing.run_until_cancelled(tokio::time::sleep(pause));
+            if slept.await.is_none() {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn post_once(&self, body: Bytes) -> Result<u64, DocumentError> {
+        let Target {
+            url,
+            headers,
+            variables,
+        } = &self.target;
+        let content = ("application/x-protobuf", body);
+        let limits = (MAX_RESPONSE, TIMEOUT);
+        let response = document::post(url, content, headers.clone(), limits, *variables).await?;
+        // A collector may answer with anything, as long as the status is 200.
+        let response = ExportResponse::decode(response).unwrap_or_default();
+        let rejected = response.partial_success.map(|it| it.rejected_spans);
+        Ok(rejected.unwrap_or_default().max(0).unsigned_abs())
+    }
+}
+
+/// Whether a collector may accept the same spans a little later.
+///
+/// Source: OpenTelemetry Protocol, "Failures", "Retryable Response Codes".
+fn is_temporary(error: &DocumentError) -> bool {
+    match error {
+        DocumentError::Status(status) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
+        DocumentError::Timeout(_) | DocumentError::Connection(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,391 @@
+//! The two spans of a request: that of the client's request, and that of the request to a server.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use mcp_vary_base::lock::ScopedLock;
+
+use crate::carrier::Carrier;
+use crate::context::TraceContext;
+use crate::proto::{CLIENT, ERROR, KeyValue, Link, SAMPLED, SERVER, Span, Status};
+use crate::tracer::Tracer;
+
+/// The longest text in a span, in bytes.
+pub const MAX_TEXT: usize = 512;
+
+/// A request as it arrives.
+#[derive(Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "what the gateway knows of each request"
+)]
+pub struct Arrival<'a> {
+    /// Its method, from a closed list.
+    pub method: &'static str,
+    /// The id, JSON text.
+    pub id: &'a str,
+    /// The context in `params._meta`.
+    pub meta: &'a Carrier,
+    /// The context in the HTTP headers.
+    pub headers: Option<&'a Carrier>,
+    /// Whether the caller is authenticated, or started the gateway.
+    pub is_known: bool,
+    /// The id of the principal.
+    pub principal: Option<&'a str>,
+    /// How it came.
+    pub transport: Transport,
+    /// The address of the client.
+    pub address: Option<IpAddr>,
+    /// What identifies the session, and does not open it.
+    pub session: Option<String>,
+}
+
+/// The transport of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "MCP has these two")]
+pub enum Transport {
+    /// Streamable HTTP.
+    Http,
+    /// Standard input and output.
+    Stdio,
+}
+
+impl Transport {
+    fn describe(self, attributes: &mut Vec<KeyValue>) {
+        match self {
+            Self::Http => attributes.extend([
+                KeyValue::text("network.transport", "tcp"),
+                KeyValue::text("network.protocol.name", "http"),
+                KeyValue::text("network.protocol.version", "1.1"),
+            ]),
+            Self::Stdio => attributes.push(KeyValue::text("network.transport", "pipe")),
+        }
+    }
+}
+
+/// The outcome of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "MCP has these")]
+pub enum Outcome {
+    /// A result.
+    Result,
+    /// A result in which a tool reports that it failed.
+    ToolError,
+    /// An error with this code.
+    Error(i64),
+    /// No response: the client did not wait for it.
+    Cancelled,
+}
+
+impl Outcome {
+    /// Adds the outcome to a span. Errors of `caller_codes` are not errors of the span: the caller made them.
+    fn describe(self, span: &mut Span, caller_codes: &[i64]) {
+        let error = match self {
+            Self::Result => None,
+            Self::ToolError => Some("tool_error".to_owned()),
+            Self::Cancelled => Some("cancelled".to_owned()),
+            Self::Error(code) => {
+                let code = code.to_string();
+                let status = KeyValue::text("rpc.response.status_code", code.clone());
+                span.attributes.push(status);
+                Some(code)
+            }
+        };
+        let is_callers = matches!(self, Self::Error(code) if caller_codes.contains(&code));
+        if let Some(error) = error.filter(|_| !is_callers) {
+            span.attributes.push(KeyValue::text("error.type", error));
+            span.status = Some(Status { code: ERROR });
+        }
+    }
+}
+
+/// The codes of errors that a caller makes.
+///
+/// Source: OpenTelemetry semantic conventions, "RPC", "JSON-RPC": a server's span has no error for them.
+const CALLER_CODES: &[i64] = &[-32700, -32600, -32601, -32602, -32002];
+
+/// The span of a client's request.
+///
+/// # Properties
+///
+/// It ends once: with the first outcome that it gets, or as cancelled if it is dropped without one. Without a recorder it
+/// only passes on a context.
+#[derive(Debug)]
+pub struct RequestSpan {
+    recorder: Option<Recorder>,
+    /// What its calls carry beside their position.
+    inherited: Carrier,
+}
+
+impl RequestSpan {
+    /// A request that is not recorded, and whose context goes on as it is.
+    pub(crate) const fn unsampled(inherited: Carrier) -> Self {
+        Self {
+            recorder: None,
+            inherited,
+        }
+    }
+
+    pub(crate) fn sampled(
+        tracer: &Arc<Tracer>,
+        arrival: &Arrival<'_>,
+        (context, parent, link): (TraceContext, Option<TraceContext>, Option<TraceContext>),
+        inherited: Carrier,
+    ) -> Self {
+        let mut attributes = vec![
+            KeyValue::text("mcp.method.name", arrival.method),
+            KeyValue::text("jsonrpc.request.id", cut(arrival.id.trim_matches('"'))),
+        ];
+        if arrival.method == CALL {
+            attributes.push(KeyValue::text("gen_ai.operation.name", "execute_tool"));
+        }
+        arrival.transport.describe(&mut attributes);
+        let texts = [
+            ("mcp.session.id", arrival.session.clone()),
+            ("client.address", arrival.address.map(|it| it.to_string())),
+            ("vary.principal", arrival.principal.map(str::to_owned)),
+        ];
+        let texts = texts.into_iter();
+        attributes.extend(texts.filter_map(|(key, text)| Some(KeyValue::text(key, text?))));
+        let mut span = new_span(tracer, context, parent, SERVER);
+        span.name = arrival.method.to_owned();
+        span.attributes = attributes;
+        span.trace_state = trace_state(&inherited);
+        span.links = link.iter().map(link_to).collect();
+        Self {
+            recorder: Some(Recorder {
+                tracer: Arc::clone(tracer),
+                context,
+                method: arrival.method,
+                pending: ScopedLock::new(Some(span)),
+            }),
+            inherited,
+        }
+    }
+
+    /// Whether it is recorded, so that facts about it are wanted.
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// The request is of a client of this revision.
+    pub fn set_revision(&self, revision: &str) {
+        self.set("mcp.protocol.version", revision);
+    }
+
+    /// The request runs under this variant, for this reason.
+    pub fn set_variant(&self, variant: &str, reason: &'static str) {
+        self.set("vary.variant", variant);
+        self.set("vary.variant.why", reason);
+    }
+
+    /// The tool or prompt of the request exists, and has this name.
+    pub fn set_target(&self, name: &str) {
+        let Some(recorder) = &self.recorder else {
+            return;
+        };
+        recorder.change(|span| name_target(span, recorder.method, name));
+    }
+
+    fn set(&self, key: &'static str, value: &str) {
+        let Some(recorder) = &self.recorder else {
+            return;
+        };
+        recorder.change(|span| {
+            let known = &mut span.attributes;
+            known.retain(|known| known.key != key);
+            known.push(KeyValue::text(key, cut(value)));
+        });
+    }
+
+    /// The request has this outcome.
+    pub fn end(&self, outcome: Outcome) {
+        if let Some(recorder) = &self.recorder {
+            recorder.end(outcome, CALLER_CODES);
+        }
+    }
+
+    /// Begins a request to a server, which carries the context of its own span.
+    #[must_use]
+    pub fn call(&self, upstream: &Upstream<'_>) -> CallSpan {
+        let mut carrier = self.inherited.clone();
+        let Some(recorder) = &self.recorder else {
+            return CallSpan {
+                recorder: None,
+                carrier,
+            };
+        };
+        let tracer = &recorder.tracer;
+        let context = tracer.child_of(Some(recorder.context));
+        let mut span = new_span(tracer, context, Some(recorder.context), CLIENT);
+        span.name = recorder.method.to_owned();
+        span.trace_state = trace_state(&self.inherited);
+        let attributes = &mut span.attributes;
+        attributes.push(KeyValue::text("mcp.method.name", recorder.method));
+        if recorder.method == CALL {
+            attributes.push(KeyValue::text("gen_ai.operation.name", "execute_tool"));
+        }
+        attributes.push(KeyValue::text("mcp.protocol.version", upstream.revision));
+        match upstream.address {
+            Some((host, port)) => {
+                Transport::Http.describe(attributes);
+                attributes.push(KeyValue::text("server.address", cut(host)));
+                attributes.push(KeyValue::number("server.port", port.into()));
+            }
+            None => Transport::Stdio.describe(attributes),
+        }
+        attributes.push(KeyValue::text("vary.server", cut(upstream.server)));
+        if let Some(name) = upstream.target {
+            name_target(&mut span, recorder.method, name);
+        }
+        carrier.traceparent = Some(context.to_string());
+        CallSpan {
+            recorder: Some(Recorder {
+                tracer: Arc::clone(tracer),
+                context,
+                method: recorder.method,
+                pending: ScopedLock::new(Some(span)),
+            }),
+            carrier,
+        }
+    }
+}
+
+/// Where a request to a server goes.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "what the gateway knows of each server"
+)]
+pub struct Upstream<'a> {
+    /// The name of the server.
+    pub server: &'a str,
+    /// The name of the tool or prompt at the server.
+    pub target: Option<&'a str>,
+    /// The revision that it speaks.
+    pub revision: &'a str,
+    /// Its host and port; `None` for a program.
+    pub address: Option<(&'a str, u16)>,
+}
+
+/// The span of a request to a server.
+///
+/// # Properties
+///
+/// Those of a [`RequestSpan`].
+#[derive(Debug)]
+pub struct CallSpan {
+    recorder: Option<Recorder>,
+    carrier: Carrier,
+}
+
+impl CallSpan {
+    /// What the request carries.
+    #[must_use]
+    pub const fn carrier(&self) -> &Carrier {
+        &self.carrier
+    }
+
+    /// Whether it is recorded.
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// The request has this outcome.
+    pub fn end(&self, outcome: Outcome) {
+        if let Some(recorder) = &self.recorder {
+            recorder.end(outcome, &[]);
+        }
+    }
+}
+
+/// A span that is recorded.
+#[derive(Debug)]
+struct Recorder {
+    tracer: Arc<Tracer>,
+    context: TraceContext,
+    method: &'static str,
+    /// `None` after the outcome.
+    pending: ScopedLock<Option<Span>>,
+}
+
+impl Recorder {
+    fn change(&self, change: impl FnOnce(&mut Span)) {
+        if let Some(span) = &mut *self.pending.lock() {
+            change(span);
+        }
+    }
+
+    fn end(&self, outcome: Outcome, caller_codes: &[i64]) {
+        let Some(mut span) = self.pending.lock().take() else {
+            return;
+        };
+        outcome.describe(&mut span, caller_codes);
+        // The clock may have been set back.
+        span.end = self.tracer.now().max(span.start);
+        self.tracer.submit(span);
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end(Outcome::Cancelled, &[]);
+    }
+}
+
+fn new_span(
+    tracer: &Tracer,
+    context: TraceContext,
+    parent: Option<TraceContext>,
+    kind: i32,
+) -> Span {
+    let parent = parent.map(|parent| parent.span().to_vec());
+    Span {
+        trace_id: context.trace().to_vec(),
+        span_id: context.span().to_vec(),
+        parent_span_id: parent.unwrap_or_default(),
+        kind,
+        start: tracer.now(),
+        flags: SAMPLED,
+        ..Span::default()
+    }
+}
+
+/// Adds the name of a tool or prompt to a span, and to its own name.
+fn name_target(span: &mut Span, method: &'static str, name: &str) {
+    let key = match method {
+        CALL => "gen_ai.tool.name",
+        "prompts/get" => "gen_ai.prompt.name",
+        _ => return,
+    };
+    let name = cut(name);
+    span.name = format!("{method} {name}");
+    span.attributes.push(KeyValue::text(key, name));
+}
+
+fn link_to(context: &TraceContext) -> Link {
+    Link {
+        trace_id: context.trace().to_vec(),
+        span_id: context.span().to_vec(),
+    }
+}
+
+/// What vendors added, unless it is longer than programs must pass on (W3C Trace Context, section 3.3.1.5).
+fn trace_state(carrier: &Carrier) -> String {
+    let state = carrier.tracestate.as_deref();
+    state
+        .filter(|it| it.len() <= MAX_TEXT)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// At most [`MAX_TEXT`] bytes of a text.
+fn cut(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_TEXT);
+    text.get(..end).unwrap_or_default()
+}
+
+/// The method that calls a tool.
+const CALL: &str = "tools/call";
