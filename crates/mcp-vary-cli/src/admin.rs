@@ -10,11 +10,15 @@ use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
 use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+#[cfg(unix)]
+use crate::operator_socket::SocketFile;
 use crate::operator_token::TokenFile;
 use crate::print::{notice, progress};
 use crate::{serving, tokens};
@@ -56,6 +60,9 @@ pub(crate) struct OperatorListeners {
     probes: Option<(TcpListener, SocketAddr)>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
+    /// Where commands of the same user find the gateway.
+    #[cfg(unix)]
+    socket: Option<(UnixListener, SocketFile)>,
 }
 
 /// The tasks of the listeners, until this is dropped.
@@ -63,6 +70,8 @@ pub(crate) struct OperatorListeners {
 pub(crate) struct OperatorTasks {
     _tasks: Vec<ListenerTask>,
     _token: Option<TokenFile>,
+    #[cfg(unix)]
+    _socket: Option<SocketFile>,
 }
 
 /// A task that answers the operator, until this is dropped.
@@ -100,6 +109,8 @@ impl OperatorListeners {
             admin,
             probes: probes.map(with_address).transpose()?,
             token: file,
+            #[cfg(unix)]
+            socket: open_socket(),
         };
         Ok((listeners, operator, requests))
     }
@@ -121,11 +132,29 @@ impl OperatorListeners {
             }));
             progress(&format!("metrics: http://{address}/metrics"));
         }
+        #[cfg(unix)]
+        let socket = self.socket.map(|(listener, file)| {
+            let gateway = Arc::clone(gateway);
+            tasks.push(ListenerTask::spawn(|until| async move {
+                gateway.serve_admin_socket(listener, until).await
+            }));
+            file
+        });
         OperatorTasks {
             _tasks: tasks,
             _token: self.token,
+            #[cfg(unix)]
+            _socket: socket,
         }
     }
+}
+
+/// The socket of this process, if it can be opened. It cannot in a container whose files are read-only.
+#[cfg(unix)]
+fn open_socket() -> Option<(UnixListener, SocketFile)> {
+    let opened = SocketFile::open();
+    let report = |error: &io::Error| tracing::info!(%error, "`vary status` does not find this gateway by itself");
+    opened.inspect_err(report).ok()
 }
 
 /// A token for commands at `address`, in a file for `vary reload` and `vary drain`. Without the file nobody could know it, so

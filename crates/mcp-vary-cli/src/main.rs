@@ -31,6 +31,8 @@ mod man;
 mod open_files;
 mod operate;
 mod operator_client;
+#[cfg(unix)]
+mod operator_socket;
 mod operator_token;
 mod print;
 mod refused_variant;
