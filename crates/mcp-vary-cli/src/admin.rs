@@ -20,6 +20,7 @@ use crate::failure::Failure;
 #[cfg(unix)]
 use crate::operator_socket::SocketFile;
 use crate::operator_token::TokenFile;
+use crate::passed_sockets::PassedSockets;
 use crate::print::{notice, progress};
 use crate::{serving, tokens};
 
@@ -47,9 +48,9 @@ impl OperatorAddresses {
     }
 
     /// Metrics, if somebody can read them.
-    pub(crate) fn metrics(&self) -> Option<MetricsSettings> {
-        let probes = self.probes.as_ref();
-        probes.map(|_| MetricsSettings::new(tokens::count))
+    pub(crate) fn metrics(&self, sockets: &PassedSockets) -> Option<MetricsSettings> {
+        let is_read = self.probes.is_some() || sockets.has_probes();
+        is_read.then(|| MetricsSettings::new(tokens::count))
     }
 }
 
@@ -85,14 +86,17 @@ impl OperatorListeners {
     /// The listeners on `addresses`, where they send commands, and where those arrive.
     pub(crate) async fn open(
         addresses: &OperatorAddresses,
+        sockets: &mut PassedSockets,
     ) -> Result<(Self, Operator, Requests), Failure> {
-        let admin = match &addresses.admin {
-            Some(address) => Some(serving::listen(address, "--admin").await?),
-            None => None,
+        let admin = match (sockets.take_admin()?, &addresses.admin) {
+            (Some(passed), _) => Some(passed),
+            (None, Some(address)) => Some(serving::listen(address, "--admin").await?),
+            (None, None) => None,
         };
-        let probes = match &addresses.probes {
-            Some(address) => Some(serving::listen_anywhere(address, "--probes").await?),
-            None => None,
+        let probes = match (sockets.take_probes()?, &addresses.probes) {
+            (Some(passed), _) => Some(passed),
+            (None, Some(address)) => Some(serving::listen_anywhere(address, "--probes").await?),
+            (None, None) => None,
         };
         let with_address = |listener: TcpListener| {
             let address = listener.local_addr();
@@ -100,6 +104,9 @@ impl OperatorListeners {
             Ok::<_, Failure>((listener, address))
         };
         let admin = admin.map(with_address).transpose()?;
+        if let Some((_, address)) = &admin {
+            serving::only_loopback(*address).map_err(Failure::command)?;
+        }
         let (token, file) = match (&addresses.admin_token, &admin) {
             (None, Some((_, address))) => made_token(*address)?,
             (configured, _) => (configured.clone(), None),
