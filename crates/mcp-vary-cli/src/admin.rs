@@ -10,12 +10,17 @@ use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
 use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+#[cfg(unix)]
+use crate::operator_socket::SocketFile;
 use crate::operator_token::TokenFile;
+use crate::passed_sockets::PassedSockets;
 use crate::print::{notice, progress};
 use crate::{serving, tokens};
 
@@ -43,9 +48,9 @@ impl OperatorAddresses {
     }
 
     /// Metrics, if somebody can read them.
-    pub(crate) fn metrics(&self) -> Option<MetricsSettings> {
-        let probes = self.probes.as_ref();
-        probes.map(|_| MetricsSettings::new(tokens::count))
+    pub(crate) fn metrics(&self, sockets: &PassedSockets) -> Option<MetricsSettings> {
+        let is_read = self.probes.is_some() || sockets.has_probes();
+        is_read.then(|| MetricsSettings::new(tokens::count))
     }
 }
 
@@ -56,6 +61,9 @@ pub(crate) struct OperatorListeners {
     probes: Option<(TcpListener, SocketAddr)>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
+    /// Where commands of the same user find the gateway.
+    #[cfg(unix)]
+    socket: Option<(UnixListener, SocketFile)>,
 }
 
 /// The tasks of the listeners, until this is dropped.
@@ -63,6 +71,8 @@ pub(crate) struct OperatorListeners {
 pub(crate) struct OperatorTasks {
     _tasks: Vec<ListenerTask>,
     _token: Option<TokenFile>,
+    #[cfg(unix)]
+    _socket: Option<SocketFile>,
 }
 
 /// A task that answers the operator, until this is dropped.
@@ -76,14 +86,17 @@ impl OperatorListeners {
     /// The listeners on `addresses`, where they send commands, and where those arrive.
     pub(crate) async fn open(
         addresses: &OperatorAddresses,
+        sockets: &mut PassedSockets,
     ) -> Result<(Self, Operator, Requests), Failure> {
-        let admin = match &addresses.admin {
-            Some(address) => Some(serving::listen(address, "--admin").await?),
-            None => None,
+        let admin = match (sockets.take_admin()?, &addresses.admin) {
+            (Some(passed), _) => Some(passed),
+            (None, Some(address)) => Some(serving::listen(address, "--admin").await?),
+            (None, None) => None,
         };
-        let probes = match &addresses.probes {
-            Some(address) => Some(serving::listen_anywhere(address, "--probes").await?),
-            None => None,
+        let probes = match (sockets.take_probes()?, &addresses.probes) {
+            (Some(passed), _) => Some(passed),
+            (None, Some(address)) => Some(serving::listen_anywhere(address, "--probes").await?),
+            (None, None) => None,
         };
         let with_address = |listener: TcpListener| {
             let address = listener.local_addr();
@@ -91,6 +104,9 @@ impl OperatorListeners {
             Ok::<_, Failure>((listener, address))
         };
         let admin = admin.map(with_address).transpose()?;
+        if let Some((_, address)) = &admin {
+            serving::only_loopback(*address).map_err(Failure::command)?;
+        }
         let (token, file) = match (&addresses.admin_token, &admin) {
             (None, Some((_, address))) => made_token(*address)?,
             (configured, _) => (configured.clone(), None),
@@ -100,6 +116,8 @@ impl OperatorListeners {
             admin,
             probes: probes.map(with_address).transpose()?,
             token: file,
+            #[cfg(unix)]
+            socket: open_socket(),
         };
         Ok((listeners, operator, requests))
     }
@@ -121,11 +139,29 @@ impl OperatorListeners {
             }));
             progress(&format!("metrics: http://{address}/metrics"));
         }
+        #[cfg(unix)]
+        let socket = self.socket.map(|(listener, file)| {
+            let gateway = Arc::clone(gateway);
+            tasks.push(ListenerTask::spawn(|until| async move {
+                gateway.serve_admin_socket(listener, until).await
+            }));
+            file
+        });
         OperatorTasks {
             _tasks: tasks,
             _token: self.token,
+            #[cfg(unix)]
+            _socket: socket,
         }
     }
+}
+
+/// The socket of this process, if it can be opened. It cannot in a container whose files are read-only.
+#[cfg(unix)]
+fn open_socket() -> Option<(UnixListener, SocketFile)> {
+    let opened = SocketFile::open();
+    let report = |error: &io::Error| tracing::info!(%error, "`vary status` does not find this gateway by itself");
+    opened.inspect_err(report).ok()
 }
 
 /// A token for commands at `address`, in a file for `vary reload` and `vary drain`. Without the file nobody could know it, so

@@ -396,10 +396,12 @@ pub(crate) struct NewKey {
 /// Show the status of a running gateway
 ///
 /// Shows its servers, its variants, and its recent clients: the variant of each, what selected it, and how many requests
-/// and calls it made. Also shows which clients still use deprecated variants. The gateway must be started with
+/// and calls it made. Also shows which clients still use deprecated variants. Finds a gateway of the same user by itself,
+/// by its socket in the state directory, below XDG_STATE_HOME or ~/.local/state. One of another user must be started with
 /// `vary serve --admin`, or have `admin:` in its configuration. Exit code 1 when a server is down.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
+    vary status\n  \
     vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
     With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, nextAttempt, login: {expires, refreshed, ended}, tools}], variants: \
@@ -420,9 +422,10 @@ pub(crate) struct Status {
         value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
     pub(crate) watch: Option<u64>,
-    /// The `--admin` address of the gateway: HOST:PORT, a port, or the URL
-    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
-    pub(crate) address: String,
+    /// The gateway: its `--admin` address as HOST:PORT, a port or the URL, or its socket [default: the running gateway of
+    /// this user, or 127.0.0.1:8801]
+    #[arg(value_name = "ADDR")]
+    pub(crate) address: Option<String>,
 }
 
 /// Options of the commands for a running gateway.
@@ -436,9 +439,10 @@ pub(crate) struct Operate {
         value_name = "TOKEN"
     )]
     pub(crate) token: Option<String>,
-    /// The `--admin` address of the gateway: HOST:PORT, a port, or the URL
-    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
-    pub(crate) address: String,
+    /// The gateway: its `--admin` address as HOST:PORT, a port or the URL, or its socket [default: the running gateway of
+    /// this user, or 127.0.0.1:8801]
+    #[arg(value_name = "ADDR")]
+    pub(crate) address: Option<String>,
 }
 
 /// Show the results of the experiments of a running gateway

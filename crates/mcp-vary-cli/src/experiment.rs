@@ -22,7 +22,7 @@ struct Counted {
 pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Failure> {
     let mut all: Vec<Counted> = Vec::new();
     for address in &args.addresses {
-        let status = stop.unless_requested(fetch(address)).await?;
+        let status = stop.unless_requested(fetch(Some(address))).await?;
         for counted in counted(&status, address)? {
             let name = &counted.totals.name;
             match all.iter_mut().find(|known| known.totals.name == *name) {

@@ -79,7 +79,7 @@ async fn inspect(
     let client = session.client(identity).await?;
     let first = client.variants().into_iter().next();
     let status = match &args.admin {
-        Some(address) => Some(status::fetch(address).await?),
+        Some(address) => Some(status::fetch(Some(address)).await?),
         None => None,
     };
     let configured = session.configured(identity.hints.as_ref());

@@ -31,7 +31,10 @@ mod man;
 mod open_files;
 mod operate;
 mod operator_client;
+#[cfg(unix)]
+mod operator_socket;
 mod operator_token;
+mod passed_sockets;
 mod print;
 mod refused_variant;
 mod reload;
@@ -64,6 +67,7 @@ use mcp_vary_operator::Command as OperatorCommand;
 use args::{Args, Command};
 use failure::{Failure, Verdict};
 use log::CommandLog;
+use passed_sockets::PassedSockets;
 use stop::Stop;
 
 /// Not the C library's: `docs/decisions/0020-allocator.md`.
@@ -86,6 +90,11 @@ fn run(args: Args) -> Result<Verdict, Failure> {
     let log = CommandLog::start(&args)?;
     // Before anything verifies a token.
     Provider::install().map_err(|error| Failure::command(error.to_string()))?;
+    // Before there are threads, since it changes the environment.
+    let sockets = match args.command {
+        Command::Serve(_) => PassedSockets::of_environment()?,
+        _ => PassedSockets::default(),
+    };
     let mut builder = match std::thread::available_parallelism() {
         // On one core, several workers would only add overhead: they poll the clock and each other's queues.
         Ok(cores) if cores.get() == 1 => tokio::runtime::Builder::new_current_thread(),
@@ -95,17 +104,21 @@ fn run(args: Args) -> Result<Verdict, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::command(format!("no runtime could be started: {error}")))?;
-    let verdict = runtime.block_on(dispatch(args.command, log));
+    let verdict = runtime.block_on(dispatch(args.command, log, sockets));
     // Ends the remaining tasks: those of child processes, and a blocked read of standard input.
     runtime.shutdown_timeout(LAST_TASKS);
     verdict
 }
 
-async fn dispatch(command: Command, log: CommandLog) -> Result<Verdict, Failure> {
+async fn dispatch(
+    command: Command,
+    log: CommandLog,
+    sockets: PassedSockets,
+) -> Result<Verdict, Failure> {
     let mut stop = Stop::listen()?;
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
-        Command::Serve(serve) => serve::run(serve, log, stop).await,
+        Command::Serve(serve) => serve::run(serve, log, sockets, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Tools(tools) => tools::run(tools, stop).await,
         Command::Call(call) => call::run(call, stop).await,

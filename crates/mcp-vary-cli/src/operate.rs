@@ -20,7 +20,8 @@ pub(crate) async fn run(
     args: Operate,
     mut stop: Stop,
 ) -> Result<Verdict, Failure> {
-    let address = GatewayAddress::parse(&args.address)?;
+    let name = command.path().trim_start_matches('/');
+    let address = GatewayAddress::find(args.address.as_deref(), name)?;
     let token = args.token.or_else(|| written_token(&address));
     let request = address.request(Method::POST, command.path(), token.as_deref());
     let request = async {
@@ -47,15 +48,17 @@ pub(crate) async fn run(
         }
         (_, _, Some(why)) => Err(Failure::command(why)),
         _ => {
-            let name = command.path().trim_start_matches('/');
             let why = not_the_operators(status, name);
             Err(Failure::command(format!("no answer from {address}: {why}")))
         }
     }
 }
 
-/// The token that the gateway at `address` wrote for this user.
+/// The token that the gateway at `address` wrote for this user. A socket needs none.
 fn written_token(address: &GatewayAddress) -> Option<String> {
+    if let GatewayAddress::Socket(_) = address {
+        return None;
+    }
     let addresses = address.authority().to_socket_addrs().ok()?;
     addresses.into_iter().find_map(operator_token::read)
 }

@@ -1,6 +1,7 @@
 //! Requests to the operator's listener of a running gateway.
 
-use std::fmt;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use http::header::AUTHORIZATION;
 use http::{Method, Request, StatusCode, Uri};
@@ -8,33 +9,75 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use mcp_vary_base::io_error;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 
 use crate::failure::Failure;
 
-/// Where a running gateway answers its operator: `HOST:PORT`.
+/// Where a running gateway answers its operator.
 #[derive(Clone, Debug)]
-pub(crate) struct GatewayAddress(String);
+pub(crate) enum GatewayAddress {
+    /// `HOST:PORT`.
+    Tcp(String),
+    /// A socket in the state directory.
+    Socket(PathBuf),
+    /// The default of `HOST:PORT`: nothing was typed, and there is no socket.
+    Default,
+}
 
 impl GatewayAddress {
-    /// The `--admin` address that was typed: `HOST:PORT`, a port, or the URL.
+    /// What was typed; without it, the running gateway of this user. `command` is named in messages.
+    pub(crate) fn find(typed: Option<&str>, command: &str) -> Result<Self, Failure> {
+        if let Some(typed) = typed {
+            return Self::parse(typed);
+        }
+        match &running()[..] {
+            [] => Ok(Self::Default),
+            [one] => Ok(Self::Socket(one.clone())),
+            several => {
+                let lines = several.iter();
+                let lines: Vec<_> = lines
+                    .map(|path| format!("  vary {command} {}", path.display()))
+                    .collect();
+                Err(Failure::command(format!(
+                    "{} gateways are running, each with the socket of its process; name one of them:\n{}",
+                    several.len(),
+                    lines.join("\n")
+                )))
+            }
+        }
+    }
+
+    /// What was typed: the `--admin` address as `HOST:PORT`, a port or the URL, or the path of a socket.
     pub(crate) fn parse(typed: &str) -> Result<Self, Failure> {
         if typed.parse::<u16>().is_ok() {
-            return Ok(Self(format!("127.0.0.1:{typed}")));
+            return Ok(Self::Tcp(format!("127.0.0.1:{typed}")));
+        }
+        let path = Path::new(typed);
+        if cfg!(unix) && path.extension().is_some_and(|end| end == "sock") {
+            return Ok(Self::Socket(path.to_owned()));
         }
         let uri = typed.parse::<Uri>().ok();
         let authority = uri.as_ref().and_then(Uri::authority);
         match authority {
-            Some(authority) if authority.port_u16().is_some() => Ok(Self(authority.to_string())),
+            Some(authority) if authority.port_u16().is_some() => {
+                Ok(Self::Tcp(authority.to_string()))
+            }
             _ => Err(Failure::command(format!(
                 "`{typed}` is not an address; write HOST:PORT, such as 127.0.0.1:8801, or a port"
             ))),
         }
     }
 
-    /// `HOST:PORT`.
+    /// The name of the host, and what is connected to.
     pub(crate) fn authority(&self) -> &str {
-        &self.0
+        match self {
+            Self::Tcp(authority) => authority,
+            Self::Socket(_) => "localhost",
+            Self::Default => DEFAULT,
+        }
     }
 
     /// Sends a request without a body, and returns the answer.
@@ -44,42 +87,82 @@ impl GatewayAddress {
         path: &str,
         token: Option<&str>,
     ) -> Result<(StatusCode, Bytes), String> {
-        let authority = self.authority();
-        let socket = TcpStream::connect(authority).await.map_err(|error| {
-            let why = io_error::describe(&error);
-            format!(
-                "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status ...` has"
-            )
-        })?;
-        let no_http = |error: hyper::Error| format!("it does not speak HTTP: {error}");
-        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
-        let (mut client, connection) = handshake.map_err(no_http)?;
-        // The task ends when the client is dropped. The body arrives through it, too.
-        tokio::spawn(connection);
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", authority);
+            .header("host", self.authority());
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = request.body(Empty::<Bytes>::new());
         let request = request.map_err(|error| format!("the token cannot be sent: {error}"))?;
-        let response = client.send_request(request).await.map_err(no_http)?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), MAX_BYTES)
-            .collect()
-            .await;
-        let body = body.map_err(|error| format!("its answer cannot be read: {error}"))?;
-        Ok((status, body.to_bytes()))
+        #[cfg(unix)]
+        if let Self::Socket(path) = self {
+            let socket = UnixStream::connect(path).await;
+            let socket = socket.map_err(|error| io_error::describe(&error).to_string())?;
+            return exchange(socket, request).await;
+        }
+        let socket = TcpStream::connect(self.authority()).await;
+        let socket = socket.map_err(|error| self.not_connected(&error))?;
+        exchange(socket, request).await
     }
+
+    fn not_connected(&self, error: &io::Error) -> String {
+        let (why, authority) = (io_error::describe(error), self.authority());
+        match self {
+            Self::Default => format!(
+                "{why}; no gateway of this user is running here either. Run this command as the user who started it, or name \
+                 the address of its `--admin`"
+            ),
+            _ => format!(
+                "{why}; start Vary with `--admin {authority}`, or name the address that its line `status: vary status ...` has"
+            ),
+        }
+    }
+}
+
+/// Sends a request over a connection of its own.
+async fn exchange<S>(
+    socket: S,
+    request: Request<Empty<Bytes>>,
+) -> Result<(StatusCode, Bytes), String>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let no_http = |error: hyper::Error| format!("it does not speak HTTP: {error}");
+    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
+    let (mut client, connection) = handshake.map_err(no_http)?;
+    // The task ends when the client is dropped. The body arrives through it, too.
+    tokio::spawn(connection);
+    let response = client.send_request(request).await.map_err(no_http)?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_BYTES)
+        .collect()
+        .await;
+    let body = body.map_err(|error| format!("its answer cannot be read: {error}"))?;
+    Ok((status, body.to_bytes()))
 }
 
 impl fmt::Display for GatewayAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Socket(path) => write!(f, "{}", path.display()),
+            _ => f.write_str(self.authority()),
+        }
     }
 }
+
+#[cfg(unix)]
+use crate::operator_socket::running;
+
+/// There are no sockets on this system.
+#[cfg(not(unix))]
+const fn running() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Where a gateway is looked for that has no socket.
+const DEFAULT: &str = "127.0.0.1:8801";
 
 /// Why an answer is not that of an operator's listener to `vary COMMAND`.
 pub(crate) fn not_the_operators(status: StatusCode, command: &str) -> String {
@@ -104,6 +187,8 @@ mod tests {
             ("http://127.0.0.1:8801/status", Some("127.0.0.1:8801")),
             ("[::1]:80", Some("[::1]:80")),
             ("localhost", None),
+            ("/state/7.sock", Some("/state/7.sock")),
+            ("/state/7", None),
             ("", None),
             ("99999", None),
         ] {

@@ -62,7 +62,7 @@ pub(crate) fn directory() -> Option<PathBuf> {
 }
 
 /// Creates a directory that only this user can read.
-fn create_private(directory: &Path) -> io::Result<()> {
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

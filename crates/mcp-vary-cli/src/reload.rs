@@ -15,6 +15,7 @@ use mcp_vary_operator::{AdminToken, Outcome, ReloadRequest, Requests};
 use crate::args::Serve;
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
+use crate::service_manager::ServiceManager;
 use crate::stop::Hangup;
 use crate::{file, serve_args};
 
@@ -92,18 +93,21 @@ impl FileReloader {
         &mut self,
         gateway: &Arc<Gateway>,
         args: &Serve,
+        manager: &ServiceManager,
         requests: &mut Requests,
     ) -> Infallible {
         // Those who requested what is being applied. A newer text is for them, too.
         let mut waiting = Vec::new();
         let mut text = self.next(gateway, requests, &mut waiting).await;
         loop {
+            manager.reloading();
             let name = self.path.display().to_string();
             let fixed = self.startup.clone();
             let file = self.parse(text, args);
             let reload = reload(&name, file, &fixed, gateway, args);
             text = tokio::select! {
                 outcome = reload => {
+                    manager.reloaded(outcome.is_ok());
                     let (Ok(sentence) | Err(sentence)) = &outcome;
                     notice(&sanitize(sentence));
                     for request in waiting.drain(..) {

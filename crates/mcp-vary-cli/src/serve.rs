@@ -24,11 +24,13 @@ use crate::environment::now_in_microseconds;
 use crate::failure::{Failure, Verdict};
 use crate::log::{self, CommandLog};
 use crate::open_files;
+use crate::passed_sockets::PassedSockets;
 use crate::print::servers::{is_up, plural, upstream_variant_notes};
 use crate::print::terminal::has_cursor;
 use crate::print::{notice, progress, sanitize};
 use crate::reload::{FileReloader, StartupSettings};
 use crate::serve_args::{file_config, server_config, unmatched_warnings};
+use crate::service_manager::ServiceManager;
 use crate::serving::{self, LISTEN, Serving};
 use crate::start_report::{
     StartProgress, is_starting, not_working_line, server_lines, server_status, variant_lines,
@@ -38,7 +40,12 @@ use crate::target;
 use crate::target_args::{ServerTarget, TargetFile};
 
 /// Serves until a signal is received. A second signal ends everything immediately.
-pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<Verdict, Failure> {
+pub(crate) async fn run(
+    args: Serve,
+    log: CommandLog,
+    mut sockets: PassedSockets,
+    mut stop: Stop,
+) -> Result<Verdict, Failure> {
     if let Some(directory) = &args.directory {
         std::env::set_current_dir(directory).map_err(|error| {
             let (shown, why) = (directory.display(), io_error::describe(&error));
@@ -60,15 +67,17 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
         server.era_wait = ERA_WAIT;
     }
     let mut config = with_audit_log(config, &args, &source)?;
-    config.metrics = operator.metrics();
+    config.metrics = operator.metrics(&sockets);
     let mut reloads = ServedFile {
         reloader: reloading,
         args: &args,
+        manager: ServiceManager::of_environment(),
     };
     if args.stdio {
-        on_stdio(config, &operator, &source, &mut reloads, &mut stop).await
+        let listeners = (config, &operator, &mut sockets);
+        on_stdio(listeners, &source, &mut reloads, &mut stop).await
     } else {
-        let listeners = (listen.as_str(), config, &operator);
+        let listeners = (listen.as_str(), config, &operator, &mut sockets);
         on_http(listeners, &source, &mut reloads, &mut stop).await
     }
 }
@@ -186,6 +195,7 @@ impl ServeConfig {
 struct ServedFile<'a> {
     reloader: Option<FileReloader>,
     args: &'a Serve,
+    manager: ServiceManager,
 }
 
 impl ServedFile<'_> {
@@ -196,16 +206,22 @@ impl ServedFile<'_> {
         }
     }
 
-    /// Reloads the file forever.
+    /// Reloads the file forever, and reports to the service manager that the process is alive.
     async fn run(&mut self, gateway: &Arc<Gateway>, requests: &mut Requests) -> Infallible {
-        let Some(reloader) = &mut self.reloader else {
-            loop {
-                let why =
-                    "Vary was started without a configuration file, so there is nothing to reload";
-                requests.reload().await.answer(Err(why.to_owned()));
-            }
+        let (args, manager) = (self.args, &self.manager);
+        let reload = async {
+            let Some(reloader) = &mut self.reloader else {
+                loop {
+                    let why = "Vary was started without a configuration file, so there is nothing to reload";
+                    requests.reload().await.answer(Err(why.to_owned()));
+                }
+            };
+            reloader.run(gateway, args, manager, requests).await
         };
-        reloader.run(gateway, self.args, requests).await
+        tokio::select! {
+            never = reload => never,
+            never = manager.watch() => never,
+        }
     }
 }
 
@@ -213,7 +229,7 @@ impl ServedFile<'_> {
 const ERA_WAIT: Duration = Duration::from_millis(500);
 
 async fn on_http(
-    (listen, mut config, operator): (&str, Config, &OperatorAddresses),
+    (listen, mut config, operator, sockets): (&str, Config, &OperatorAddresses, &mut PassedSockets),
     source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
@@ -223,8 +239,11 @@ async fn on_http(
         tls.check()
             .map_err(|error| Failure::command(error.to_string()))?;
     }
-    let listener = serving::listen_as_configured(listen, "--listen", &config).await?;
-    let (operator, commands, mut requests) = OperatorListeners::open(operator).await?;
+    let listener = match sockets.take_mcp()? {
+        Some(passed) => serving::passed(passed, &config)?,
+        None => serving::listen_as_configured(listen, "--listen", &config).await?,
+    };
+    let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
@@ -261,15 +280,15 @@ async fn on_http(
     if let Some(line) = not_working_line(&gateway, &source.left_out) {
         progress(&line);
     }
-    serving.ready();
+    reloads.manager.ready(&serving.url());
     let drain = requests.drain().clone();
     tokio::select! {
         () = stop.requested() => {}
         () = drain.cancelled() => {}
         never = reloads.run(&gateway, &mut requests) => match never {},
         never = report_late_servers(&gateway, report_variants) => match never {},
-        never = serving.watch() => match never {},
     }
+    reloads.manager.stopping();
     progress(SHUTTING_DOWN);
     drain.cancel();
     let stopped = unless_interrupted(serving.stop(), stop).await;
@@ -277,13 +296,12 @@ async fn on_http(
 }
 
 async fn on_stdio(
-    mut config: Config,
-    operator: &OperatorAddresses,
+    (mut config, operator, sockets): (Config, &OperatorAddresses, &mut PassedSockets),
     source: &ConfigSource,
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    let (operator, commands, mut requests) = OperatorListeners::open(operator).await?;
+    let (operator, commands, mut requests) = OperatorListeners::open(operator, sockets).await?;
     config.operator = Some(commands);
     let gateway = Gateway::open(config).await;
     progress(&starting_line(&gateway));

@@ -1,9 +1,10 @@
-//! Reports to the service manager that started the process, such as systemd: ready, alive, stopping.
+//! Reports to the service manager that started the process, such as systemd: ready, alive, reloading, stopping.
 //!
 //! The protocol is that of `sd_notify(3)`: datagrams to the socket that the variable `NOTIFY_SOCKET` names.
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use mcp_vary_base::io_error;
@@ -17,6 +18,8 @@ pub(crate) struct ServiceManager {
     socket: Option<Socket>,
     /// How often the process must report that it is alive.
     watchdog: Option<Duration>,
+    /// Where clients are served, once they are.
+    url: OnceLock<String>,
 }
 
 #[cfg(unix)]
@@ -37,12 +40,34 @@ impl ServiceManager {
         Self {
             socket: socket.and_then(Result::ok),
             watchdog: watchdog(&variable, std::process::id()),
+            url: OnceLock::new(),
         }
     }
 
     /// Clients are served at `url` from now on.
     pub(crate) fn ready(&self, url: &str) {
+        let url = self.url.get_or_init(|| url.to_owned());
         self.report(&format!("READY=1\nSTATUS=serving at {url}"));
+    }
+
+    /// The configuration is being reloaded.
+    pub(crate) fn reloading(&self) {
+        if self.url.get().is_some() {
+            let state = "RELOADING=1\nSTATUS=reloading the configuration";
+            self.report(&format!("{state}{}", monotonic_time()));
+        }
+    }
+
+    /// The configuration was reloaded, or not because it cannot be used.
+    pub(crate) fn reloaded(&self, is_changed: bool) {
+        let why = if is_changed {
+            ""
+        } else {
+            "; the configuration was not reloaded, the log says why"
+        };
+        if let Some(url) = self.url.get() {
+            self.report(&format!("READY=1\nSTATUS=serving at {url}{why}"));
+        }
     }
 
     /// Clients are not served much longer.
@@ -68,6 +93,21 @@ impl ServiceManager {
             tracing::warn!(%error, state, "the service manager does not receive reports");
         }
     }
+}
+
+/// The line about the time at which a reload began, by which systemd knows which one it is.
+fn monotonic_time() -> String {
+    #[cfg(target_os = "linux")]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let now = Duration::new(
+            u64::try_from(now.tv_sec).unwrap_or(0),
+            u32::try_from(now.tv_nsec).unwrap_or(0),
+        );
+        format!("\nMONOTONIC_USEC={}", now.as_micros())
+    }
+    #[cfg(not(target_os = "linux"))]
+    String::new()
 }
 
 /// How often process `id` must report that it is alive, by these variables.

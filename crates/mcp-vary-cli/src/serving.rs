@@ -1,10 +1,9 @@
 //! A gateway that serves on a port.
 
-use std::convert::Infallible;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream as StdTcpStream, ToSocketAddrs as _};
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_vary_auth::address::EndpointPath;
@@ -18,7 +17,6 @@ use tokio::task::JoinHandle;
 use crate::failure::Failure;
 use crate::print::servers::plural;
 use crate::print::{Progress, progress, sanitize};
-use crate::service_manager::ServiceManager;
 use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
@@ -29,8 +27,6 @@ pub(crate) struct Serving {
     url: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<io::Result<()>>,
-    /// Set when it reports that it is ready. Commands that serve for themselves alone do not.
-    manager: OnceLock<ServiceManager>,
 }
 
 impl Serving {
@@ -65,7 +61,6 @@ impl Serving {
             url,
             stop,
             task,
-            manager: OnceLock::new(),
         })
     }
 
@@ -83,25 +78,8 @@ impl Serving {
         self.address
     }
 
-    /// Reports to the service manager that clients are served.
-    pub(crate) fn ready(&self) {
-        let manager = self.manager.get_or_init(ServiceManager::of_environment);
-        manager.ready(&self.url);
-    }
-
-    /// Reports to the service manager, again and again, that the process is alive. Never returns.
-    pub(crate) async fn watch(&self) -> Infallible {
-        match self.manager.get() {
-            Some(manager) => manager.watch().await,
-            None => std::future::pending().await,
-        }
-    }
-
     /// Accepts no more clients, lets requests in flight finish, and stops the servers.
     pub(crate) async fn stop(self) -> Result<(), Failure> {
-        if let Some(manager) = self.manager.get() {
-            manager.stopping();
-        }
         let _ = self.stop.send(());
         let served = self.task.await;
         self.gateway.close().await;
@@ -280,6 +258,15 @@ async fn listen_if(
         .local_addr()
         .map_err(|error| cannot_listen(&address, flag, &error))?;
     allows(local).map_err(Failure::command)?;
+    Ok(listener)
+}
+
+/// A listener that the service manager has opened. The gateway refuses one that others may reach and `config` does not protect.
+pub(crate) fn passed(listener: TcpListener, config: &Config) -> Result<TcpListener, Failure> {
+    let local = listener.local_addr();
+    let local = local.map_err(|error| Failure::command(error.to_string()))?;
+    let allowed = config.check_listen_address(local);
+    allowed.map_err(|error| Failure::command(error.to_string()))?;
     Ok(listener)
 }
 

@@ -45,7 +45,9 @@ pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure
 
 /// Requests the status once and prints it.
 async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
-    let status = stop.unless_requested(fetch(&args.address)).await?;
+    let status = stop
+        .unless_requested(fetch(args.address.as_deref()))
+        .await?;
     let servers = list(&status, "servers");
     let is_usable = |server: &Value| server["state"] == "up" || server["state"] == "per-user";
     let is_up = servers.iter().all(is_usable);
@@ -75,9 +77,9 @@ fn shown(status: &Value) -> String {
 /// Clears a terminal and moves to its first line.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// The status of the gateway at the `--admin` address that was typed.
-pub(crate) async fn fetch(typed: &str) -> Result<Value, Failure> {
-    let address = GatewayAddress::parse(typed)?;
+/// The status of the gateway at the address that was typed; without one, of the running gateway of this user.
+pub(crate) async fn fetch(typed: Option<&str>) -> Result<Value, Failure> {
+    let address = GatewayAddress::find(typed, "status")?;
     let answer = tokio::time::timeout(TIMEOUT, ask(&address)).await;
     answer
         .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))

@@ -129,3 +129,62 @@ fn a_gateway_that_does_not_answer_is_named() {
         "no answer from 127.0.0.1:1: connection refused; start Vary with `--admin 127.0.0.1:1`",
     ]);
 }
+
+/// A gateway without an operator's address is found by its socket, which needs no token and works while it runs.
+#[cfg(unix)]
+#[test]
+fn a_gateway_of_the_same_user_is_found_by_its_socket() {
+    use std::os::unix::fs::PermissionsExt as _;
+    // Not in the target directory: the path of a socket is short.
+    let state = std::env::temp_dir().join(format!("vary-state-{}", std::process::id()));
+    let _removed = Removed(state.clone());
+    let serve = || {
+        let args = ["serve", "--listen", "0", "--", VARY, "weather"];
+        Server::of(&mut vary(&state, &args))
+    };
+    let run = |args: &[&str]| Run::of(&mut vary(&state, args));
+    let first = serve();
+    let folder = state.join("vary/gateways");
+    let mode = fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700);
+    let shown = run(&["status"]).data(0);
+    assert!(shown.contains("vary  "), "{shown}");
+    assert!(
+        run(&["reload"])
+            .stderr
+            .contains("without a configuration file")
+    );
+    let second = serve();
+    let sockets = [&first, &second].map(|it| folder.join(format!("{}.sock", it.child.id())));
+    let [one, other] = sockets.each_ref().map(|path| path.to_str().unwrap());
+    run(&["drain"]).refuses(&[
+        "2 gateways are running, each with the socket of its process; name one of them:",
+        &format!("\n  vary drain {one}\n"),
+        &format!("\n  vary drain {other}\n"),
+    ]);
+    run(&["status", other]).data(0);
+    // It leaves its socket, which nobody answers at.
+    drop(second);
+    assert!(sockets[1].exists());
+    run(&["status", "--json"]).data(0);
+    run(&["status", other]).refuses(&[&format!("no status from {other}: connection refused")]);
+    let third = serve();
+    assert!(!sockets[1].exists());
+    run(&["drain", one]).data(0);
+    assert_eq!(first.ended().0, Some(0));
+    assert!(!sockets[0].exists());
+    run(&["drain"]).data(0);
+    assert_eq!(third.ended().0, Some(0));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+/// A folder that is removed at the end.
+#[cfg(unix)]
+struct Removed(PathBuf);
+
+#[cfg(unix)]
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

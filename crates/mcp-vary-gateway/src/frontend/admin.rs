@@ -1,4 +1,5 @@
-//! The operator's listener: the status of the gateway, which changes nothing, and commands, which need the operator's token.
+//! The operator's listeners: the status of the gateway, which changes nothing, and commands, which need the operator's token
+//! where others of this machine can connect, too.
 
 use http::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -17,8 +18,14 @@ use crate::status::Status;
 const STATUS: &str = "/status";
 
 /// Answers a request to the operator's listener, and records it if there is an audit log.
-pub(super) async fn recorded_response(snapshot: &ConfigSnapshot, head: &Parts) -> Response<Body> {
-    let response = respond(snapshot, head).await.unwrap_or_else(rejected);
+pub(super) async fn recorded_response(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    needs_token: bool,
+) -> Response<Body> {
+    let response = respond(snapshot, head, needs_token)
+        .await
+        .unwrap_or_else(rejected);
     if let Some(audit) = &snapshot.services.audit {
         let request = format!("{} {}", head.method, head.uri.path());
         let origin = peer::origin(snapshot, head, None);
@@ -29,7 +36,11 @@ pub(super) async fn recorded_response(snapshot: &ConfigSnapshot, head: &Parts) -
 }
 
 /// Answers a request to the operator's listener.
-async fn respond(snapshot: &ConfigSnapshot, head: &Parts) -> Result<Response<Body>, Rejection> {
+async fn respond(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    needs_token: bool,
+) -> Result<Response<Body>, Rejection> {
     Addressing::new(&ListenerConfig::default(), true).check(&head.uri, &head.headers)?;
     let path = head.uri.path();
     let operator = snapshot.services.operator.as_ref();
@@ -58,7 +69,7 @@ async fn respond(snapshot: &ConfigSnapshot, head: &Parts) -> Result<Response<Bod
         let status = serde_json::to_string(&Status::of(snapshot)).unwrap_or_default();
         return Ok(json_response(StatusCode::OK, status));
     };
-    if !is_admitted(operator, &head.headers) {
+    if needs_token && !is_admitted(operator, &head.headers) {
         return Ok(unauthorized());
     }
     Ok(match operator.run(command).await {

@@ -82,6 +82,40 @@ impl Gateway {
         self.serve(server, listener, shutdown, None).await
     }
 
+    /// Answers as [`serve_admin`](Self::serve_admin) does, on a socket whose file only the operator can open. So commands need
+    /// no token there.
+    ///
+    /// # Errors
+    ///
+    /// Never at the moment.
+    #[cfg(unix)]
+    pub async fn serve_admin_socket(
+        self: &Arc<Self>,
+        listener: tokio::net::UnixListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let server = HttpServer::new(ListenerKind::AdminSocket, self);
+        let accept = async {
+            loop {
+                match listener.accept().await {
+                    Ok((socket, _)) => {
+                        let guard = Arc::new(server.connections.admit().await);
+                        let connection = server.connection(self, Arc::clone(&guard));
+                        let connection = connection.serve(socket, Peer::this_user());
+                        guard.set_task(server.tasks.spawn(connection).abort_handle());
+                    }
+                    Err(error) => wait_after(&error).await,
+                }
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            () = shutdown => {}
+        }
+        server.close(self, None).await;
+        Ok(())
+    }
+
     /// Answers `GET /livez`, `/readyz`, `/healthz` and `/metrics` until `shutdown`, to anybody who can connect.
     ///
     /// There are no secrets, but metrics show the names of servers, tools, variants and rules, those included that access
@@ -155,11 +189,7 @@ impl Gateway {
                     let connection = self.connection(socket, peer, server, Arc::clone(&guard));
                     guard.set_task(server.tasks.spawn(connection).abort_handle());
                 }
-                // Out of file descriptors, or the client has left: other connections must continue.
-                Err(error) => {
-                    warn!(%error, "connection not accepted");
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
+                Err(error) => wait_after(&error).await,
             }
         }
     }
@@ -173,13 +203,7 @@ impl Gateway {
         guard: Arc<ConnectionGuard>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
-        let connection = HttpConnection {
-            gateway: Arc::clone(self),
-            kind: server.kind,
-            guard,
-            stopping: server.stopping.clone(),
-            graceful: server.graceful.watcher(),
-        };
+        let connection = server.connection(self, guard);
         let tls = server.tls.clone();
         async move {
             match tls {
@@ -195,10 +219,20 @@ impl Gateway {
 #[derive(Clone, Copy, Debug)]
 enum ListenerKind {
     Mcp,
-    /// The operator.
+    /// The operator, or another user of this machine.
     Admin,
+    /// The operator, over a socket that only they can open.
+    #[cfg(unix)]
+    AdminSocket,
     /// Probes of the operator's machines.
     Probes,
+}
+
+impl ListenerKind {
+    /// Whether the operator's requests are answered.
+    const fn is_for_operator(self) -> bool {
+        !matches!(self, Self::Mcp | Self::Probes)
+    }
 }
 
 /// What one connection needs of its listener.
@@ -299,9 +333,10 @@ async fn respond(
 ) -> Response<Body> {
     let config = &snapshot.config;
     let is_recorded = snapshot.services.audit.is_some();
-    if let ListenerKind::Admin = kind {
+    if kind.is_for_operator() {
         head.extensions.insert(peer.address());
-        return admin::recorded_response(&snapshot, &head).await;
+        let needs_token = matches!(kind, ListenerKind::Admin);
+        return admin::recorded_response(&snapshot, &head, needs_token).await;
     }
     // Any page may read these documents, whatever its origin.
     if let Some(response) = authentication::metadata(&snapshot, &head) {
@@ -332,8 +367,14 @@ async fn respond(
     response
 }
 
-/// The most connections for probes. Few machines send them, and each scrape writes all series.
+/// The most connections for probes, and of the operator's own programs. Few send them, and each scrape writes all series.
 const PROBE_CONNECTIONS: usize = 64;
+
+/// Out of file descriptors, or the client has left: other connections must continue.
+async fn wait_after(error: &io::Error) {
+    warn!(%error, "connection not accepted");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
 
 /// The connections of one listener.
 struct HttpServer {
@@ -354,7 +395,7 @@ impl HttpServer {
         let counters = &gateway.services.counters;
         let most = match kind {
             ListenerKind::Mcp | ListenerKind::Admin => limits.connections,
-            ListenerKind::Probes => limits.connections.min(PROBE_CONNECTIONS),
+            _ => limits.connections.min(PROBE_CONNECTIONS),
         };
         Self {
             kind,
@@ -363,6 +404,16 @@ impl HttpServer {
             connections: Connections::new(most, limits.read_timeout, counters),
             tasks: TaskTracker::new(),
             stopping: Stopping::default(),
+        }
+    }
+
+    fn connection(&self, gateway: &Arc<Gateway>, guard: Arc<ConnectionGuard>) -> HttpConnection {
+        HttpConnection {
+            gateway: Arc::clone(gateway),
+            kind: self.kind,
+            guard,
+            stopping: self.stopping.clone(),
+            graceful: self.graceful.watcher(),
         }
     }
 

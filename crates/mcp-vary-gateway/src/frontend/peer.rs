@@ -1,5 +1,7 @@
 //! The other end of a connection, and what its requests are told of it.
 
+#[cfg(unix)]
+use std::net::Ipv4Addr;
 use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderMap;
@@ -44,6 +46,17 @@ impl Peer {
         Self {
             address: remote.ip().to_canonical(),
             is_local: local.ip().to_canonical().is_loopback(),
+            is_encrypted: false,
+            certificate: None,
+        }
+    }
+
+    /// A program of the operator, connected over a socket in the file system.
+    #[cfg(unix)]
+    pub(super) const fn this_user() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            is_local: true,
             is_encrypted: false,
             certificate: None,
         }

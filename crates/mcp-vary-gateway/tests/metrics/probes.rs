@@ -1,44 +1,114 @@
 //! Probes: whether the gateway lives, and whether it is ready.
 
+use std::net::SocketAddr;
+
+use mcp_vary_auth::key::KeyTable;
+use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_gateway::settings::metrics::Readiness;
-use mcp_vary_gateway::{Target, UpstreamConfig};
-use mcp_vary_testkit::era::Era;
-use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::places_server;
 
-use super::scraping::{get, probes};
-use crate::support::{Harness, before};
+use super::scraping::{get, probes, probes_of};
+use crate::support::people::{token_config, trusted};
+use crate::support::*;
 
-/// The answers of a gateway with one server that is up and one that is down.
-#[track_caller]
-fn shows(ready: Readiness, status: u16, body: &str) {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let answer = runtime.block_on(async {
-        let peer = places_server::start(Era::Modern).await;
-        let mut config = before(&[("up", &peer)]);
-        let target = Target::command("no-such-program", []);
-        config.servers.push(UpstreamConfig::new("down", target));
-        config.ready = ready;
-        let harness = Harness::behind(peer, config).await;
-        let address = probes(&harness).await;
-        for path in ["/livez", "/readyz", "/healthz"] {
-            let answer = get(address, path, "*/*").await;
-            let expected = match path {
-                "/livez" => (200, "ok\n".to_owned()),
-                _ => (status, body.to_owned()),
-            };
-            assert_eq!((answer.status, answer.text()), expected, "{path}");
+/// A gateway in one of the states of the page, what it serves, and the address of its probes.
+async fn in_state(state: &str, ready: Readiness) -> (Arc<Gateway>, SocketAddr, impl Sized) {
+    let peer = places_server::start(Era::Modern).await;
+    let issuer = AuthorizationServer::start().await;
+    let mut config = before(&[("first", &peer), ("second", &peer)]);
+    let unreachable = || Target::command("no-such-program", []);
+    let mut wait = Duration::from_secs(60);
+    match state {
+        "no server is up" => {
+            for server in &mut config.servers {
+                server.target = unreachable();
+            }
         }
-        get(address, "/readyz?verbose", "*/*").await.text()
-    });
-    assert_eq!(answer, format!("{body}up: up\ndown: down\n"));
+        "some servers are up" => config.servers[1].target = unreachable(),
+        "every server is up" => {}
+        "Vary starts" => config.servers[1].target = Target::command("sleep", ["60".to_owned()]),
+        "Vary stops" => config.limits.drain_delay = wait,
+        "the keys of an issuer were never loaded" => {
+            issuer.respond("/keys", "500 Internal Server Error", "");
+            let tokens = token_config(trusted(&issuer, &[], &[]));
+            let keys = KeyTable::new(Vec::new()).unwrap();
+            config.authentication = Some(Authentication::new(keys, Some(tokens), false).unwrap());
+        }
+        other => panic!("`{other}` is not a state"),
+    }
+    if state == "Vary starts" {
+        wait = Duration::from_secs(3_600);
+    }
+    config.ready = ready;
+    let gateway = Gateway::open(config.allow_empty_start(wait)).await;
+    let (_, stop) = serve(&gateway).await;
+    if state != "Vary starts" {
+        gateway.connected().await.unwrap();
+    }
+    if state == "Vary stops" {
+        stop.cancel();
+    }
+    let address = probes_of(&gateway).await;
+    (gateway, address, (peer, issuer, stop))
 }
 
-#[test]
-fn the_operator_decides_how_many_servers_must_be_up() {
-    shows(Readiness::Any, 200, "ok\n");
-    shows(Readiness::None, 200, "ok\n");
-    shows(Readiness::All, 503, "servers: 1 of 2 up\n");
+/// Checks a row of the table: the answers in a state, with each of some values of `ready`.
+async fn answers(row: &[&str]) {
+    let [state, ready, live, readiness, health, reason] = row else {
+        panic!("{row:?}")
+    };
+    for (name, ready_value) in [
+        ("`any`", Readiness::Any),
+        ("`all`", Readiness::All),
+        ("`none`", Readiness::None),
+    ] {
+        if *ready != name && *ready != "each" {
+            continue;
+        }
+        let (gateway, address, _served) = in_state(state, ready_value).await;
+        for (path, expected) in [
+            ("/livez", live),
+            ("/readyz", readiness),
+            ("/healthz", health),
+        ] {
+            let line = match *expected {
+                "503" => reason.trim_matches('`'),
+                _ => "ok",
+            };
+            let row = format!("{state}, {name}, {path}: {expected} {line}");
+            let is_shown = async || {
+                let answer = get(address, path, "*/*").await;
+                let text = answer.text();
+                answer.status.to_string() == *expected && text.lines().any(|it| it == line)
+            };
+            // The end of a gateway begins a moment after its signal, and keys are fetched when it starts.
+            let shown = tokio::time::timeout(Duration::from_secs(20), until(is_shown));
+            assert!(shown.await.is_ok(), "{row}");
+        }
+        gateway.close().await;
+    }
+}
+
+/// The table of the page is what a gateway answers.
+#[tokio::test]
+async fn probes_answer_as_the_page_says() {
+    let page = include_str!("../../../../docs/how-to/metrics.md");
+    let (_, table) = page.split_once("| state | `ready` |").unwrap();
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let rows: Vec<Vec<_>> = rows
+        .map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows.len(), 12);
+    futures_util::future::join_all(rows.iter().map(|row| answers(row))).await;
+}
+
+#[tokio::test]
+async fn a_verbose_probe_names_the_servers() {
+    let (_gateway, address, _served) = in_state("some servers are up", Readiness::Any).await;
+    let text = get(address, "/readyz?verbose", "*/*").await.text();
+    assert_eq!(text, "ok\nfirst: up\nsecond: down\n");
 }
 
 #[tokio::test]

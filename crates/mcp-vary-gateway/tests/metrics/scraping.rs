@@ -20,9 +20,14 @@ pub(super) fn measured(mut config: Config) -> Config {
 
 /// Serves probes until the end of the test.
 pub(super) async fn probes(harness: &Harness) -> SocketAddr {
+    probes_of(&harness.gateway).await
+}
+
+/// The same without a harness.
+pub(super) async fn probes_of(gateway: &Arc<Gateway>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let gateway = Arc::clone(&harness.gateway);
+    let gateway = Arc::clone(gateway);
     let forever = std::future::pending();
     tokio::spawn(async move { gateway.serve_probes(listener, forever).await.unwrap() });
     address

@@ -1,0 +1,59 @@
+//! The sockets at which the running gateways of a user answer their operator, without a configuration.
+
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixListener;
+
+use crate::operator_token::{create_private, directory};
+
+/// The socket of this process, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SocketFile(PathBuf);
+
+impl SocketFile {
+    /// Opens the socket of this process, and removes those of processes that were killed.
+    pub(crate) fn open() -> io::Result<(UnixListener, Self)> {
+        let directory =
+            directory().ok_or_else(|| io::Error::other("there is no state directory"))?;
+        create_private(&directory)?;
+        for stale in sockets(&directory).filter(|path| !is_served(path)) {
+            fs::remove_file(stale)?;
+        }
+        let path = directory.join(format!("{}.{SOCKET}", std::process::id()));
+        Ok((UnixListener::bind(&path)?, Self(path)))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // What stays is removed when the next gateway starts.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The sockets of the running gateways of this user.
+pub(crate) fn running() -> Vec<PathBuf> {
+    let all = directory().into_iter();
+    let all = all.flat_map(|directory| sockets(&directory).collect::<Vec<_>>());
+    let mut served: Vec<_> = all.filter(|path| is_served(path)).collect();
+    served.sort();
+    served
+}
+
+/// The sockets in a directory; none if it does not exist.
+fn sockets(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == SOCKET))
+}
+
+/// Whether a process answers at a socket.
+fn is_served(path: &Path) -> bool {
+    UnixStream::connect(path).is_ok()
+}
+
+/// The end of the names of sockets.
+const SOCKET: &str = "sock";

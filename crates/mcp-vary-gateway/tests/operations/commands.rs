@@ -1,0 +1,132 @@
+//! The operator's commands: `POST /reload` and `POST /drain`.
+
+use std::net::SocketAddr;
+
+use mcp_vary_operator::{Requests, channel};
+use mcp_vary_testkit::http_client::HttpResponse;
+use tokio::net::TcpListener;
+
+use crate::support::*;
+
+const TOKEN: &str = "Bearer correct-horse-battery";
+
+/// A gateway with commands, the address of its operator's listener, and the program's end of the commands.
+async fn commanded() -> (Harness, SocketAddr, Requests) {
+    let token = "correct-horse-battery".parse().unwrap();
+    let (operator, requests) = channel(Some(&token));
+    let harness = Harness::of(|config| config.operator = Some(operator)).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let gateway = Arc::clone(&harness.gateway);
+    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    (harness, address, requests)
+}
+
+fn post(path: &str) -> HttpRequest {
+    HttpRequest::new("")
+        .line(&format!("POST {path} HTTP/1.1"))
+        .with("Authorization", TOKEN)
+}
+
+async fn ask(address: SocketAddr, request: &HttpRequest) -> HttpResponse {
+    RawHttp::connect(address).await.ask(request).await
+}
+
+#[tokio::test]
+async fn a_reload_answers_what_came_of_it() {
+    let (_harness, address, mut requests) = commanded().await;
+    let program = async {
+        let changes = "vary.yaml reloaded: servers: 1 as before".to_owned();
+        requests.reload().await.answer(Ok(changes));
+        let mistake = "vary.yaml was not reloaded: line 3".to_owned();
+        requests.reload().await.answer(Err(mistake));
+    };
+    let client = async {
+        let done = ask(address, &post("/reload")).await;
+        let expected = json!({"message": "vary.yaml reloaded: servers: 1 as before"});
+        assert_eq!((done.status, done.json()), (200, expected));
+        let failed = ask(address, &post("/reload")).await;
+        let expected = json!({"error": "vary.yaml was not reloaded: line 3"});
+        assert_eq!((failed.status, failed.json()), (422, expected));
+    };
+    tokio::join!(program, client);
+}
+
+#[tokio::test]
+async fn a_drain_is_told_to_the_program_and_ends_reloads() {
+    let (_harness, address, requests) = commanded().await;
+    assert!(!requests.drain().is_cancelled());
+    for _ in 0..2 {
+        let answer = ask(address, &post("/drain")).await;
+        let expected = json!({"message": "shutting down; requests in flight may finish"});
+        assert_eq!((answer.status, answer.json()), (200, expected));
+        assert!(requests.drain().is_cancelled());
+    }
+    let late = ask(address, &post("/reload")).await;
+    let expected = json!({"error": "the gateway is shutting down, and reloads nothing more"});
+    assert_eq!((late.status, late.json()), (409, expected));
+}
+
+#[tokio::test]
+async fn commands_need_the_token_and_this_machines_name() {
+    let (_harness, address, requests) = commanded().await;
+    for (request, status, part) in [
+        (
+            post("/drain").without("Authorization"),
+            401,
+            "the token is missing or wrong",
+        ),
+        (
+            post("/drain").with("Authorization", "Bearer wrong-horse-battery"),
+            401,
+            "Authorization: Bearer TOKEN",
+        ),
+        (
+            post("/reload").with("Authorization", "Basic correct-horse-battery"),
+            401,
+            "`admin-token`",
+        ),
+        (post("/drain").with("Host", "evil.example"), 403, ""),
+        (
+            post("/drain").with("Origin", "http://evil.example"),
+            403,
+            "",
+        ),
+        (post("/drain").line("GET /drain HTTP/1.1"), 405, ""),
+        (post("/drain").line("POST /status HTTP/1.1"), 405, ""),
+        (
+            post("/drain").line("POST /drain/ HTTP/1.1"),
+            404,
+            "the status is at /status",
+        ),
+    ] {
+        let answer = ask(address, &request).await;
+        let text = answer.text();
+        assert_eq!(answer.status, status, "{request:?}: {text}");
+        assert!(text.contains(part), "{request:?}: {text}");
+        assert!(!text.contains("horse"), "{text}");
+        let challenge = (status == 401).then_some("Bearer");
+        assert_eq!(answer.header("www-authenticate"), challenge);
+        let allowed = match (status, request.bytes().starts_with(b"GET")) {
+            (405, true) => Some("POST"),
+            (405, false) => Some("GET"),
+            _ => None,
+        };
+        assert_eq!(answer.header("allow"), allowed);
+        assert!(!requests.drain().is_cancelled(), "{request:?}");
+    }
+    let status = post("/status")
+        .without("Authorization")
+        .line("GET /status HTTP/1.1");
+    assert_eq!(ask(address, &status).await.status, 200, "it needs no token");
+}
+
+#[tokio::test]
+async fn a_gateway_without_commands_has_none() {
+    let harness = Harness::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let gateway = Arc::clone(&harness.gateway);
+    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    assert_eq!(ask(address, &post("/drain")).await.status, 404);
+}
