@@ -131,7 +131,7 @@ async fn everything_can_be_forgotten() {
 #[tokio::test]
 async fn a_list_without_time_or_promise_is_asked_for_again() {
     for way in each(WAYS.into_iter().filter(|way| !way.modern)) {
-        let silent = Scripted::declaring(serde_json::json!({"tools": {}}), Vec::new());
+        let silent = Scripted::declaring(json!({"tools": {}}), Vec::new());
         let connected = Connected::new(way, silent.with_ttl(None)).await;
         let view = connected.client.default_variant();
         view.tools().await.unwrap();

@@ -35,7 +35,7 @@ impl Scripted {
                 tokio::task::yield_now().await;
             }
         };
-        mcp_vary_testkit::wait::soon(requested).await;
+        soon(requested).await;
     }
 
     fn request_count(&self) -> usize {

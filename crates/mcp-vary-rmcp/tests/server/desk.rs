@@ -38,7 +38,7 @@ impl Desk {
     }
 }
 
-fn text(text: &serde_json::Value) -> CallToolResult {
+fn text(text: &Value) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text.to_string())])
 }
 

@@ -441,7 +441,7 @@ async fn the_added_tool_gives_way() {
         assert_eq!(first["tools"].as_array().unwrap().len(), 3);
         let next = json!({"cursor": first["nextCursor"]});
         let last = client.result("directory", "tools/list", next).await;
-        let names = crate::support::names(&last["tools"]);
+        let names = names(&last["tools"]);
         assert_eq!(names, ["describe_tools", "vary_describe_tools"]);
         let own = client.call("directory", "describe_tools", json!({})).await;
         assert_eq!(said(&own), json!({"describe_tools": {}}));

@@ -85,9 +85,9 @@ impl Weather {
     }
 }
 
-fn object() -> std::sync::Arc<rmcp::model::JsonObject> {
+fn object() -> Arc<rmcp::model::JsonObject> {
     let schema = json!({"type": "object"});
-    std::sync::Arc::new(schema.as_object().unwrap().clone())
+    Arc::new(schema.as_object().unwrap().clone())
 }
 
 fn said(features: &Features) -> String {
