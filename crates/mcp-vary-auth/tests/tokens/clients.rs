@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::prelude::*;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use mcp_vary_access::{ClaimMapping, Claims};
-use mcp_vary_auth::address::PublicUrl;
+use mcp_vary_auth::address::{EndpointPath, PublicUrl};
 use mcp_vary_auth::authenticator::{Admission, Authenticator, Denial};
 use mcp_vary_auth::challenge::{Challenge, Challenges};
 use mcp_vary_auth::credential::Credential;
 use mcp_vary_auth::discovery::Issuer;
 use mcp_vary_auth::jwks::KeySet;
-use mcp_vary_auth::key::{KeyEntry, KeyTable};
+use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
 use mcp_vary_auth::provider::Provider;
+use mcp_vary_auth::refresh::KeysUnavailable;
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{TokenVerifier, TrustedIssuer};
-use mcp_vary_testkit::credentials::{Head, KEY_OF_OLD};
+use mcp_vary_testkit::credentials::{
+    Head, ISSUER, KEY_OF_CI, KEY_OF_OLD, NOW, OTHER_ISSUER, PUBLIC, keys,
+};
+use serde_json::Value;
 
 pub(crate) fn public() -> PublicUrl {
     PublicUrl::parse(PUBLIC).unwrap()
