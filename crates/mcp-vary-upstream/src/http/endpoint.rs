@@ -64,7 +64,7 @@ impl Endpoint {
         headers: &HeaderMap,
     ) -> Result<Self, ConnectError> {
         let server: Arc<str> = config.name.as_str().into();
-        let unusable = |what| ConnectError::Handshake {
+        let unusable = |what| ConnectError::Settings {
             server: Arc::clone(&server),
             what,
         };
