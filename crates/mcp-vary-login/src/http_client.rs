@@ -4,7 +4,7 @@ use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper_util::client::legacy::connect::dns::Name;
 use mcp_vary_base::environment::Variables;
-use mcp_vary_upstream::document::{OutgoingError, send_over};
+use mcp_vary_upstream::document::{OutgoingError, describe_failure, send_over};
 use tower_service::Service;
 
 use crate::address::{Address, AddressError, AddressPolicy};
@@ -144,7 +144,7 @@ impl HttpClient {
         let sending = async {
             let response = send_over(request, ca.as_deref(), *variables, resolver).await;
             let response = response.map_err(|error| match error {
-                OutgoingError::Transport(error) => failed(&error),
+                OutgoingError::Transport(error) => failed(&error, ca.as_deref()),
                 error => HttpError::Setup(error.to_string()),
             })?;
             let (head, body) = response.into_parts();
@@ -158,7 +158,7 @@ impl HttpClient {
                 if is_too_large {
                     HttpError::TooLarge
                 } else {
-                    failed(&*error)
+                    failed(&*error, ca.as_deref())
                 }
             })?;
             Ok(Answer::new(head, body.to_bytes()))
@@ -182,18 +182,17 @@ fn is_stream(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.starts_with(b"text/event-stream"))
 }
 
-/// The innermost cause, which says what is wrong.
-fn failed(error: &(dyn Error + 'static)) -> HttpError {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    let refused = causes.clone().find_map(|cause| {
+/// What is wrong. `ca` is the file of further authorities.
+fn failed(error: &(dyn Error + 'static), ca: Option<&Path>) -> HttpError {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
+    let refused = causes.find_map(|cause| {
         let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
         inner.downcast_ref::<AddressError>().copied()
     });
     if let Some(refused) = refused {
         return HttpError::Address(refused);
     }
-    let cause = causes.last().map(ToString::to_string);
-    HttpError::Connection(cause.unwrap_or_default())
+    HttpError::Connection(describe_failure(error, ca))
 }
 
 /// Looks up names, and drops the addresses that the policy refuses. The connection uses the address that was checked.

@@ -7,6 +7,7 @@ use mcp_vary_upstream::credential_source::{
 };
 
 use crate::credentials::{self, Credentials};
+use crate::error;
 use crate::store::LoginSummary;
 
 /// The values of `Authorization` for one server.
@@ -65,6 +66,12 @@ impl CredentialSource for AuthorizationSource {
             match self.credentials.refused(sent, status, challenges).await {
                 Ok(credentials::Retry::Worthwhile) => Ok(Retry::Once),
                 Ok(credentials::Retry::Pointless) => Ok(Retry::Never),
+                // A server that nothing is configured for may have tokens of another kind.
+                Err(error @ error::CredentialError::LoginNeeded { reason: None, .. })
+                    if self.is_implied =>
+                {
+                    Err(CredentialError::new(format!("{error}, {TOKEN_ADVICE}")))
+                }
                 Err(error) => Err(CredentialError::new(error.to_string())),
             }
         })
@@ -88,6 +95,10 @@ impl CredentialSource for AuthorizationSource {
         &self.identity
     }
 }
+
+/// What to do about a server that has its own tokens.
+const TOKEN_ADVICE: &str =
+    "or write a token of the server into `headers` (for a URL on the command line, `--header`)";
 
 fn status(login: &LoginSummary) -> CredentialStatus {
     CredentialStatus {

@@ -34,6 +34,15 @@ pub enum ConnectError {
     /// The process ended, or the endpoint cannot be reached.
     #[error("{}", .0.details())]
     Failed(UpstreamError),
+    /// The way to the server is configured wrongly: its address, its `ca`, its client certificate, or a variable that names a
+    /// proxy.
+    #[error("server `{server}` cannot be connected to: {what}")]
+    Settings {
+        /// The server's name.
+        server: Arc<str>,
+        /// The key or the variable, what is wrong with its value, and the fix.
+        what: String,
+    },
     /// The server did not complete a handshake.
     #[error("server `{server}` is not usable as an MCP server: {what}")]
     Handshake {
@@ -103,6 +112,9 @@ impl ConnectError {
             }
             Self::Start { server, .. } => format!("server `{server}` cannot be started"),
             Self::Failed(error) => error.to_string(),
+            Self::Settings { server, .. } => {
+                format!("server `{server}` cannot be connected to, since its settings are wrong")
+            }
             Self::Handshake { server, .. } => {
                 format!("server `{server}` is not usable as an MCP server")
             }

@@ -14,10 +14,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_vary_base::environment::Variables;
-use mcp_vary_base::io_error;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use crate::http::address::root_cause;
 use crate::http::proxy::Proxy;
 use crate::http::tls::{self, TlsFiles};
 
@@ -193,22 +193,22 @@ async fn send(
     fetched.unwrap_or(Err(DocumentError::Timeout(timeout)))
 }
 
-/// The innermost cause, which says what is wrong, and what helps if that is known.
 fn failed(error: &(dyn Error + 'static), proxy: Option<&str>) -> DocumentError {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    let cause = causes.last();
-    let system = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    let mut cause = match system {
-        Some(error) => io_error::describe(error),
-        None => cause.map(ToString::to_string).unwrap_or_default(),
-    };
-    if let Some(proxy) = proxy {
-        cause = format!("through the proxy {proxy}: {cause}");
-    }
-    DocumentError::Connection(match tls::advice(error, None) {
-        Some(advice) => format!("{cause}; {advice}"),
+    let cause = describe_failure(error, None);
+    DocumentError::Connection(match proxy {
+        Some(proxy) => format!("through the proxy {proxy}: {cause}"),
         None => cause,
     })
+}
+
+/// Why a request failed, and what helps if that is known. `ca` is the file of further authorities for its address.
+#[must_use]
+pub fn describe_failure(error: &(dyn Error + 'static), ca: Option<&Path>) -> String {
+    let cause = root_cause(error);
+    match tls::advice(error, ca) {
+        Some(advice) => format!("{cause}; {advice}"),
+        None => cause,
+    }
 }
 
 #[cfg(test)]

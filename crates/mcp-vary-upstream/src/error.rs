@@ -145,10 +145,12 @@ pub enum UpstreamError {
         why: Arc<str>,
     },
     /// A source of credentials has none for the request, which was not sent or was refused.
-    #[error("server `{server}` has no usable credentials: {error}")]
+    #[error("server `{server}` {}: {error}", credentials_note(*.status))]
     Credentials {
         /// The server's name.
         server: Arc<str>,
+        /// The status of the refusal, if the request was sent.
+        status: Option<StatusCode>,
         /// What is missing, and what to do.
         error: CredentialError,
     },
@@ -244,6 +246,13 @@ fn retry_note(pause: Option<Duration>) -> String {
     })
 }
 
+fn credentials_note(status: Option<StatusCode>) -> String {
+    status.map_or_else(
+        || "has no usable credentials".to_owned(),
+        |status| format!("answered HTTP {status}"),
+    )
+}
+
 fn full_note(limit: usize, share: Option<usize>) -> String {
     match share {
         Some(share) => format!(
@@ -318,9 +327,13 @@ impl UpstreamError {
                  redirects are not followed, configure that address if it is right"
             ),
             Self::Misbehaved { what, .. } => format!("{self}: {what}"),
-            Self::Credentials { server, error } => {
-                let details = error.details();
-                format!("server `{server}` has no usable credentials: {details}")
+            Self::Credentials {
+                server,
+                status,
+                error,
+            } => {
+                let note = credentials_note(*status);
+                format!("server `{server}` {note}: {}", error.details())
             }
             Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
             Self::Overloaded { .. } => {

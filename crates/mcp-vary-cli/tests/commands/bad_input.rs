@@ -284,7 +284,10 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
     );
     let login = "log in with `vary login` and write no `Authorization` into `headers` of its entry, or write a token of \
                  this server there; see \"Remote servers\" in the documentation\n";
-    run(&["inspect", &url]).refuses(&[&format!("log in with `vary login {url}`\n")]);
+    run(&["inspect", &url]).refuses(&[&format!(
+        " answered HTTP 401 Unauthorized: log in with `vary login {url}`, or write a token of the server into `headers` \
+         (for a URL on the command line, `--header`)\n"
+    )]);
     let header = ["--header", "Authorization: Bearer x"];
     run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(
         "at {url}; it refused the headers that were sent, `authorization`; {login}"

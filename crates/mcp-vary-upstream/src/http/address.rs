@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use http::{StatusCode, Uri};
 use mcp_vary_base::io_error;
 
-use super::tls;
+use super::{tls, tls_failure};
 use crate::config::origin;
 
 /// The address of an endpoint, and the way to it.
@@ -115,18 +115,17 @@ fn shown_path(path: &str) -> String {
 }
 
 /// Why a connection failed, without the errors around the cause and the number of the system's error.
-pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    if let Some(cause) = tls_failure::describe(error) {
+        return cause;
+    }
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    let cause = match cause.downcast_ref::<std::io::Error>() {
+    match cause.downcast_ref::<std::io::Error>() {
         Some(error) => io_error::describe(error),
         None => cause.to_string(),
-    };
-    match cause.strip_prefix("invalid peer certificate: ") {
-        Some(reason) => format!("its certificate is refused ({reason})"),
-        None => cause,
     }
 }
 

@@ -64,7 +64,7 @@ impl Endpoint {
         headers: &HeaderMap,
     ) -> Result<Self, ConnectError> {
         let server: Arc<str> = config.name.as_str().into();
-        let unusable = |what| ConnectError::Handshake {
+        let unusable = |what| ConnectError::Settings {
             server: Arc::clone(&server),
             what,
         };
@@ -261,10 +261,16 @@ impl Endpoint {
                 cause: system_cause(error),
                 reason: self.address.describe_failure(error),
             },
-            SendError::Credentials(error) => {
-                let error = error.clone();
-                UpstreamError::Credentials { server, error }
-            }
+            SendError::Credentials(error) => UpstreamError::Credentials {
+                server,
+                status: None,
+                error: error.clone(),
+            },
+            SendError::Refused(status, error) => UpstreamError::Credentials {
+                server,
+                status: Some(*status),
+                error: error.clone(),
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! A server behind a streamable HTTP endpoint.
 
-mod address;
+pub(crate) mod address;
 mod attempt;
 mod body;
 mod call_table;
@@ -25,6 +25,7 @@ mod side_channel;
 mod standalone_stream;
 mod stream;
 pub(crate) mod tls;
+mod tls_failure;
 
 use std::fmt;
 use std::sync::Arc;

@@ -33,6 +33,9 @@ pub(super) enum SendError {
     /// It was not sent.
     #[error(transparent)]
     Credentials(#[from] CredentialError),
+    /// The server refused its credentials with this status.
+    #[error("{1}")]
+    Refused(StatusCode, CredentialError),
 }
 
 impl Future for Sending {
@@ -87,7 +90,9 @@ impl Authorizer {
                 status,
                 challenges: &challenges,
             };
-            is_repeated |= credential.source.refused(refusal).await? == Retry::Once;
+            let retry = credential.source.refused(refusal).await;
+            let retry = retry.map_err(|error| SendError::Refused(status, error))?;
+            is_repeated |= retry == Retry::Once;
         }
         if !is_repeated {
             return Ok(response);

@@ -1,7 +1,6 @@
 //! Sockets with and without TLS: the trusted certificates, and the errors of others.
 
 use std::error::Error;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,6 +18,7 @@ use rustls::{
 
 use super::client_certificate::ReloadedCertificate;
 use super::proxy::{Proxy, ProxyConnector};
+use super::tls_failure;
 use crate::config::{ClientCertificate, origin};
 
 /// A builder of which only the certificate of the client is missing.
@@ -143,7 +143,7 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
 
 /// The advice for an error that TLS caused, if there is any. `ca` is the file of further authorities.
 pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option<String> {
-    let why = std::iter::successors(Some(error), |&error| error.source()).find_map(tls_error)?;
+    let why = tls_failure::find(error)?;
     let is_of_unknown = matches!(
         why,
         rustls::Error::InvalidCertificate(
@@ -176,10 +176,9 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
             | CertificateError::NotValidYetContext { .. } => {
                 Some("the server needs another certificate, or this machine's clock is wrong")
             }
-            // This error has no public type.
-            _ if why.to_string().contains("CaUsedAsEndEntity") => Some(
-                "it is the certificate of an authority, as `openssl req -x509` makes it, and a server cannot use one, whatever `ca` \
-                 names; make it again with `-addext basicConstraints=critical,CA:FALSE`, and name that in `ca`",
+            _ if tls_failure::is_authority(why) => Some(
+                "`openssl req -x509` makes such a certificate, and a server cannot use one, whatever `ca` names; make it again \
+                 with `-addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`, and name that in `ca`",
             ),
             _ => None,
         },
@@ -197,21 +196,11 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
             }
             _ => None,
         },
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            Some("what listens there does not speak TLS; its address may begin with http://")
-        }
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Some(
+            "what listens there does not speak TLS; if that is right, write http:// in its address",
+        ),
         _ => None,
     }
-}
-
-/// The TLS error in the chain of `error`.
-fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
-    if let Some(found) = error.downcast_ref() {
-        return Some(found);
-    }
-    // `source` of an `io::Error` skips the error that it wraps.
-    let wrapped = error.downcast_ref::<io::Error>()?.get_ref()?;
-    wrapped.downcast_ref().or_else(|| tls_error(wrapped))
 }
 
 const KEEPALIVE: Duration = Duration::from_secs(60);

@@ -402,7 +402,7 @@ impl Shared {
         let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
         if is_logged(count) {
             let output = self.secrets.excerpt(output, 200);
-            tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped");
+            tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped: {STDOUT_ADVICE}");
             *self.last_skipped_line.lock() = output;
         }
     }
@@ -414,10 +414,12 @@ impl Shared {
         match (skipped.as_str(), stderr.as_str()) {
             ("", "") => String::new(),
             ("", stderr) => format!("{STDERR_LINES}{stderr}"),
-            (skipped, "") => format!("it wrote `{skipped}`, which is not a message"),
-            (skipped, stderr) => {
-                format!("it wrote `{skipped}`, which is not a message; {STDERR_LINES}{stderr}")
+            (skipped, "") => {
+                format!("it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}")
             }
+            (skipped, stderr) => format!(
+                "it wrote `{skipped}`, which is not a message: {STDOUT_ADVICE}; {STDERR_LINES}{stderr}"
+            ),
         }
     }
 
@@ -489,6 +491,10 @@ fn is_stream_message(method: &str) -> bool {
 fn outbox_size(limits: &Limits) -> u32 {
     u32::try_from(limits.outbox.max(1)).unwrap_or(u32::MAX)
 }
+
+/// What to do about a process that prints other text.
+const STDOUT_ADVICE: &str =
+    "standard output is for messages only, so make the server write its logs to standard error";
 
 /// The cost of a message besides its bytes.
 const MESSAGE_OVERHEAD: usize = 64;

@@ -241,7 +241,8 @@ async fn what_a_program_wrote_before_it_ended_is_shown_from_its_first_error() {
     );
     assert_eq!(
         dies("echo hello").await,
-        "server `tools` ended (exit status: 0); it wrote `hello`, which is not a message"
+        "server `tools` ended (exit status: 0); it wrote `hello`, which is not a message: standard output is for messages \
+         only, so make the server write its logs to standard error"
     );
 }
 

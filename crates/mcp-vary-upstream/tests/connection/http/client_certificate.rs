@@ -208,3 +208,37 @@ async fn files_that_cannot_be_used_are_named_with_their_keys() {
     );
     server.fails(server.config(), &[&empty]).await;
 }
+
+/// The server cannot be reached at all then, so nothing is said of its protocol.
+#[tokio::test]
+async fn settings_that_cannot_be_used_are_named() {
+    let config = |set: fn(&mut UpstreamConfig)| {
+        let url = "https://a.example/mcp".parse().unwrap();
+        let mut config = UpstreamConfig::new("remote", Target::http(url));
+        set(&mut config);
+        config
+    };
+    for (config, what) in [
+        (
+            config(|it| it.ca = Some("/nowhere/ca.pem".into())),
+            "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory",
+        ),
+        (
+            config(|it| {
+                it.variables = |name| (name == "HTTPS_PROXY").then(|| "socks5://a:pw@b".to_owned())
+            }),
+            "`HTTPS_PROXY` is not the URL of a proxy that Vary can use; write `http://HOST:PORT`, or name `a.example` in \
+             `NO_PROXY`",
+        ),
+    ] {
+        let error = UpstreamConnection::connect(config).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("server `remote` cannot be connected to: {what}")
+        );
+        assert_eq!(
+            error.client_message(),
+            "server `remote` cannot be connected to, since its settings are wrong"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Why a connection with TLS failed, in plain words.
+
+use std::error::Error;
+use std::io;
+
+use rustls::{CertificateError, InvalidMessage};
+
+/// What TLS found wrong, if it caused `error`.
+pub(super) fn describe(error: &(dyn Error + 'static)) -> Option<String> {
+    Some(match find(error)? {
+        rustls::Error::InvalidCertificate(why) => describe_certificate(why),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "it answered without TLS".to_owned()
+        }
+        rustls::Error::InvalidMessage(_) => "its answer is not correct TLS".to_owned(),
+        rustls::Error::AlertReceived(alert) => {
+            format!(
+                "it refused the TLS connection ({})",
+                words(&format!("{alert:?}"))
+            )
+        }
+        rustls::Error::PeerIncompatible(why) => {
+            let why = words(&format!("{why:?}"));
+            format!("it and Vary have no TLS version or cipher in common ({why})")
+        }
+        _ => return None,
+    })
+}
+
+/// The TLS error in the chain of `error`.
+pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    std::iter::successors(Some(error), |&error| error.source()).find_map(downcast)
+}
+
+fn downcast<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    if let Some(found) = error.downcast_ref() {
+        return Some(found);
+    }
+    // `source` of an `io::Error` skips the error that it wraps.
+    let wrapped = error.downcast_ref::<io::Error>()?.get_ref()?;
+    wrapped.downcast_ref().or_else(|| downcast(wrapped))
+}
+
+fn describe_certificate(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer => {
+            "its certificate is signed by an unknown authority".to_owned()
+        }
+        CertificateError::BadSignature => {
+            "its certificate is signed by another authority of the same name".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet".to_owned()
+        }
+        CertificateError::NotValidForName => "its certificate is for another name".to_owned(),
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let names = presented.iter().map(|name| quoted(name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let names = match &*names {
+                "" => "no name",
+                names => names,
+            };
+            format!(
+                "its certificate is for {names}, and not for {}",
+                expected.to_str()
+            )
+        }
+        // This error has no public type.
+        _ if is_authority(why) => {
+            "its certificate is that of an authority, and not of a server".to_owned()
+        }
+        _ => {
+            let why = format!("{why:?}");
+            let why = why.split('{').next().unwrap_or_default();
+            let inner = why.trim_end_matches([' ', ')']).rsplit('(').next();
+            format!(
+                "its certificate is refused ({})",
+                words(inner.unwrap_or_default())
+            )
+        }
+    }
+}
+
+/// Whether the certificate of an authority is used as a server's.
+pub(super) fn is_authority(why: &CertificateError) -> bool {
+    why.to_string().contains("CaUsedAsEndEntity")
+}
+
+/// The name in `DnsName("a.example")`, or the address in `IpAddress(10.0.0.1)`.
+fn quoted(name: &str) -> &str {
+    let inner = name.split_once('(').map_or(name, |(_, inner)| inner);
+    inner.trim_end_matches(')').trim_matches('"')
+}
+
+/// `BadCertificate` as `bad certificate`.
+fn words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 8);
+    let mut was_small = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && was_small {
+            words.push(' ');
+        }
+        was_small = c.is_ascii_lowercase();
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::pki_types::ServerName;
+    use rustls::{AlertDescription, OtherError, PeerIncompatible};
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("CaUsedAsEndEntity")]
+    struct CaUsedAsEndEntity;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("UnsupportedCertVersion")]
+    struct UnsupportedCertVersion;
+
+    #[test]
+    fn what_tls_finds_wrong_is_said_in_plain_words() {
+        let other =
+            |error: Arc<dyn Error + Send + Sync>| CertificateError::Other(OtherError(error));
+        let expected = ServerName::try_from("localhost").unwrap();
+        let presented = vec![
+            r#"DnsName("a.example")"#.to_owned(),
+            "IpAddress(10.0.0.1)".to_owned(),
+        ];
+        for (why, expected) in [
+            (
+                CertificateError::UnknownIssuer.into(),
+                "its certificate is signed by an unknown authority",
+            ),
+            (
+                CertificateError::BadSignature.into(),
+                "its certificate is signed by another authority of the same name",
+            ),
+            (
+                CertificateError::Expired.into(),
+                "its certificate has expired",
+            ),
+            (
+                CertificateError::NotValidForNameContext {
+                    expected,
+                    presented,
+                }
+                .into(),
+                "its certificate is for a.example, 10.0.0.1, and not for localhost",
+            ),
+            (
+                other(Arc::new(CaUsedAsEndEntity)).into(),
+                "its certificate is that of an authority, and not of a server",
+            ),
+            (
+                other(Arc::new(UnsupportedCertVersion)).into(),
+                "its certificate is refused (unsupported cert version)",
+            ),
+            (
+                CertificateError::BadEncoding.into(),
+                "its certificate is refused (bad encoding)",
+            ),
+            (
+                InvalidMessage::InvalidContentType.into(),
+                "it answered without TLS",
+            ),
+            (
+                rustls::Error::AlertReceived(AlertDescription::HandshakeFailure),
+                "it refused the TLS connection (handshake failure)",
+            ),
+            (
+                PeerIncompatible::NoCipherSuitesInCommon.into(),
+                "it and Vary have no TLS version or cipher in common (no cipher suites in common)",
+            ),
+        ] {
+            let why: rustls::Error = why;
+            let error = io::Error::other(why);
+            assert_eq!(describe(&error).as_deref(), Some(expected));
+        }
+        assert_eq!(describe(&io::Error::other("refused")), None);
+    }
+}
