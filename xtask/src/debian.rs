@@ -8,10 +8,11 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Each program, and the package that has it.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("dbus-run-session", "dbus-daemon"),
+    ("haproxy", "haproxy"),
     ("gnome-keyring-daemon", "gnome-keyring"),
 ];
 

@@ -412,7 +412,7 @@ pub(crate) struct Status {
     /// Print JSON; with --watch, a line each time
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show the status again every so many seconds, until Ctrl-C
+    /// Show the status again every so many seconds, until Ctrl-C, with the metrics that have no labels
     #[arg(
         long,
         value_name = "SECONDS",

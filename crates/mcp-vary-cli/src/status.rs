@@ -19,8 +19,10 @@ use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 
+mod gauges;
 mod server_table;
 
+use gauges::gauges;
 use server_table::{colored, server_table};
 
 /// Requests the status and prints it, with `--watch` until a signal is received.
@@ -54,19 +56,20 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{status:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{status}\n")),
-        (false, _) => shown(&status),
+        (false, None) => shown(&status, String::new()),
+        (false, Some(_)) => shown(&status, gauges(&status)),
     })?;
     Ok(Verdict::fine_if(is_up))
 }
 
-/// The status as text: as wide as the terminal at most, and in colour if it shows that.
-fn shown(status: &Value) -> String {
+/// The status as text, and what follows: as wide as the terminal at most, and in colour if it shows that.
+fn shown(status: &Value, end: String) -> String {
     let width = if io::stdout().is_terminal() {
         print::width()
     } else {
         usize::MAX
     };
-    let text = sanitize(&to_text(status, width));
+    let text = sanitize(&(to_text(status, width) + &end));
     if print::terminal::has_color(&io::stdout()) {
         colored(&text)
     } else {

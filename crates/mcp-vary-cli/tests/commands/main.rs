@@ -28,6 +28,8 @@ mod operate;
 mod partly;
 mod program;
 mod reload;
+#[cfg(unix)]
+mod rolling;
 mod serve;
 #[cfg(unix)]
 mod service_manager;

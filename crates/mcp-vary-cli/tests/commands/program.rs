@@ -192,9 +192,18 @@ impl Server {
     /// The address that it said it answers its operator at.
     #[track_caller]
     pub(crate) fn admin(&self) -> String {
+        self.printed("status: vary status ")
+    }
+
+    /// The rest of the line that it began so.
+    #[track_caller]
+    pub(crate) fn printed(&self, begin: &str) -> String {
         let lines = self.said.lines();
-        let mut found = lines.filter_map(|line| line.strip_prefix("status: vary status "));
-        found.next().expect("an admin address").to_owned()
+        let mut found = lines.filter_map(|line| line.strip_prefix(begin));
+        found
+            .next()
+            .unwrap_or_else(|| panic!("{begin}: {}", self.said))
+            .to_owned()
     }
 
     /// Posts a message and returns the whole HTTP response.
@@ -277,6 +286,19 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The whole HTTP response to a `GET`.
+pub(crate) fn get(address: &str, path: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    write!(
+        socket,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut response = String::new();
+    socket.read_to_string(&mut response).unwrap();
+    response
 }
 
 /// The first message of a client.

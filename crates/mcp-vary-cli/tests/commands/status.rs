@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::program::{Server, VARY, command, file, run, signal};
+use crate::program::{INITIALIZE, Server, VARY, command, file, get, run, signal};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
@@ -193,6 +193,50 @@ fn a_status_that_is_watched_is_shown_until_a_signal() {
     signal("INT", watch.id());
     assert_eq!(watch.wait().unwrap().code(), Some(0));
     run(&["status", "--watch=0", "1"]).refuses(&["0 is not in 1..=3600"]);
+}
+
+/// What is watched are the values that a scrape has at that moment.
+#[cfg(unix)]
+#[test]
+fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
+    let args = [
+        "serve", "--listen", "0", "--admin", "0", "--probes", "0", "--", VARY, "weather",
+    ];
+    let server = Server::start(&args);
+    let metrics = server.printed("metrics: http://");
+    let metrics = metrics.strip_suffix("/metrics").unwrap();
+    for _ in 0..3 {
+        server.post(INITIALIZE);
+    }
+    let mut watch = command(&["status", "--watch=1", &admin(&server)])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let rows = lines
+        .map(Result::unwrap)
+        .skip_while(|line| !line.starts_with("metric "))
+        .skip(1)
+        .take(11);
+    let mut rows: Vec<(String, String)> = rows
+        .map(|row| {
+            let (name, value) = row.split_once(' ').unwrap();
+            (name.to_owned(), value.trim().to_owned())
+        })
+        .collect();
+    signal("INT", watch.id());
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
+    assert!(
+        rows.contains(&("vary_sessions".to_owned(), "3".to_owned())),
+        "{rows:?}"
+    );
+    // The connection that asks is a task, too.
+    rows.retain(|(name, _)| name != "vary_tasks");
+    let scraped = get(metrics, "/metrics");
+    for (name, value) in rows {
+        let line = format!("\n{name} {value}.0\n");
+        assert!(scraped.contains(&line), "{line}: {scraped}");
+    }
 }
 
 /// SV-22: a rule under `clients` can be tried without the client that it is for, and the status shows what came of it.

@@ -1,0 +1,32 @@
+//! What a status has of the metrics, under their names.
+
+use serde_json::Value;
+
+use crate::print::table::table;
+
+/// The metrics without labels that are in a status, each with its member.
+const GAUGES: &[(&str, &str)] = &[
+    ("vary_sessions", "sessions"),
+    ("vary_streams", "streams"),
+    ("vary_listeners", "listeners"),
+    ("vary_subscriptions", "subscriptions"),
+    ("vary_pending_server_requests", "pendingServerRequests"),
+    ("vary_suspended_calls", "suspendedCalls"),
+    ("vary_proxied_tasks", "proxiedTasks"),
+    ("vary_completed_tasks", "completedTasks"),
+    ("vary_dedicated_connections", "dedicatedConnections"),
+    ("vary_memory_bytes", "memory"),
+    ("vary_tasks", "tasks"),
+];
+
+/// The values of these metrics, after an empty line.
+pub(super) fn gauges(status: &Value) -> String {
+    let heading = ["metric", "now"].map(str::to_owned).to_vec();
+    let rows = GAUGES.iter().map(|(metric, member)| {
+        let value = status[*member].as_u64();
+        let value = value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        vec![(*metric).to_owned(), value]
+    });
+    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    format!("\n{}", table(&rows, 1))
+}
