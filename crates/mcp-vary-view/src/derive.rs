@@ -29,10 +29,11 @@ use essential::{ArgumentSections, Described, SchemaFacts};
 ///
 /// Callers need conditions ("only if", "exactly one of", "call X first"), warnings, units, formats, names of other tools
 /// and arguments, values and numbers that the schema lacks, and what an argument is if its name and schema are vague. A
-/// sentence that is not English is not understood, and stays. Links lose their targets. Of a text, 64 KiB are read.
+/// sentence that is not English is not understood, and stays. Others lose their articles, and links their targets. Of a
+/// text, 64 KiB are read.
 ///
 /// `title`, `examples` and `$comment` are removed from the input schema. `default` stays, unless it is `null`: it tells a
-/// model what an omitted argument means, in fewer tokens than prose. A choice between types is a list of types. Keywords without effect are removed as well:
+/// model what an omitted argument means, in fewer tokens than prose. A choice between types is a list of types, and one between values a list of values. Keywords without effect are removed as well:
 /// `additionalProperties` that allow everything, unused definitions, and a `$schema` that does not change the
 /// meaning of the schema. A schema in an unknown dialect or with references that cannot be followed stays as it is.
 ///

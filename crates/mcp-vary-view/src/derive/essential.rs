@@ -9,6 +9,8 @@ mod rules;
 mod sentences;
 mod vocabulary;
 
+use std::borrow::Cow;
+
 use super::sentence::{first_sentence, is_label, is_symbol};
 pub(super) use arguments::ArgumentSections;
 pub(crate) use rules::{ArgumentContext, Described, SchemaFacts};
@@ -19,7 +21,7 @@ pub(crate) use vocabulary::Vocabulary;
 /// The first sentence of a description and the essential ones after it, on one line.
 pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     let text = bounded(text);
-    let mut retained = first_sentence(text);
+    let retained = first_sentence(text);
     let mut all = sentences::sentences(text);
     let beginning = retained.trim_end_matches('…').to_owned();
     let first = all.iter().position(|it| it.text.starts_with(&beginning));
@@ -28,15 +30,18 @@ pub(super) fn of_description(text: &str, described: &Described<'_>) -> String {
     let known = Vocabulary::of(&retained);
     let rules = Rules::new(Place::Item(described), &known, text);
     let stays = select(&all, |at| rules.is_essential(&all[at].text));
+    let mut short = rules.without_articles(&retained).into_owned();
     for (at, Sentence { text, .. }) in all.iter().enumerate().filter(|(at, _)| stays[*at]) {
+        let text_alone = plain(text);
+        let sentence = rules.without_articles(&text_alone);
         if at != first {
-            push(&mut retained, &plain(text));
+            push(&mut short, &sentence);
         } else if text.len() > retained.len() && text.starts_with(&beginning) {
             // It was cut, and callers need all of it or what it introduces.
-            retained = plain(text);
+            short = sentence.into_owned();
         }
     }
-    retained
+    short
 }
 
 /// The essential sentences of the description of a schema; `None` if there are none.
@@ -58,7 +63,10 @@ pub(super) fn of_argument(
     });
     for (sentence, _) in all.iter().zip(stays).filter(|(_, stays)| *stays) {
         if is_new(&sentence.text) {
-            push(&mut retained, &plain(&sentence.text));
+            push(
+                &mut retained,
+                &rules.without_articles(&plain(&sentence.text)),
+            );
         }
     }
     (!retained.is_empty()).then_some(retained)
@@ -122,6 +130,51 @@ fn plain(sentence: &str) -> String {
     let mark = NOTES.iter().find(|mark| sentence.starts_with(**mark));
     mark.map_or(sentence, |mark| sentence.split_at(mark.len()).1)
         .to_owned()
+}
+
+/// An English sentence without its articles, which cost a token each and say nothing to a model: `Name of sheet.`
+///
+/// Articles in quotes stay, and so do those with another meaning: `a few`, `a or b`.
+fn without_articles(sentence: &str) -> Cow<'_, str> {
+    if rules::literals(sentence).any(|it| it.split_whitespace().any(is_article)) {
+        return Cow::Borrowed(sentence);
+    }
+    let mut short = String::with_capacity(sentence.len());
+    let mut terms = sentence.split(' ').peekable();
+    let mut is_left_out = false;
+    while let Some(term) = terms.next() {
+        let next = terms.peek().copied().unwrap_or_default();
+        let name = term.trim_start_matches('(');
+        let is_first = short.is_empty();
+        let is_capital = name.starts_with(char::is_uppercase) && !is_first;
+        if is_article(name) && !is_capital && is_noun(next) {
+            is_left_out |= is_first;
+            short.push_str(term.strip_suffix(name).unwrap_or_default());
+            continue;
+        }
+        let is_lower = term.chars().all(|c| c.is_ascii_lowercase());
+        if std::mem::take(&mut is_left_out) && is_lower {
+            short.push_str(&term[..1].to_uppercase());
+            short.push_str(&term[1..]);
+        } else {
+            short.push_str(term);
+        }
+        if terms.peek().is_some() {
+            short.push(' ');
+        }
+    }
+    Cow::Owned(short)
+}
+
+fn is_article(word: &str) -> bool {
+    ["a", "an", "the"].contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Whether an article in front of the word belongs to it and to nothing else.
+fn is_noun(word: &str) -> bool {
+    let starts = word.starts_with(|c: char| c.is_alphabetic() || "$`\"'.<".contains(c));
+    let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+    starts && name.len() > 1 && !NO_NOUNS.contains(&name)
 }
 
 /// `**text**` becomes `text`; in front, `**text:**` is left out. Patterns such as `**/*.rs` stay.
@@ -190,6 +243,11 @@ fn bounded(text: &str) -> &str {
     text.split_at(text.floor_char_boundary(MAX_TEXT)).0
 }
 
+/// Words that change what an article in front of them means, or before which a lone letter is no article.
+const NO_NOUNS: [&str; 16] = [
+    "and", "are", "bit", "few", "four", "in", "is", "little", "lot", "of", "one", "or", "three",
+    "to", "two", "via",
+];
 /// What begins a note to the reader that it is.
 const NOTES: [&str; 2] = ["Note to LLM: ", "Note: "];
 /// Bytes of a description that are read.

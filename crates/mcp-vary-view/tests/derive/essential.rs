@@ -111,8 +111,8 @@ fn is_kept(item: &Labelled) -> bool {
     plain(&description).contains(&plain(sentence))
 }
 
-/// The words of a text without those of its links.
-fn plain(text: &str) -> String {
+/// The words of a text without articles, and without those of its links.
+pub(crate) fn plain(text: &str) -> String {
     let mut terms = String::new();
     for (at, part) in text.split("](").enumerate() {
         let part = match at {
@@ -121,7 +121,11 @@ fn plain(text: &str) -> String {
         };
         let letters = part.split(|c: char| !c.is_alphanumeric());
         for word in letters.filter(|word| !word.is_empty()) {
-            terms.push_str(word);
+            let word = word.to_lowercase();
+            if ["a", "an", "the"].contains(&word.as_str()) {
+                continue;
+            }
+            terms.push_str(&word);
             terms.push(' ');
         }
     }
@@ -178,7 +182,7 @@ fn of_a_tool_the_first_sentence_and_conditions_stay() {
         ("Sends. Call `login` first.", "Sends. Call `login` first."),
         (
             "Sends. It is nice. The text is untrusted data.",
-            "Sends. The text is untrusted data.",
+            "Sends. Text is untrusted data.",
         ),
         (
             "Sends. Exactly one of the two is needed. Returns the id.",
@@ -191,7 +195,7 @@ fn of_a_tool_the_first_sentence_and_conditions_stay() {
         ("Sends.\n```\nmust\n```\n# Must", "Sends."),
         (
             "Sends. Use the [guide](https://example.com/x) only at night.",
-            "Sends. Use the guide only at night.",
+            "Sends. Use guide only at night.",
         ),
         (
             "Sends. **Paths:** **MUST** be like `**/*.rs`.",
@@ -204,6 +208,14 @@ fn of_a_tool_the_first_sentence_and_conditions_stay() {
         (
             "Sends. If in doubt, consult https://example.com/x.",
             "Sends.",
+        ),
+        (
+            "Sends. The file must be a `.md`, an \"a la carte\" menu, or a few of the rest.",
+            "Sends. The file must be a `.md`, an \"a la carte\" menu, or a few of the rest.",
+        ),
+        (
+            "Sends. Only (the name of) an open file, a or b, or a few of the $files.",
+            "Sends. Only (name of) open file, a or b, or a few of $files.",
         ),
         (
             "Envoie un message. Le fichier existe.",
@@ -224,11 +236,11 @@ fn of_an_argument_what_the_schema_lacks_stays() {
     let text = json!({"type": "string"});
     let number = json!({"type": "number"});
     keeps(&[
-        ("The text. A JSON string.", text.clone(), "A JSON string."),
+        ("The text. A JSON string.", text.clone(), "JSON string."),
         (
             "The time to wait, in seconds.",
             number.clone(),
-            "The time to wait, in seconds.",
+            "Time to wait, in seconds.",
         ),
         ("The number of things.", number.clone(), ""),
         ("One of `x` and `y`.", text.clone(), "One of `x` and `y`."),
@@ -238,11 +250,7 @@ fn of_an_argument_what_the_schema_lacks_stays() {
             "Either `x` or `y`.",
         ),
         ("The mode is `x` or `y`.", json!({"enum": ["x", "y"]}), ""),
-        (
-            "The list has 5 rows.",
-            number.clone(),
-            "The list has 5 rows.",
-        ),
+        ("The list has 5 rows.", number.clone(), "List has 5 rows."),
         (
             "The list has 5 rows.",
             json!({"type": "number", "maximum": 5}),
@@ -253,13 +261,13 @@ fn of_an_argument_what_the_schema_lacks_stays() {
         (
             "The person who receives parcels.",
             text,
-            "The person who receives parcels.",
+            "Person who receives parcels.",
         ),
         // The name `a` does not say it.
         (
             "The person who receives parcels.",
             number,
-            "The person who receives parcels.",
+            "Person who receives parcels.",
         ),
         (
             "Der Name der Datei.",

@@ -46,27 +46,27 @@ fn a_description_that_begins_with_a_label_keeps_what_it_says() {
     describes(
         "crm-list-records",
         "Retrieves a paginated list of records of one type.",
-        "Retrieves a paginated list of records of one type. Usage Guidance: \
-        Use crm-search-records for targeted queries when the structure is known. \
+        "Retrieves paginated list of records of one type. Usage Guidance: \
+        Use crm-search-records for targeted queries when structure is known. \
         Use crm-batch-read-records to retrieve records by their IDs. Use crm-list-links to list links.",
     );
     describes(
         "crm-create-property",
         "Creates new custom properties for record types in the propertyGroup.",
-        "Creates new custom properties for record types in the propertyGroup. Guardrails: Data Modification Warning: This tool modifies data. \
-        Only use when the user has explicitly requested it. Both names are required. Prerequisites: \
-        Use the crm-get-user tool to get the OwnerId if you don't have that already.",
+        "Creates new custom properties for record types in propertyGroup. Guardrails: Data Modification Warning: This tool modifies data. \
+        Only use when user has explicitly requested it. Both names are required. Prerequisites: \
+        Use crm-get-user tool to get OwnerId if you don't have that already.",
     );
     describes(
         "crm-get-user",
         "Analyzes the current access token, providing context about the user's permissions.",
-        "Analyzes the current access token, providing context about the user's permissions. Usage Guidance: \
+        "Analyzes current access token, providing context about user's permissions. Usage Guidance: \
         This tool must be used before any other tool of this server.",
     );
     describes(
         "crm-feedback",
-        "Use this tool when the user wants to submit feedback.",
-        "Use this tool when the user wants to submit feedback.",
+        "Use this tool when user wants to submit feedback.",
+        "Use this tool when user wants to submit feedback.",
     );
 }
 
@@ -75,7 +75,7 @@ fn an_introduction_stays_with_its_list_or_is_cut() {
     describes(
         "get_file_info",
         "Retrieve detailed metadata about a file or directory",
-        "Retrieve detailed metadata about a file or directory including: \
+        "Retrieve detailed metadata about file or directory including: \
         lastLine (zero-indexed number of last line, for text files)",
     );
     for (text, first) in [
@@ -109,21 +109,21 @@ fn items_stay_with_what_they_belong_to() {
         "Reads documents. FORMAT HANDLING (by extension): PDF: Extracts text content as markdown \
         offset/length work as page pagination (0-based) \
         DOCX (.docx): Two modes depending on parameters: \
-        DEFAULT (no offset/length): Returns an outline. \
+        DEFAULT (no offset/length): Returns outline. \
         WITH offset/length: Returns raw XML. \
         IMPORTANT: offset MUST be non-zero to get raw XML.",
     );
     describes(
         "start_search",
         "Start a search.",
-        "Start a search. WHEN TO USE literalSearch=true: Use literal search when searching for code with special characters: \
+        "Start search. WHEN TO USE literalSearch=true: Use literal search when searching for code with special characters: \
         Any pattern containing: . * + ? ^ $ { } [ ] | \\ ( ) \
         WHEN UNSURE OR THE REQUEST IS AMBIGUOUS: Run TWO searches in parallel.",
     );
     describes(
         "create_hub",
         "Creates a hub.",
-        "Creates a hub. Required options: name of the hub resource group",
+        "Creates hub. Required options: name of hub resource group",
     );
 }
 
@@ -132,16 +132,16 @@ fn limits_positions_and_meanings_of_values_stay() {
     describes(
         "generate_map",
         "Generates maps of regions.",
-        "Generates maps of regions. It is not suitable for the distribution of specific locations. \
+        "Generates maps of regions. It is not suitable for distribution of specific locations. \
         This tool is limited to maps within China.",
     );
     describes(
         "annotate",
         "Annotates a document.",
-        "Annotates a document. Each needs: id (unique string), type, page (1-indexed). \
+        "Annotates document. Each needs: id (unique string), type, page (1-indexed). \
         COORDINATE SYSTEM: points (1pt = 1/72in), origin at page TOP-LEFT corner. \
-        Rectangle x,y is the TOP-LEFT corner. For highlights, each rect's y is the TOP of the highlighted region. \
-        must_have: a name",
+        Rectangle x,y is TOP-LEFT corner. For highlights, each rect's y is TOP of highlighted region. \
+        must_have: name",
     );
     describes(
         "search_events",
@@ -171,14 +171,14 @@ fn of_an_argument_what_null_a_default_and_a_state_mean_stays() {
     );
     assert_eq!(
         described("search_events", "path").as_deref(),
-        Some("Defaults to the session's directory, set via set_working_dir.")
+        Some("Defaults to session's directory, set via set_working_dir.")
     );
     assert_eq!(described("search_events", "limit"), None);
     assert_eq!(
         described("search_events", "selector").as_deref(),
         Some(
             "Field selector to filter pods by field values (e.g. 'status.phase=Running'). \
-            CrashLoopBackOff is a container state, not a pod phase, so it cannot be filtered directly."
+            CrashLoopBackOff is container state, not pod phase, so it cannot be filtered directly."
         )
     );
 }

@@ -13,7 +13,7 @@ use super::cues::{
     RESULTS, SCHEMA_CONDITIONS, STRICT_CONDITIONS, SWITCHES, UNITS, WARNINGS,
 };
 use super::vocabulary::{Vocabulary, parts};
-use super::without_links;
+use super::{without_articles, without_links};
 
 /// What a description is about.
 #[derive(Debug)]
@@ -201,6 +201,15 @@ impl<'r> Rules<'r> {
         let is_unnamed = !facts.is_boolean && !name.has_any(sentence);
         (facts.is_vague || is_unnamed)
             && novel(sentence, &[self.known, &facts.value_words]) >= NOVEL
+    }
+
+    /// The sentence without its articles, if it is English.
+    pub(super) fn without_articles<'s>(&self, sentence: &'s str) -> Cow<'s, str> {
+        if self.is_understood(sentence, &Phrase::of(sentence)) {
+            without_articles(sentence)
+        } else {
+            Cow::Borrowed(sentence)
+        }
     }
 
     /// Whether the sentence is English, or has no words but those of the names around it.
@@ -407,7 +416,7 @@ fn novel(sentence: &str, known: &[&Vocabulary]) -> usize {
 }
 
 /// The quoted parts of a sentence.
-fn literals(sentence: &str) -> impl Iterator<Item = &str> {
+pub(super) fn literals(sentence: &str) -> impl Iterator<Item = &str> {
     let quoted = |quote: char| {
         let mut parts = sentence.split(quote);
         let mut before = parts.next().unwrap_or_default();

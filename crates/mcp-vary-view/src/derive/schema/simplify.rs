@@ -100,8 +100,8 @@ fn lone_reference(schema: &Json<'_>) -> Option<Name> {
 }
 
 /// Removes what has no effect: empty `required` and `properties`. Unless a reference counts the branches of an `anyOf`,
-/// equal ones become one, and so do those that only name types. The branches of an `anyOf` in an `anyOf` move out. A
-/// choice between values and `null` is a list of values, and one between types is a list of types.
+/// equal ones become one, and so do those that only name types, or only list values. The branches of an `anyOf` in an
+/// `anyOf` move out. A choice between types is a list of types.
 ///
 /// The root keeps its `properties`: clients expect them there. Draft 4 has no empty `required`.
 pub(super) fn remove_repetitions(
@@ -114,7 +114,7 @@ pub(super) fn remove_repetitions(
         Reference::Anchor => false,
     };
     let removal = Removal {
-        empty_required: !is_draft_4,
+        is_draft_4,
         branches: !references.iter().any(counts),
     };
     removal.remove(schema, true);
@@ -122,7 +122,7 @@ pub(super) fn remove_repetitions(
 
 /// What is removed.
 struct Removal {
-    empty_required: bool,
+    is_draft_4: bool,
     branches: bool,
 }
 
@@ -132,7 +132,7 @@ impl Removal {
             return;
         };
         members.retain(|(keyword, value)| match (keyword.as_ref(), value) {
-            ("required", Json::Array(names)) => !self.empty_required || !names.is_empty(),
+            ("required", Json::Array(names)) => self.is_draft_4 || !names.is_empty(),
             ("properties", Json::Object(named)) => is_root || !named.is_empty(),
             _ => true,
         });
@@ -142,7 +142,7 @@ impl Removal {
         }
         if self.branches {
             merge_branches(members);
-            merge_null(members);
+            merge_values(members, self.is_draft_4);
             merge_types(members);
         }
     }
@@ -198,48 +198,76 @@ fn inner_branches(branch: Json<'_>) -> Vec<Json<'_>> {
     }
 }
 
-/// Makes a choice between an `enum` of a type and `null` one `enum` of two types.
-fn merge_null(members: &mut Vec<Member<'_>>) {
+/// Makes the branches of a choice that only list values of a type, or `null`, one `enum`: `1 | -1 | "asc" | null`.
+fn merge_values(members: &mut Vec<Member<'_>>, is_draft_4: bool) {
     let repeats = |(keyword, _): &Member<'_>| keyword == "type" || keyword == "enum";
-    if members.iter().any(repeats) {
-        return;
-    }
+    let is_repeated = members.iter().any(repeats);
     let Some(at) = members.iter().position(|(keyword, _)| keyword == "anyOf") else {
         return;
     };
-    let Some(merged) = members
-        .get(at)
-        .and_then(|(_, branches)| values_or_null(branches))
-    else {
+    let Some(Json::Array(branches)) = members.get_mut(at).map(|(_, value)| value) else {
         return;
     };
-    members.splice(at..=at, merged);
+    let listed = |branch: &Json<'_>| values_of(branch, is_draft_4).is_some();
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    for (kind, listed) in branches.iter().filter_map(|it| values_of(it, is_draft_4)) {
+        types.extend((!types.contains(&kind)).then_some(kind));
+        let new: Vec<Json<'_>> = listed
+            .into_iter()
+            .filter(|it| !values.contains(it))
+            .collect();
+        values.extend(new);
+    }
+    let count = branches.iter().filter(|branch| listed(branch)).count();
+    let are_values = count > 1 && types.iter().any(|kind| *kind != NULL_TYPE);
+    if !are_values || (is_repeated && count == branches.len()) {
+        return;
+    }
+    let kind = if types.len() > 1 {
+        Json::Array(types)
+    } else {
+        types.swap_remove(0)
+    };
+    let merged = [
+        (Cow::Borrowed("type"), kind),
+        (Cow::Borrowed("enum"), Json::Array(values)),
+    ];
+    if count == branches.len() {
+        members.splice(at..=at, merged);
+        return;
+    }
+    let first = branches.iter().position(listed).unwrap_or_default();
+    branches.insert(first, Json::Object(merged.into()));
+    let mut position = 0;
+    branches.retain(|branch| {
+        position += 1;
+        position == first + 1 || !listed(branch)
+    });
 }
 
-/// The `type` and the `enum` that accept what these two branches do.
-fn values_or_null<'a>(branches: &Json<'a>) -> Option<[Member<'a>; 2]> {
-    let [one, other] = branches.as_array()? else {
-        return None;
-    };
-    let is_null = |branch: &Json<'_>| lone_type(branch).is_some_and(|names| names == [NULL_TYPE]);
-    let listed = match (is_null(one), is_null(other)) {
-        (false, true) => one,
-        (true, false) => other,
-        _ => return None,
-    };
-    let kind = listed.get("type")?;
-    let mut values = listed.get("enum")?.as_array()?.to_vec();
-    if listed.as_object()?.len() != 2 || kind.as_str().is_none() {
-        return None;
+/// The type and the values of a schema that lists values of one type, or is `null`. A `null` among values of a type never
+/// fits.
+fn values_of<'a>(schema: &Json<'a>, is_draft_4: bool) -> Option<(Json<'a>, Vec<Json<'a>>)> {
+    if lone_type(schema).is_some_and(|names| names == [NULL_TYPE]) {
+        return Some((NULL_TYPE, vec![Json::Null]));
     }
-    if !values.contains(&Json::Null) {
-        values.push(Json::Null);
-    }
-    let types = Json::Array(vec![kind.clone(), NULL_TYPE]);
-    Some([
-        (Cow::Borrowed("type"), types),
-        (Cow::Borrowed("enum"), Json::Array(values)),
-    ])
+    let name = schema.get("type")?;
+    let constant = schema.get("const").filter(|_| !is_draft_4);
+    let values = match constant {
+        Some(value) => std::slice::from_ref(value),
+        None => schema.get("enum")?.as_array()?,
+    };
+    let fits = |value: &Json<'_>| match name.as_str() {
+        Some("string") => value.as_str().is_some(),
+        Some("integer") => value.to_json().parse::<i64>().is_ok(),
+        Some("number") => matches!(value, Json::Number(_)),
+        Some("boolean") => matches!(value, Json::Bool(_)),
+        _ => false,
+    };
+    let values = values.iter().filter(|value| **value != Json::Null);
+    let values: Vec<Json<'a>> = values.cloned().collect();
+    let is_simple = schema.as_object()?.len() == 2 && !values.is_empty();
+    (is_simple && values.iter().all(fits)).then(|| (name.clone(), values))
 }
 
 /// Makes the branches of a choice between types one schema, if each of their keywords applies to one of the types alone.

@@ -265,7 +265,7 @@ fn a_choice_in_a_choice_is_one_choice() {
 }
 
 #[test]
-fn a_choice_between_values_and_null_is_a_list_of_values() {
+fn a_choice_between_values_is_a_list_of_values() {
     compacts(&[
         (
             r#"{"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}], "default": null}"#,
@@ -273,7 +273,11 @@ fn a_choice_between_values_and_null_is_a_list_of_values() {
         ),
         (
             r#"{"anyOf": [{"type": "null"}, {"enum": [1, null], "type": "integer"}]}"#,
-            r#"{"type":["integer","null"],"enum":[1,null]}"#,
+            r#"{"type":["null","integer"],"enum":[null,1]}"#,
+        ),
+        (
+            r#"{"anyOf": [{"type": "number", "const": 1}, {"minimum": 9}, {"type": "string", "const": "a"}, {"type": "number", "enum": [2, 1]}]}"#,
+            r#"{"anyOf":[{"type":["number","string"],"enum":[1,"a",2]},{"minimum":9}]}"#,
         ),
     ]);
     stays(&[
@@ -281,7 +285,8 @@ fn a_choice_between_values_and_null_is_a_list_of_values() {
         r#"{"anyOf":[{"type":"string","enum":["a"],"minLength":1},{"type":"null"}]}"#,
         r#"{"anyOf":[{"type":"string","enum":["a"]},{"type":"integer"}]}"#,
         r#"{"type":"string","anyOf":[{"type":"string","enum":["a"]},{"type":"null"}]}"#,
-        r#"{"anyOf":[{"type":"string","enum":["a"]},{"type":"null"},{"minimum":1}]}"#,
+        r#"{"anyOf":[{"type":"string","enum":["a"]},{"type":"integer","enum":[1.5]}]}"#,
+        r#"{"$schema":"http://json-schema.org/draft-04/schema#","anyOf":[{"type":"string","const":"a"},{"type":"number","const":1}]}"#,
         r#"{"oneOf":[{"type":"string","enum":["a"]},{"type":"null"}]}"#,
     ]);
 }
