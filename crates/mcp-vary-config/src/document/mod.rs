@@ -328,7 +328,7 @@ mod tests {
         );
         refuses_json(
             "{\"a\": 1, # b\n}",
-            "1:10: is not JSON: key must be a string; comments begin with `//`",
+            "1:10: is not JSON: a key has to begin with a double quotation mark; comments begin with `//`",
         );
         refuses_json(
             "{\"a\": \"C:\\Users\"}",
@@ -336,7 +336,12 @@ mod tests {
         );
         refuses_json(
             "{'a': 1}",
-            "1:2: is not JSON: key must be a string; its quotes are double",
+            "1:2: is not JSON: a key has to begin with a double quotation mark; write `\"` for `'`",
+        );
+        refuses_json(
+            "{\"a\": \"b,\n}",
+            "1:11: is not JSON: a text goes on in the next line, or has another control character; look for a quotation mark that is missing \
+             in this line",
         );
         for empty in ["", " \n", "// c"] {
             let found = read("x.json", empty).err().unwrap_or_default();
