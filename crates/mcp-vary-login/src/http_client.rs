@@ -35,7 +35,7 @@ pub enum HttpError {
     #[error("there was no answer within {0:?}")]
     Timeout(Duration),
     /// The connection failed.
-    #[error("{0}")]
+    #[error("it cannot be reached: {0}")]
     Connection(String),
     /// The answer is longer than allowed.
     #[error("the answer has more than {MAX_ANSWER} bytes")]

@@ -297,6 +297,11 @@ fn what_cannot_be_logged_in_to_says_why() {
         .refuses(&["is not the URL of an MCP server"]);
     user.run(&["login", "https://user:pw@a.example/mcp"])
         .refuses(&["cannot be used"]);
+    let closed = user.run(&["login", "http://127.0.0.1:1/mcp"]);
+    assert_eq!(
+        closed.stderr,
+        "error: http://127.0.0.1:1/mcp: it cannot be reached: connection refused\n"
+    );
     let plain = user.run(&["login", "http://192.0.2.1/mcp?key=TOPSECRET"]);
     assert_eq!(plain.code, Some(1));
     assert!(
