@@ -57,7 +57,7 @@ pub(crate) async fn suggestion(
         ends.next().map(String::as_str)
     };
     let meant = meant.or_else(ending);
-    Ok(meant.map(|meant| format!("there is no tool `{name}`; did you mean `{meant}`?")))
+    Ok(meant.map(|meant| format!("`{name}` is not listed; did you mean `{meant}`?")))
 }
 
 /// The names of tools, given as JSON texts.

@@ -1,11 +1,12 @@
 //! Command lines that clap cannot parse, and what to write instead.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 use mcp_vary_upstream::command_line::shell_word;
 
 use crate::args::Args;
 use crate::call::arguments;
+use crate::connect::client::ClientName;
 use crate::failure::Failure;
 use crate::target_args::is_url;
 
@@ -33,6 +34,7 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         }
         _ => None,
     };
+    let unknown = unknown.or_else(|| client(&error));
     match unknown.or_else(|| advice(&arguments).filter(|_| is_about_words)) {
         Some(text) => Err(Failure::command(text)),
         None => {
@@ -42,6 +44,33 @@ pub(crate) fn parse() -> Result<Args, Failure> {
         }
     }
 }
+
+/// What to write for `<CLIENT>`, if it is missing or not known.
+fn client(error: &clap::Error) -> Option<String> {
+    let is_client = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(name) => name == CLIENT,
+        ContextValue::Strings(names) => names.iter().any(|name| name == CLIENT),
+        _ => false,
+    };
+    let given = match (error.kind(), error.get(ContextKind::InvalidValue)) {
+        (ErrorKind::InvalidValue, Some(ContextValue::String(given))) if !given.is_empty() => {
+            format!("`{given}` is not one of the clients whose files Vary writes")
+        }
+        (ErrorKind::MissingRequiredArgument, _) => "CLIENT is missing".to_owned(),
+        _ => return None,
+    };
+    let known = ClientName::value_variants().iter();
+    let known = known.filter_map(ClientName::to_possible_value);
+    let known: Vec<String> = known.map(|it| format!("`{}`", it.get_name())).collect();
+    Some(format!(
+        "{given}; write one of {}, or give the address that `vary serve` prints to another client as it asks for it, usually with `url` \
+         under `mcpServers`",
+        known.join(", ")
+    )).filter(|_| is_client)
+}
+
+/// The argument that names a client.
+const CLIENT: &str = "<CLIENT>";
 
 /// What to write instead of the option `word`, if other programs call it so.
 fn other_name(arguments: &[String], word: &str) -> Option<String> {

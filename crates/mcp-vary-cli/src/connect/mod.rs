@@ -1,7 +1,7 @@
 //! `vary connect`: puts Vary into the file of an MCP client, and takes it out again.
 
 pub(crate) mod args;
-mod client;
+pub(crate) mod client;
 mod duplicates;
 mod endpoint;
 mod entry;

@@ -29,7 +29,9 @@ pub(crate) async fn probe(
 }
 
 /// The tools of a gateway. While it has none but may list some later, its servers may be starting.
-async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
+///
+/// Returns them, and whether they were awaited, so that others may follow.
+async fn first_tools(connected: &Client) -> Result<(Vec<String>, bool), Failure> {
     let began = Instant::now();
     let capabilities: Value =
         serde_json::from_str(&connected.handshake().capabilities).unwrap_or_default();
@@ -40,7 +42,7 @@ async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
         // Vary reports its servers once all of them are up or have failed.
         let is_settled = !servers_not_up(connected).is_empty();
         if !tools.is_empty() || !may_change || is_settled || began.elapsed() >= PATIENCE {
-            return Ok(tools);
+            return Ok((tools, has_reported && !is_settled));
         }
         if !has_reported {
             notice("it lists no tools yet; waiting for its servers to start ...");
@@ -94,7 +96,8 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     not_up.retain(|line| !line.contains("  left out: "));
     let not_up = not_up.join("\n  ");
     connected.close().await;
-    let tools = tools?;
+    let (tools, may_grow) = tools?;
+    let so_far = if may_grow { " so far" } else { "" };
     if tools.is_empty() && !not_up.is_empty() {
         return Err(Failure::looked_at(format!(
             "Vary starts, but no server behind it works:\n  {not_up}"
@@ -107,8 +110,10 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));
     match (tools.len(), first) {
-        (1, Some(name)) => Ok(format!("connected: 1 tool, `{name}`")),
-        (count, Some(name)) => Ok(format!("connected: {count} tools, `{name}` for one")),
+        (1, Some(name)) => Ok(format!("connected: 1 tool{so_far}, `{name}`")),
+        (count, Some(name)) => Ok(format!(
+            "connected: {count} tools{so_far}, `{name}` for one"
+        )),
         _ => Ok("connected; it lists no tools".to_owned()),
     }
 }

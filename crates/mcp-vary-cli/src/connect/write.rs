@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use mcp_vary_config::{ClientText, Diagnostic};
+use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
 use super::Plan;
@@ -189,21 +190,31 @@ fn report_others(plan: &Plan, present: &[(String, Value)]) {
         names.join(", ")
     };
     let Some(served) = &plan.served else {
-        let others = plan.others.iter().flat_map(|other| &other.entries);
-        let all = present.iter().chain(others).map(|(name, _)| name.as_str());
-        let mut all: Vec<&str> = all.filter(|name| *name != plan.name).collect();
-        all.sort_unstable();
-        all.dedup();
+        let here = present.iter().map(|(name, _)| name.as_str());
+        let here: Vec<&str> = here.filter(|name| *name != plan.name).collect();
+        let others = plan.others.iter().filter(|other| !other.entries.is_empty());
+        let others = others.map(|other| {
+            let entries = other.entries.iter().map(|(name, _)| name.as_str());
+            format!("{} in {}", names(entries.collect()), other.shown)
+        });
+        let own = (!here.is_empty()).then(|| names(here.clone()));
+        let all: Vec<String> = own.into_iter().chain(others).collect();
         if !all.is_empty() {
             let line = format!(
-                "{title} also has {}. If the gateway serves them too, their tools are listed twice: repeat the command \
-                 with --move and --config FILE, where FILE is the configuration of the gateway. If that is this file, where \
-                 the gateway leaves `{}` out, first run: vary config import {} > vary.yaml",
-                names(all),
-                plan.name,
-                plan.file.path.display()
+                "{title} also has {}. If Vary serves them too, it lists their tools twice: repeat the command with `--move --config \
+                 FILE`, where FILE is what `vary serve` reads",
+                all.join(" and ")
             );
-            notice(&sanitize(&line));
+            let first = format!(
+                "; if that is this file, first make another one of it, and serve that: `vary config import {} > vary.yaml`",
+                shell_word(&plan.file.path.display().to_string())
+            );
+            let first = if here.is_empty() {
+                String::new()
+            } else {
+                first
+            };
+            notice(&sanitize(&(line + &first)));
         }
         return;
     };

@@ -387,7 +387,7 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
     };
     tip(
         &["sky_get_wether"],
-        "tip: there is no tool `sky_get_wether`; did you mean `sky_get_weather`?\n",
+        "tip: `sky_get_wether` is not listed; did you mean `sky_get_weather`?\n",
     );
     tip(
         &["get_weather"],

@@ -110,8 +110,9 @@ fn without_a_configuration_the_servers_that_may_be_there_twice_are_named() {
     home.write("project/.cursor/mcp.json", &servers(&["git"]));
     home.write(".cursor/mcp.json", &servers(&["time"]));
     let run = home.connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"]);
-    let expected = "Cursor also has `git`, `time`. If the gateway serves them too, their tools are listed twice: repeat the \
-                    command with --move and --config FILE, where FILE is the configuration of the gateway. ";
+    let expected = "Cursor also has `time` and `git` in .cursor/mcp.json. If Vary serves them too, it lists their tools twice: repeat the \
+                    command with `--move --config FILE`, where FILE is what `vary serve` reads; if that is this file, first make \
+                    another one of it, and serve that: `vary config import ";
     ends(&run, 1, expected);
 }
 

@@ -36,7 +36,7 @@ fn a_file_that_cannot_be_edited_is_refused_with_the_place() {
         "gemini-cli",
         ".gemini/settings.json",
         "{\n  \"theme\": \"x\",\n  mcpServers: {}\n}",
-        &["settings.json:3:3: is not JSON: key must be a string"],
+        &["settings.json:3:3: is not JSON: a key has to begin with a double quotation mark"],
     );
     refuses_file(
         "codex",
@@ -118,9 +118,13 @@ fn arguments_that_do_not_fit_are_refused() {
     refuses(
         &["emacs"],
         &[
-            "invalid value 'emacs' for '<CLIENT>'",
-            "claude-code, claude-desktop, cursor, vscode",
+            "error: `emacs` is not one of the clients whose files Vary writes; write one of `claude-code`, `claude-desktop`, `cursor`, ",
+            "`windsurf`, or give the address that `vary serve` prints to another client",
         ],
+    );
+    refuses(
+        &[],
+        &["error: CLIENT is missing; write one of `claude-code`, "],
     );
     refuses(
         &["cursor", "vary.yml"],

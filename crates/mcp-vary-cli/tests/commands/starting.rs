@@ -135,7 +135,7 @@ fn a_misspelt_tool_is_named_although_another_server_is_starting() {
     );
     assert_eq!(
         called.stderr,
-        "tip: there is no tool `sky_get_wether`; did you mean `sky_get_weather`?\n"
+        "tip: `sky_get_wether` is not listed; did you mean `sky_get_weather`?\n"
     );
 }
 
@@ -305,7 +305,11 @@ fn a_client_is_connected_once_the_servers_list_their_tools() {
     assert!(lines.any(|line| line == waits));
     std::fs::write(&flag, "").unwrap();
     let connected = lines.next().unwrap();
-    assert_eq!(connected, "connected: 2 tools, `get_weather` for one");
+    // There may be servers that take longer.
+    assert_eq!(
+        connected,
+        "connected: 2 tools so far, `get_weather` for one"
+    );
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 

@@ -69,7 +69,7 @@ fn a_tool_that_is_not_listed_is_refused_with_the_nearest() {
         (refused.code, refused.stderr.as_str()),
         (
             Some(1),
-            "error: there is no tool `get_wether`; did you mean `get_weather`?\n"
+            "error: `get_wether` is not listed; did you mean `get_weather`?\n"
         )
     );
 }
