@@ -16,6 +16,7 @@ pub mod index;
 pub mod item;
 pub mod layout;
 pub mod list_cursor;
+pub mod list_tokens;
 pub mod listing;
 pub mod merge;
 pub mod on_demand;

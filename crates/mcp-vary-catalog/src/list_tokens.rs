@@ -3,16 +3,17 @@
 use std::sync::{Arc, Weak};
 
 use mcp_vary_base::lock::Lock;
-use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::index::VariantIndex;
-use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::variant_set::VariantSet;
-use mcp_vary_catalog::view::View;
 use mcp_vary_wire::revision::Era;
+
+use crate::catalog::Catalog;
+use crate::index::VariantIndex;
+use crate::listing::ListKind;
+use crate::variant_set::VariantSet;
+use crate::view::View;
 
 /// Counts the tokens of lists.
 #[derive(Debug)]
-pub(crate) struct ListTokens {
+pub struct ListTokens {
     count: fn(&str) -> usize,
     counted: Lock<Counted>,
 }
@@ -25,7 +26,9 @@ struct Counted {
 }
 
 impl ListTokens {
-    pub(crate) fn new(count: fn(&str) -> usize) -> Self {
+    /// Counts with this function.
+    #[must_use]
+    pub fn new(count: fn(&str) -> usize) -> Self {
         Self {
             count,
             counted: Lock::default(),
@@ -34,7 +37,7 @@ impl ListTokens {
 
     /// The tokens of the list of each variant, in the order of configuration. They are counted once for each catalogue,
     /// which takes a while.
-    pub(crate) fn of(&self, catalog: &Arc<Catalog>, variants: &VariantSet) -> Vec<(String, usize)> {
+    pub fn of(&self, catalog: &Arc<Catalog>, variants: &VariantSet) -> Vec<(String, usize)> {
         let now = Arc::downgrade(catalog);
         {
             let counted = self.counted.lock();

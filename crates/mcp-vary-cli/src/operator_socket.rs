@@ -19,10 +19,11 @@ impl SocketFile {
         let directory =
             directory().ok_or_else(|| io::Error::other("there is no state directory"))?;
         create_private(&directory)?;
-        for stale in sockets(&directory).filter(|path| !is_served(path)) {
-            fs::remove_file(stale)?;
+        for stale in sockets(&directory).filter(|path| is_abandoned(path)) {
+            remove(&stale)?;
         }
         let path = directory.join(format!("{}.{SOCKET}", std::process::id()));
+        // One that is there still is of a process in another namespace, which had the same id.
         Ok((UnixListener::bind(&path)?, Self(path)))
     }
 }
@@ -53,6 +54,20 @@ fn sockets(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 /// Whether a process answers at a socket.
 fn is_served(path: &Path) -> bool {
     UnixStream::connect(path).is_ok()
+}
+
+/// Whether the process is gone that answered at a socket.
+fn is_abandoned(path: &Path) -> bool {
+    let connected = UnixStream::connect(path);
+    connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Removes a file that another process may remove at the same time.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The end of the names of sockets.

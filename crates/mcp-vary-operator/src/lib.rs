@@ -4,6 +4,7 @@
 //! |---|---|
 //! | who may request it? | whoever has the [`AdminToken`] |
 //! | what can be requested? | a [`Command`] |
+//! | is the gateway ready for clients? | by its [`Readiness`] in a [`GatewayState`] |
 //! | who does it? | the program: it receives [`Requests`] from an [`Operator`] |
 //!
 //! The gateway answers requests over HTTP with an [`Operator`]. It reads no files, so the program that started it reads the
@@ -11,10 +12,12 @@
 
 mod command;
 mod operator;
+mod readiness;
 mod token;
 
 pub use command::Command;
 pub use operator::{Operator, Outcome, RefusedCommand, ReloadRequest, Requests, channel};
+pub use readiness::{GatewayState, Readiness};
 pub use token::{AdminToken, TokenError};
 
 #[cfg(test)]

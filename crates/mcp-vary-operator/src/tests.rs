@@ -1,4 +1,4 @@
-use crate::{AdminToken, Command, RefusedCommand, TokenError, channel};
+use crate::{AdminToken, Command, GatewayState, Readiness, RefusedCommand, TokenError, channel};
 
 const TOKEN: &str = "correct-horse-battery";
 
@@ -93,4 +93,30 @@ async fn a_drain_ends_reloads_that_wait() {
     assert_eq!(waiting.await.unwrap(), Err(RefusedCommand::Stopping));
     let late = operator.run(Command::Reload).await;
     assert_eq!(late, Err(RefusedCommand::Stopping));
+}
+
+#[test]
+fn a_gateway_is_ready_without_a_reason_against_it() {
+    let ready = GatewayState {
+        is_serving: true,
+        is_stopping: false,
+        servers: (2, 2),
+        missing_keys: (0, 1),
+    };
+    for readiness in [Readiness::Any, Readiness::All, Readiness::None] {
+        assert!(readiness.reasons(ready).is_empty(), "{readiness:?}");
+    }
+    let worst = GatewayState {
+        is_serving: false,
+        is_stopping: true,
+        servers: (0, 2),
+        missing_keys: (1, 1),
+    };
+    let reasons = Readiness::Any.reasons(worst);
+    let begins: Vec<_> = reasons
+        .iter()
+        .filter_map(|it| it.split(':').next())
+        .collect();
+    assert_eq!(begins, ["starting", "stopping", "servers", "keys"]);
+    assert_eq!(Readiness::None.reasons(worst).len(), 3);
 }

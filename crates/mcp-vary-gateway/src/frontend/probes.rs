@@ -8,12 +8,12 @@ use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use mcp_vary_metrics::Form;
+use mcp_vary_operator::GatewayState;
 
 use super::responses::{Body, typed_response};
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::readings;
-use crate::settings::metrics::Readiness;
 use crate::status::{ServerStatus, Status};
 
 /// The answer to a path.
@@ -63,18 +63,21 @@ pub(super) async fn respond(
     }
 }
 
-/// Whether clients can be served; else why not, a line for each reason.
+/// Whether clients can be served; else why not, a line for each reason. A server that is connected to for each user counts as
+/// up.
 fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Response<Body> {
     let servers = Status::of(snapshot).servers;
-    let mut reasons = Vec::new();
-    if !gateway.is_serving() {
-        reasons.push("starting: the servers are being connected to".to_owned());
-    }
-    if gateway.is_stopping() {
-        reasons.push("stopping: new clients must connect elsewhere".to_owned());
-    }
-    reasons.extend(missing_servers(&servers, snapshot.config.ready));
-    reasons.extend(missing_keys(snapshot));
+    let is_up = |server: &&ServerStatus| matches!(server.state, "up" | "per-user");
+    let up = servers.iter().filter(is_up).count();
+    let issuers = snapshot.authentication.iter();
+    let keys = issuers.flat_map(|it| it.key_statuses().map(|(_, keys)| keys.age));
+    let (loaded, missing): (Vec<_>, Vec<_>) = keys.partition(Option::is_some);
+    let reasons = snapshot.config.ready.reasons(GatewayState {
+        is_serving: gateway.is_serving(),
+        is_stopping: gateway.is_stopping(),
+        servers: (up, servers.len()),
+        missing_keys: (missing.len(), loaded.len() + missing.len()),
+    });
     let is_ready = reasons.is_empty();
     let mut body = if is_ready {
         "ok\n".to_owned()
@@ -93,27 +96,6 @@ fn ready(gateway: &Gateway, snapshot: &ConfigSnapshot, is_verbose: bool) -> Resp
         StatusCode::SERVICE_UNAVAILABLE
     };
     text(status, body)
-}
-
-/// Why the servers that are up are too few. A server that is connected to for each user counts as up.
-fn missing_servers(servers: &[ServerStatus], readiness: Readiness) -> Option<String> {
-    let is_up = |server: &&ServerStatus| matches!(server.state, "up" | "per-user");
-    let (up, all) = (servers.iter().filter(is_up).count(), servers.len());
-    let is_enough = match readiness {
-        Readiness::Any => up > 0,
-        Readiness::All => up == all,
-        Readiness::None => true,
-    };
-    (!is_enough).then(|| format!("servers: {up} of {all} up"))
-}
-
-/// Why tokens cannot be verified.
-fn missing_keys(snapshot: &ConfigSnapshot) -> Option<String> {
-    let issuers = snapshot.authentication.iter();
-    let ages = issuers.flat_map(|it| it.key_statuses().map(|(_, keys)| keys.age));
-    let (loaded, missing): (Vec<_>, Vec<_>) = ages.partition(Option::is_some);
-    let (missing, all) = (missing.len(), loaded.len() + missing.len());
-    (missing > 0).then(|| format!("keys: those of {missing} of {all} issuers were never loaded"))
 }
 
 /// All series, in the form that the client prefers.

@@ -6,7 +6,6 @@ pub(crate) mod experiments;
 mod forwarded_extensions;
 pub(crate) mod gateway_tools;
 pub(crate) mod inbound;
-pub(crate) mod list_tokens;
 pub(crate) mod member_check;
 pub(crate) mod memory;
 pub(crate) mod methods;

@@ -1,5 +1,7 @@
 //! Metrics and probes.
 
+pub use mcp_vary_operator::Readiness;
+
 /// What metrics need of the program. A gateway measures nothing without it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -14,17 +16,4 @@ impl MetricsSettings {
     pub const fn new(count_tokens: fn(&str) -> usize) -> Self {
         Self { count_tokens }
     }
-}
-
-/// How many servers must be up for the gateway to be ready.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Readiness {
-    /// At least one.
-    #[default]
-    Any,
-    /// Each of them.
-    All,
-    /// The gateway is ready without them.
-    None,
 }
