@@ -8,11 +8,13 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Each program, and the package that has it.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("dbus-run-session", "dbus-daemon"),
     ("gnome-keyring-daemon", "gnome-keyring"),
+    ("systemd-analyze", "systemd"),
+    ("openssl", "openssl"),
 ];
 
 /// Updates the lists of packages, and installs those in its arguments.
