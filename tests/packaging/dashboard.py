@@ -144,6 +144,7 @@ def check(argument, vary, prometheus):
     """What is wrong, after some load."""
     listening, address = vary(r"listening on (\S+)")[1], prometheus(r'"Listening on" address=(\S+)')[1]
     url, address = f"http://{listening}/mcp", f"http://{address}"
+    prometheus("Server is ready")
     up = lambda: ask(address, "query", query='up{job="vary"} == 1')["data"]["result"]
     until("a first scrape", up)
     # Rates need the load between two scrapes.

@@ -8,12 +8,14 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Each program, and the package that has it.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("dbus-run-session", "dbus-daemon"),
     ("haproxy", "haproxy"),
     ("gnome-keyring-daemon", "gnome-keyring"),
+    ("systemd-analyze", "systemd"),
+    ("openssl", "openssl"),
 ];
 
 /// Updates the lists of packages, and installs those in its arguments.

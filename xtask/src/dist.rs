@@ -1,6 +1,7 @@
 //! `cargo xtask dist`: the files by which Vary is installed, from one binary for each platform.
 
 mod archive;
+mod chart;
 mod deb;
 mod install;
 mod npm;
@@ -8,6 +9,7 @@ mod oci;
 mod platform;
 mod release;
 mod sbom;
+mod servers;
 mod six_commands;
 mod wheel;
 
@@ -23,10 +25,10 @@ use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{cargo, process};
 
-/// Pack Vary for each way to install it: archive, npm, PyPI, Debian, container
+/// Pack Vary for each way to install it: archive, npm, PyPI, Debian, container, Helm
 ///
-/// Writes to target/packages: an archive with man pages and completions, an npm package, a wheel, a Debian package and an
-/// OCI image layout, a bill of materials (CycloneDX) and SHA256SUMS. Builds with the profile `dist` unless a binary is
+/// Writes to target/packages: an archive with man pages and completions, an npm package, a wheel, a Debian package, an
+/// OCI image layout, a Helm chart, a bill of materials (CycloneDX) and SHA256SUMS. Builds with the profile `dist` unless a binary is
 /// given. The image is packed only for the platform of this machine, whose C library it gets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -115,12 +117,14 @@ fn check(workspace: &Workspace, built: &Path, directory: &Path) -> Result<Outcom
         &out,
         Compression::fast(),
     )?;
-    // Both mostly wait for programs that start.
+    // All mostly wait for programs that start.
     thread::scope(|scope| {
         let tutorials = scope.spawn(|| six_commands::check(workspace, &out, &names));
+        let servers = scope.spawn(|| servers::check(workspace, &out, &names, &program));
         let mut outcome = install::all(workspace, &out, &names);
-        let tutorials = tutorials.join();
-        outcome.add(tutorials.map_err(|_| "the run of the tutorials panicked, see above")?);
+        for part in [tutorials, servers] {
+            outcome.add(part.join().map_err(|_| "a part panicked, see above")?);
+        }
         Ok(outcome)
     })
 }
@@ -178,6 +182,7 @@ fn pack(
     }
     let npm = npm::package(&release, binaries)?;
     files.push((format!("mcp-vary-cli-{}.tgz", release.version), npm));
+    files.push(chart::package(workspace, &release)?);
     let sums = files
         .iter()
         .map(|(name, data)| format!("{}  {name}\n", hex_digest(data)));
@@ -225,6 +230,7 @@ fn archive(release: &Release, binary: &Binary) -> Result<(String, Vec<u8>), Stri
     let name = format!("vary-{}-{}", release.version, binary.platform);
     let mut entries = vec![Entry::program("vary", binary.data.clone())];
     entries.extend(release.texts.iter().cloned());
+    entries.extend(release.for_servers.iter().cloned());
     entries.extend(release.pages.iter().map(|page| page.below("man/man1")));
     let scripts = release.completions.iter();
     entries

@@ -96,7 +96,7 @@ const PHASES: &[Phase] = &[
     ),
     phase(
         "dist",
-        "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is, two of them as in the tutorial",
+        "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is, two of them as in the tutorial; Helm, systemd and Prometheus accept the files for servers",
         dist::phase,
     ),
     phase(

@@ -34,7 +34,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 
 {{/* The configuration. What cannot work is refused here, with what to write. */}}
 {{- define "vary.config" -}}
-{{- $config := deepCopy .Values.config -}}
+{{- $config := deepCopy (.Values.config | default dict) -}}
 {{- if not $config.servers -}}
 {{- fail "set config.servers: the servers behind Vary, such as --set config.servers.search.url=https://example.com/mcp" -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-//! The Debian package `mcp-vary`: the binary, man pages, and completions for shells.
+//! The Debian package `mcp-vary`: the binary, man pages, completions for shells, and units of systemd.
 
 use super::archive::{Entry, ar, gzip, tar};
 use super::platform::glibc;
@@ -31,6 +31,13 @@ pub(super) fn package(
             _ => "./usr/share/fish/vendor_completions.d/vary.fish",
         };
         files.push(Entry::new(path, script.clone()));
+    }
+    for file in &release.for_servers {
+        let path = match file.path.strip_prefix("systemd/vary.") {
+            Some(kind) => format!("./usr/lib/systemd/system/vary.{kind}"),
+            None => format!("./usr/share/doc/mcp-vary/examples/{}", file.path),
+        };
+        files.push(Entry::new(path, file.data.clone()));
     }
     let size: usize = files
         .iter()

@@ -144,14 +144,18 @@ fn debian(file: &Path, place: &Path) -> Result<Command, String> {
     ])
     .arg(file);
     run(&mut dpkg, place)?;
-    let page = place.join("usr/share/man/man1/vary-serve.1.gz");
-    if !page.is_file() {
-        return Err("the man pages are missing".to_owned());
+    for file in [
+        "share/man/man1/vary-serve.1.gz",
+        "lib/systemd/system/vary.service",
+    ] {
+        if !place.join("usr").join(file).is_file() {
+            return Err(format!("/usr/{file} is missing"));
+        }
     }
     Ok(isolated(place.join("usr/bin/vary"), place))
 }
 
-/// Runs the image with nothing else in sight. A name is resolved inside first.
+/// Runs the image with nothing else in sight, and no file that it could write to. A name is resolved inside first.
 fn image(file: &Path, place: &Path) -> Result<Command, String> {
     let (root, program) = unpacked(file, place)?;
     // A runtime writes this file.
@@ -167,7 +171,10 @@ fn image(file: &Path, place: &Path) -> Result<Command, String> {
             "--kill-child",
         ]);
         unshare.arg(format!("--mount-proc={}", root.join("proc").display()));
-        unshare.arg("chroot").arg(&root).arg(&program);
+        unshare
+            .args(["sh", "-c", READ_ONLY])
+            .arg(&root)
+            .arg(&program);
         unshare
     };
     // Nothing listens there, so only a name that is not resolved gives another error.
@@ -183,6 +190,9 @@ fn image(file: &Path, place: &Path) -> Result<Command, String> {
         Ok(()) => Err("`vary inspect` finds a server where there is none".to_owned()),
     }
 }
+
+/// Mounts its name as a root directory that cannot be written to, and runs its arguments there.
+const READ_ONLY: &str = r#"mount --rbind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/etc/x" 2>&- && exec chroot "$0" "$@""#;
 
 /// Unpacks the layer as a runtime does, and returns the root directory and the program in it.
 fn unpacked(file: &Path, place: &Path) -> Result<(PathBuf, String), String> {
@@ -204,6 +214,12 @@ fn unpacked(file: &Path, place: &Path) -> Result<(PathBuf, String), String> {
     };
     let manifest = read(&blob(&read("index.json")?["manifests"][0]))?;
     let config = read(&blob(&manifest["config"]))?;
+    let user = config["config"]["User"].as_str().unwrap_or_default();
+    if user.starts_with('0') || !user.starts_with(|first: char| first.is_ascii_digit()) {
+        return Err(format!(
+            "the image runs as `{user}`, and not as a user with a number"
+        ));
+    }
     let program = config["config"]["Entrypoint"][0]
         .as_str()
         .ok_or("the image has no entry point")?;

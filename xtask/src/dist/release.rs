@@ -49,6 +49,8 @@ pub(super) struct Release {
     pub(super) terms: String,
     /// The license and the readme, as files.
     pub(super) texts: Vec<Entry>,
+    /// The files for those who run Vary on servers.
+    pub(super) for_servers: Vec<Entry>,
     /// The man pages.
     pub(super) pages: Vec<Entry>,
     /// The scripts for each shell.
@@ -93,6 +95,7 @@ impl Release {
                 Entry::new("LICENSE", terms.clone()),
                 Entry::new("README.md", readme.clone()),
             ],
+            for_servers: for_servers(workspace)?,
             readme,
             terms,
             pages: pages(workspace, program)?,
@@ -100,6 +103,14 @@ impl Release {
             compression,
         })
     }
+}
+
+fn for_servers(workspace: &Workspace) -> Result<Vec<Entry>, String> {
+    let entry = |(path, file): &(&str, &str)| {
+        let text = workspace.read(&format!("packaging/{file}"))?;
+        Ok(Entry::new(*path, text))
+    };
+    FOR_SERVERS.iter().map(entry).collect()
 }
 
 fn pages(workspace: &Workspace, program: &Path) -> Result<Vec<Entry>, String> {
@@ -121,3 +132,13 @@ fn pages(workspace: &Workspace, program: &Path) -> Result<Vec<Entry>, String> {
 }
 
 const SUMMARY: &str = "A gateway for MCP: one endpoint in front of your servers, with its own tools and result format for each client";
+
+/// The files for servers: each by its path in an archive, and below `packaging`.
+const FOR_SERVERS: [(&str, &str); 6] = [
+    ("container/Dockerfile", "container/Dockerfile"),
+    ("grafana/vary.json", "chart/files/dashboard.json"),
+    ("prometheus/alerts.yaml", "chart/files/alerts.yaml"),
+    ("systemd/notify-reload.conf", "systemd/notify-reload.conf"),
+    ("systemd/vary.service", "systemd/vary.service"),
+    ("systemd/vary.socket", "systemd/vary.socket"),
+];
