@@ -60,6 +60,10 @@ pub(crate) async fn run(args: Serve, log: CommandLog, mut stop: Stop) -> Result<
     }
     let mut config = with_audit_log(config, &args, &source)?;
     config.metrics = operator.metrics();
+    if let Some(traces) = &config.traces {
+        let started = traces.start(now_in_microseconds, config.environment);
+        config.tracer = Some(started.map_err(|error| Failure::command(error.to_string()))?);
+    }
     let mut reloads = ServedFile {
         reloader: reloading,
         args: &args,

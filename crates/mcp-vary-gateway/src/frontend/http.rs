@@ -297,7 +297,8 @@ async fn respond(
     scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;
-    let is_recorded = snapshot.services.audit.is_some();
+    let services = &snapshot.services;
+    let is_recorded = services.audit.is_some() || services.tracer.is_some();
     if let ListenerKind::Admin = kind {
         head.extensions.insert(peer.address());
         return admin::recorded_response(&snapshot, &head).unwrap_or_else(rejected);
