@@ -26,6 +26,9 @@ const CLIENTS: &[(&str, &str, &[&str])] = &[
 const BESIDE_HANGING: &[(&str, &[&str])] =
     &[("inspector", &["legacy", "modern"]), SDKS[0], SDKS[1]];
 
+/// The environment that also has the SDK of OpenTelemetry, with a client of the Python SDK.
+const TRACED: &[(&str, &[&str])] = &[(python::FASTMCP, &["legacy", "modern"])];
+
 /// The folder of the example configurations.
 const EXAMPLES: &str = "examples/configurations";
 
@@ -78,6 +81,7 @@ fn prepare(workspace: &Workspace) -> Result<Prepared, String> {
     for what in ["server_requests", "eras", "notifications", "tasks"] {
         jobs.extend(of_sdks(what, NOTIFIED, &there));
     }
+    jobs.extend(of_sdks("traces", TRACED, &json!({"vary": vary})));
     let fixture = cargo::binary(workspace, "fixture-server")?;
     let programs = json!({"vary": vary, "fixture": fixture});
     let hanging = of_sdks("hanging", BESIDE_HANGING, &programs);

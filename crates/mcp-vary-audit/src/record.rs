@@ -393,6 +393,14 @@ impl SessionId {
     }
 }
 
+impl SessionId {
+    /// The id itself, of which only a digest may be shown.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SessionId(..)")

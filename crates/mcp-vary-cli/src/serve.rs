@@ -68,6 +68,10 @@ pub(crate) async fn run(
     }
     let mut config = with_audit_log(config, &args, &source)?;
     config.metrics = operator.metrics(&sockets);
+    if let Some(traces) = &config.traces {
+        let started = traces.start(now_in_microseconds, config.environment);
+        config.tracer = Some(started.map_err(|error| Failure::command(error.to_string()))?);
+    }
     let mut reloads = ServedFile {
         reloader: reloading,
         args: &args,

@@ -45,6 +45,7 @@ mod schema_builder;
 mod sealing_keys;
 mod secret_files;
 mod server;
+mod traces;
 mod units;
 mod variables;
 mod variants;

@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary_auth::refresh::FetchReason;
+use mcp_vary_traces::TraceStats;
 use mcp_vary_upstream::ConnectError;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
@@ -279,6 +280,14 @@ impl Gateway {
         if let Some(audit) = &self.services.audit {
             audit.close().await;
         }
+        if let Some(tracer) = &self.services.tracer {
+            tracer.close().await;
+        }
+    }
+
+    /// How many spans were exported and lost; `None` if requests are not traced.
+    pub fn trace_stats(&self) -> Option<TraceStats> {
+        Some(self.services.tracer.as_ref()?.stats())
     }
 
     /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.

@@ -19,6 +19,7 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     add_gauges(&mut exposition, snapshot, &status);
     add_counters(&mut exposition, &status);
     add_keys(&mut exposition, snapshot);
+    add_spans(&mut exposition, snapshot);
     // The bill: what the tools of each variant cost in a list.
     let list_tokens = snapshot.services.list_tokens.as_ref();
     let catalog = snapshot.pool.base().catalog.current();
@@ -102,6 +103,16 @@ fn add_keys(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
         Some(([&**issuer], Value::count(age)))
     });
     exposition.add_by_labels(&families::JWKS_AGE, ages);
+}
+
+/// The spans of requests that were sampled.
+fn add_spans(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
+    let spans = snapshot.services.tracer.iter().flat_map(|tracer| {
+        let stats = tracer.stats();
+        let counts = [("exported", stats.exported), ("lost", stats.lost)];
+        counts.map(|(outcome, count)| ([outcome], Value::Counter(count)))
+    });
+    exposition.add_by_labels(&families::SPANS, spans);
 }
 
 fn add_gauges(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &Status) {

@@ -21,6 +21,12 @@ impl ClosedList {
         self.0.get(position).copied().unwrap_or(OTHER)
     }
 
+    /// The value in the list that stands for `value`: itself, or the last one.
+    #[must_use]
+    pub fn entry(&self, value: &str) -> &'static str {
+        self.value(self.position(value))
+    }
+
     /// The values.
     #[must_use]
     pub const fn values(&self) -> &'static [&'static str] {

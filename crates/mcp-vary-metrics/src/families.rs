@@ -101,6 +101,7 @@ families! {
     MEMORY = Gauge "vary_memory_bytes" [], "Memory of limits.memory that requests and subscriptions use";
     RESULT_STORE = Gauge "vary_result_store_bytes" [], "Parts of results that were left out, and that clients can still read";
     AUDIT_RECORDS = Counter "vary_audit_records" ["outcome"], "Records of the audit log by outcome";
+    SPANS = Counter "vary_spans" ["outcome"], "Spans of sampled requests by outcome";
     TASKS = Gauge "vary_tasks" [], "Asynchronous tasks of the process";
     RELOADS = Counter "vary_config_reloads" ["outcome"], "Attempts to reload the configuration";
     CONFIG = Gauge "vary_config_hash_info" ["hash"], "The configuration in force; always 1";

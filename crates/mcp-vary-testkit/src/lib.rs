@@ -34,4 +34,5 @@ pub mod recordings;
 pub mod scripted_server;
 pub mod stdio_pipe;
 pub mod table;
+pub mod trace_collector;
 pub mod wait;

@@ -22,4 +22,5 @@ pub use crate::places_server;
 pub use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 pub use crate::stdio_pipe::StdioPipe;
 pub use crate::table::rows;
+pub use crate::trace_collector::{CollectorBehavior, ReceivedSpan, TraceCollector};
 pub use crate::wait::{soon, until};

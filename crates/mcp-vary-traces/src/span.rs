@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use mcp_vary_base::lock::ScopedLock;
+use sha2::{Digest as _, Sha256};
 
 use crate::carrier::Carrier;
 use crate::context::TraceContext;
@@ -36,8 +37,8 @@ pub struct Arrival<'a> {
     pub transport: Transport,
     /// The address of the client.
     pub address: Option<IpAddr>,
-    /// What identifies the session, and does not open it.
-    pub session: Option<String>,
+    /// The id of the session, of which a digest is recorded.
+    pub session: Option<&'a str>,
 }
 
 /// The transport of a request.
@@ -141,7 +142,7 @@ impl RequestSpan {
         }
         arrival.transport.describe(&mut attributes);
         let texts = [
-            ("mcp.session.id", arrival.session.clone()),
+            ("mcp.session.id", arrival.session.map(digest)),
             ("client.address", arrival.address.map(|it| it.to_string())),
             ("vary.principal", arrival.principal.map(str::to_owned)),
         ];
@@ -379,6 +380,13 @@ fn trace_state(carrier: &Carrier) -> String {
         .filter(|it| it.len() <= MAX_TEXT)
         .unwrap_or_default()
         .to_owned()
+}
+
+/// What identifies a session, and does not open it: half of the SHA-256 of its id.
+fn digest(id: &str) -> String {
+    let digest = Sha256::digest(id.as_bytes());
+    let half = digest.iter().take(16);
+    half.map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// At most [`MAX_TEXT`] bytes of a text.

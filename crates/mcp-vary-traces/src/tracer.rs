@@ -52,11 +52,14 @@ impl Tracer {
             _ => self.sample.contains(self.ids.next()),
         };
         // What is in `_meta` reaches the server without us.
-        let inherited = match (in_meta, in_headers, arrival.headers) {
+        let mut inherited = match (in_meta, in_headers, arrival.headers) {
             (None, Some(_), Some(headers)) => headers.clone(),
             (Some(_), ..) => arrival.meta.clone(),
             _ => Carrier::default(),
         };
+        // It does not depend on a position.
+        let baggage = || arrival.meta.baggage.clone();
+        inherited.baggage = inherited.baggage.or_else(baggage);
         if !is_sampled {
             let goes_on = in_meta.is_none() && in_headers.is_some();
             return goes_on.then(|| Arc::new(RequestSpan::unsampled(inherited)));

@@ -372,6 +372,19 @@ pub enum Target {
 }
 
 impl Target {
+    /// The host and the port of an endpoint; `None` for a program.
+    pub fn host_and_port(&self) -> Option<(&str, u16)> {
+        let Self::Http { url, .. } = self else {
+            return None;
+        };
+        let port = if url.scheme_str() == Some("http") {
+            80
+        } else {
+            443
+        };
+        Some((url.host()?, url.port_u16().unwrap_or(port)))
+    }
+
     /// The program with its arguments, in the gateway's environment and directory.
     pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = String>) -> Self {
         Self::Command {

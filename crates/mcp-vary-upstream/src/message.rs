@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::{MAX_DEPTH, Members};
 use mcp_vary_wire::list_kind::Kind;
@@ -33,6 +33,8 @@ pub struct Request {
     pub name: Option<String>,
     /// `Mcp-Param-*` headers (see [`header_value`](mcp_vary_wire::headers::header_value)), sent to modern HTTP servers only.
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
+    /// The headers with the context of its trace, sent to HTTP servers only.
+    pub trace_headers: HeaderMap,
     /// The client for which the call is made.
     pub caller: Option<CallerId>,
     /// The receiver of messages without a call, if they can only be for this client.
@@ -76,6 +78,7 @@ impl Request {
             progress_token: None,
             name: None,
             param_headers: Vec::new(),
+            trace_headers: HeaderMap::new(),
             caller: None,
             out_of_band: OutOfBand::Discard,
         }

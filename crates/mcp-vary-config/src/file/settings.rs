@@ -29,7 +29,7 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{audit, limits, require, sealing_keys};
+use crate::{audit, limits, require, sealing_keys, traces};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -191,6 +191,10 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         let to = field.deepest(&["to"]);
         draft.addresses_at.insert("audit.to", to.node.at);
         draft.config.audit = Some(audit::read(reader, field));
+    }),
+    /// the [spans](traces.md) of requests, and the collector that gets them; none without it
+    "traces" => Other(traces::shape, |reader, field, draft| {
+        draft.config.traces = Some(traces::read(reader, field))
     }),
     /// [variants that are compared](experiments.md): each client gets one of them, and `vary experiment` shows the
     /// results

@@ -10,6 +10,7 @@ mod outcome;
 pub(crate) mod participation;
 mod request_line;
 mod request_record;
+mod spans;
 mod subject;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use mcp_vary_audit::{
     Transport,
 };
 use mcp_vary_auth::key::KeyDigest;
+use mcp_vary_traces::Carrier;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use quick_cache::sync::Cache;
@@ -67,6 +69,8 @@ pub(crate) struct Origin {
     pub(crate) session: Option<SessionId>,
     /// The trace in the headers.
     pub(crate) trace_id: Option<[u8; 16]>,
+    /// The context in the headers, if requests are traced.
+    pub(crate) carrier: Option<Carrier>,
     /// The client that the token was issued to.
     pub(crate) oauth_client: Option<Arc<str>>,
 }
@@ -78,6 +82,7 @@ impl Default for Origin {
             address: None,
             session: None,
             trace_id: None,
+            carrier: None,
             oauth_client: None,
         }
     }

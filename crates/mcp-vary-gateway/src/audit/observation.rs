@@ -9,17 +9,18 @@ use mcp_vary_audit::QueueFull;
 use mcp_vary_metrics::{
     ExchangeMeter, Metrics, PendingRequest, RequestMeter, RequestOutcome, VariantMetrics,
 };
+use mcp_vary_traces::{CallSpan, Outcome, RequestSpan, Tracer, Upstream};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
-use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::{Era, Revision};
 
 use super::call_counters::CountedCall;
-use super::outcome::{metrics_code, result_length};
+use super::outcome::{metrics_code, result_length, span_outcome};
 use super::participation::Participation;
 use super::request_record::{AuditedRequest, RequestRecord};
-use super::{AuditService, request_line};
+use super::{AuditService, request_line, spans};
 
-/// One request as the audit log, the log, experiments and metrics see it.
+/// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observation {
     /// `None` unless the audit log or the log has the request.
@@ -28,6 +29,8 @@ pub(crate) struct Observation {
     participation: Option<Arc<Participation>>,
     /// `None` if requests are not measured.
     meter: Option<RequestMeter>,
+    /// `None` if the request is not sampled, and has no context to pass on.
+    span: Option<Arc<RequestSpan>>,
 }
 
 impl Observation {
@@ -39,6 +42,7 @@ impl Observation {
     pub(crate) async fn begin(
         audit: Option<&Arc<AuditService>>,
         metrics: Option<&Arc<Metrics>>,
+        tracer: Option<&Arc<Tracer>>,
         request: &AuditedRequest<'_>,
     ) -> Result<Self, QueueFull> {
         let era = match request.era {
@@ -54,6 +58,7 @@ impl Observation {
             record,
             participation: None,
             meter,
+            span: tracer.and_then(|tracer| spans::begin(tracer, request)),
         })
     }
 
@@ -63,6 +68,7 @@ impl Observation {
             record: self.record.clone(),
             participation,
             meter: self.meter.clone(),
+            span: self.span.clone(),
         }
     }
 
@@ -77,10 +83,37 @@ impl Observation {
     }
 
     /// The request runs under a variant, which was selected for this reason.
-    pub(crate) fn entered(&self, variant: Option<&Arc<VariantMetrics>>, reason: &str) {
-        if let (Some(meter), Some(variant)) = (&self.meter, variant) {
-            meter.enter(variant, reason);
+    pub(crate) fn entered(
+        &self,
+        series: Option<&Arc<VariantMetrics>>,
+        variant: Option<&str>,
+        reason: &'static str,
+    ) {
+        if let (Some(meter), Some(series)) = (&self.meter, series) {
+            meter.enter(series, reason);
         }
+        if let (Some(span), Some(variant)) = (&self.span, variant) {
+            span.set_variant(variant, reason);
+        }
+    }
+
+    /// The request is of a client that speaks this revision.
+    pub(crate) fn speaks(&self, revision: Revision) {
+        if let Some(span) = &self.span {
+            span.set_revision(revision.as_str());
+        }
+    }
+
+    /// The tool or prompt of the request exists for its client.
+    pub(crate) fn found(&self, name: &str) {
+        if let Some(span) = &self.span {
+            span.set_target(name);
+        }
+    }
+
+    /// Begins the span of the request to a server; `None` if that carries no context of the gateway.
+    pub(crate) fn begin_call(&self, upstream: &Upstream<'_>) -> Option<CallSpan> {
+        Some(self.span.as_ref()?.call(upstream))
     }
 
     /// The variant of the request is deprecated.
@@ -141,6 +174,9 @@ impl Observation {
         if let Some(participation) = &self.participation {
             participation.finish(reply);
         }
+        if let Some(span) = self.span.as_ref().filter(|span| span.is_recorded()) {
+            span.end(span_outcome(&reply.body));
+        }
     }
 
     /// The request opened a stream of notifications, which has no response.
@@ -151,12 +187,18 @@ impl Observation {
         if let Some(meter) = &self.meter {
             meter.stream_opened();
         }
+        if let Some(span) = &self.span {
+            span.end(Outcome::Result);
+        }
     }
 
     /// The client does not wait for the response.
     fn cancelled(&self) {
         if let Some(record) = &self.record {
             record.cancelled();
+        }
+        if let Some(span) = &self.span {
+            span.end(Outcome::Cancelled);
         }
     }
 }
@@ -177,6 +219,8 @@ pub(crate) struct ExchangeObservation {
     is_measured: bool,
     /// The time of the server, if requests are measured and it works on this one.
     exchange: Option<ExchangeMeter>,
+    /// The span of the request to the server, if it carries a context.
+    span: Option<CallSpan>,
 }
 
 impl ExchangeObservation {
@@ -187,12 +231,14 @@ impl ExchangeObservation {
             is_tool_call,
             is_measured: false,
             exchange: None,
+            span: None,
         }
     }
 
-    /// The request was sent. Counts it as this `call` of its server.
-    pub(crate) fn count(&mut self, call: Option<CountedCall>) {
+    /// The request was sent with this `span`. Counts it as this `call` of its server.
+    pub(crate) fn sent(&mut self, call: Option<CountedCall>, span: Option<CallSpan>) {
         self.call = call;
+        self.span = span;
         self.exchange = self.request.meter.as_ref().map(|_| ExchangeMeter::begin());
     }
 
@@ -206,6 +252,9 @@ impl ExchangeObservation {
         if let Some(exchange) = &mut self.exchange {
             exchange.answered(outcome.map_or(0, str::len));
         }
+        if let Some(span) = self.span.as_ref().filter(|span| span.is_recorded()) {
+            span.end(spans::outcome(outcome, self.is_tool_call));
+        }
     }
 
     /// The client gets something before the response.
@@ -216,6 +265,10 @@ impl ExchangeObservation {
     /// The client gets the response.
     pub(crate) fn answered(&mut self, reply: &Reply) {
         self.request.replied(reply);
+        if let Some(span) = self.span.take().filter(CallSpan::is_recorded) {
+            // The server did not answer: the request failed on the way.
+            span.end(span_outcome(&reply.body));
+        }
         let is_measured = std::mem::take(&mut self.is_measured);
         let meter = self.request.meter.as_ref().filter(|_| is_measured);
         if self.call.is_none() && meter.is_none() {
@@ -234,6 +287,7 @@ impl ExchangeObservation {
     /// The client does not wait for the response.
     pub(crate) fn cancelled(&mut self) {
         self.request.cancelled();
+        self.span = None;
         if let (Some(meter), true) = (&self.request.meter, std::mem::take(&mut self.is_measured)) {
             meter.cancelled();
         }

@@ -39,6 +39,15 @@ pub(super) fn metrics_code(response: &[u8], is_call: bool) -> Code {
     }
 }
 
+/// The outcome of a request as spans have it, by the `response` that the gateway wrote.
+pub(super) fn span_outcome(response: &[u8]) -> mcp_vary_traces::Outcome {
+    match outcome(response, true) {
+        (Outcome::Allowed, _) => mcp_vary_traces::Outcome::Result,
+        (Outcome::ToolError, _) => mcp_vary_traces::Outcome::ToolError,
+        (_, code) => mcp_vary_traces::Outcome::Error(code.unwrap_or_default()),
+    }
+}
+
 /// The length of the result in a response; `None` for errors.
 pub(super) fn result_length(response: &[u8]) -> Option<usize> {
     const RESULT: &[u8] = br#","result":"#;

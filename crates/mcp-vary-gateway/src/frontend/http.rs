@@ -332,7 +332,8 @@ async fn respond(
     scope: &ConnectionScope,
 ) -> Response<Body> {
     let config = &snapshot.config;
-    let is_recorded = snapshot.services.audit.is_some();
+    let services = &snapshot.services;
+    let is_recorded = services.audit.is_some() || services.tracer.is_some();
     if kind.is_for_operator() {
         head.extensions.insert(peer.address());
         let needs_token = matches!(kind, ListenerKind::Admin);

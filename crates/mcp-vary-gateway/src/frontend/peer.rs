@@ -8,6 +8,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use mcp_vary_audit::{SessionId, trace_id};
 use mcp_vary_auth::authenticator::Admission;
+use mcp_vary_traces::Carrier;
 use mcp_vary_wire::headers::SESSION_ID;
 
 use crate::audit::Origin;
@@ -105,20 +106,23 @@ impl Peer {
     }
 }
 
-/// From where an HTTP request comes; empty without an audit log.
+/// From where an HTTP request comes; empty if nothing records requests.
 pub(super) fn origin(
     snapshot: &ConfigSnapshot,
     head: &Parts,
     admission: Option<&Admission>,
 ) -> Origin {
-    if snapshot.services.audit.is_none() {
+    let services = &snapshot.services;
+    if services.audit.is_none() && services.tracer.is_none() {
         return Origin::default();
     }
+    let is_traced = services.tracer.is_some();
     let text = |name: &str| head.headers.get(name)?.to_str().ok();
     Origin {
         address: ClientAddress::of(head),
         session: text(SESSION_ID.as_str()).map(|id| SessionId::new(id.into())),
         trace_id: text("traceparent").and_then(trace_id),
+        carrier: is_traced.then(|| Carrier::of_headers(&head.headers)),
         oauth_client: admission.and_then(|admission| admission.client_id.clone()),
         ..Origin::default()
     }

@@ -58,6 +58,7 @@ pub(crate) async fn dispatch(
     let id = request.id;
     let observation = &client.observation;
     let pending = observation.dispatched(request.method, &request.params);
+    observation.speaks(client.revision);
     let outcome = match method_action(request.method, client.era()) {
         Ok(action) => handle(snapshot, client, request, action).await,
         Err(failure) => Err(failure),

@@ -12,6 +12,7 @@ use mcp_vary_operator::Operator;
 use mcp_vary_results::link_index::LinkIndex;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
+use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::Counters;
 use tokio::sync::Semaphore;
@@ -72,6 +73,8 @@ pub(crate) struct Services {
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) started_at: u64,
     pub(crate) startup: StartupSettings,
+    /// What begins spans, if requests are traced.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     /// The audit log, if requests are recorded.
     pub(crate) audit: Option<Arc<AuditService>>,
     /// The series of requests, if they are measured.
@@ -232,6 +235,7 @@ impl Services {
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),
             startup: StartupSettings::new(config),
+            tracer: config.tracer.clone(),
             audit: config
                 .audit_log
                 .clone()

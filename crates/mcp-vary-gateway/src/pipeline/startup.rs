@@ -1,5 +1,7 @@
 //! The settings that take effect only at the start.
 
+use mcp_vary_traces::TracesSettings;
+
 use crate::settings::audit::AuditSettings;
 use crate::settings::config::Config;
 use crate::settings::limits::Limits;
@@ -15,6 +17,7 @@ pub(crate) struct StartupSettings {
     /// The files of TLS.
     tls: Option<TlsConfig>,
     audit: Option<AuditSettings>,
+    traces: Option<TracesSettings>,
 }
 
 impl StartupSettings {
@@ -24,6 +27,7 @@ impl StartupSettings {
             named_keys: config.named_keys.clone(),
             tls: config.listener.tls.clone(),
             audit: config.audit.clone(),
+            traces: config.traces.clone(),
         }
     }
 
@@ -46,6 +50,7 @@ impl StartupSettings {
             ("keys", self.named_keys != config.named_keys),
             ("tls", self.tls != config.listener.tls),
             ("audit", self.audit != config.audit),
+            ("traces", self.traces != config.traces),
         ];
         let changed = settings.into_iter().filter(|(_, differs)| *differs);
         changed.map(|(key, _)| key).collect()

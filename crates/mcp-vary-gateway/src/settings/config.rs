@@ -19,6 +19,7 @@ use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_operator::Operator;
 use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
+use mcp_vary_traces::{Tracer, TracesSettings};
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 
@@ -136,6 +137,10 @@ pub struct Config {
     /// The audit log, once it is started; without it nothing is recorded. A gateway keeps the one that it was opened
     /// with.
     pub audit_log: Option<AuditLog>,
+    /// The traces that the configuration asks for. [`TracesSettings::start`] starts them.
+    pub traces: Option<TracesSettings>,
+    /// What begins spans, once it is started; without it there are none. A gateway keeps the one that it was opened with.
+    pub tracer: Option<Arc<Tracer>>,
     /// A digest of the configuration, for the audit log: `sha256:` and 16 hexadecimal digits.
     pub digest: Option<Arc<str>>,
 }
@@ -191,6 +196,8 @@ impl Config {
             stdio_principal: None,
             audit: None,
             audit_log: None,
+            traces: None,
+            tracer: None,
             digest: None,
         };
         config.with_environment(environment)

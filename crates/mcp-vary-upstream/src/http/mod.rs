@@ -93,7 +93,7 @@ impl Connection {
     /// Sends a request; nothing is awaited, the [`Exchange`] runs in its caller.
     pub(super) fn request(
         &self,
-        request: Request,
+        mut request: Request,
         kind: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
         let shared = &self.shared;
@@ -101,7 +101,8 @@ impl Connection {
         let (session, id) = (shared.session.load(), shared.next_id());
         let body =
             server_message::write_request(Some(id), &request.method, request.params.as_deref());
-        let (routes, headers) = match session.era {
+        let trace_headers = std::mem::take(&mut request.trace_headers);
+        let (routes, mut headers) = match session.era {
             Era::Legacy => {
                 let has_stream = shared.stream.may_be_open();
                 let routes = shared.inbound.open_routes(id, &request, has_stream);
@@ -113,6 +114,7 @@ impl Connection {
                 (CallRoutes::default(), headers)
             }
         };
+        headers.extend(trace_headers);
         let call = Call {
             id,
             body,

@@ -155,6 +155,7 @@ fn base() -> Value {
         "tls": {"certificate": "a", "key": "b"},
         "log": {"level": "info"},
         "audit": {"to": "stdout"},
+        "traces": {},
         "access": [{
             "when": {"groups": "a"},
             "allow": [{"server": "a"}],

@@ -160,7 +160,8 @@ impl<'a> Inbound<'a, '_> {
         };
         let services = &snapshot.services;
         let (audit, metrics) = (services.audit.as_ref(), services.metrics.as_ref());
-        let begun = Observation::begin(audit, metrics, &audited).await;
+        let tracer = services.tracer.as_ref();
+        let begun = Observation::begin(audit, metrics, tracer, &audited).await;
         begun.map_err(|full| {
             let failure = RpcError::internal(full.to_string());
             Outcome::Refused(Reply {

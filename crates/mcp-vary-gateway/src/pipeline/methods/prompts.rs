@@ -16,6 +16,7 @@ pub(crate) async fn get(context: &mut RequestContext<'_>) -> Result<Dispatch, Rp
     let name = context.request.params.string("name")?;
     let scope = view::enter(context)?;
     let prompt = view::find_prompt(scope, &name).await?;
+    scope.client.observation.found(&name);
     let binding = round_trips::binding(context, &name);
     let written = scope.arguments()?;
     let arguments = match &prompt.prepared {

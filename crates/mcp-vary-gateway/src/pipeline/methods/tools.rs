@@ -43,6 +43,7 @@ pub(crate) async fn call_tool(context: &mut RequestContext<'_>) -> Result<Dispat
         return Ok(answer);
     }
     let tool = find_tool(scope, &name).await?;
+    scope.client.observation.found(&name);
     let written = scope.arguments()?;
     check_headers(context, &tool, written)?;
     let arguments = match upstream_arguments(context, &tool, written)? {

@@ -13,8 +13,10 @@ use crate::pool::source::ServerSource;
 use crate::session::{BASE_CLASS, Session};
 use crate::tasks::proxy::{TaskBounds, TaskConnection};
 use http::{HeaderName, HeaderValue};
+use mcp_vary::json;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_metrics::Code;
+use mcp_vary_traces::{CallSpan, Outcome, Upstream};
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, SupervisedConnection, UpstreamConnection};
 use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
@@ -42,6 +44,8 @@ pub(crate) struct ForwardRequest {
     /// Whether its server runs it as a task without the client's knowledge.
     pub(crate) is_implicit_task: bool,
     pub(crate) plan: ResponsePlan,
+    /// The span of the request to the server, once it begins.
+    pub(crate) span: Option<CallSpan>,
 }
 
 impl ForwardRequest {
@@ -56,6 +60,7 @@ impl ForwardRequest {
             is_retryable: false,
             is_implicit_task: false,
             plan: ResponsePlan::default(),
+            span: None,
         }
     }
 }
@@ -84,10 +89,13 @@ pub(crate) async fn forward(
     let mut counted = is_call.then(|| calls.begin(forwarding.server, method, tool));
     match start(context, &mut forwarding, response, round_trip).await {
         Ok(mut in_flight) => {
-            in_flight.observation.count(counted);
+            in_flight.observation.sent(counted, forwarding.span);
             Ok(Dispatch::InFlight(in_flight))
         }
         Err(failure) => {
+            if let Some(span) = forwarding.span {
+                span.end(Outcome::Error(failure.code()));
+            }
             if let Some(counted) = &mut counted {
                 counted.finish(Code::of_error(failure.code()));
             }
@@ -148,6 +156,7 @@ async fn start(
     let upstream = leased.connection.ready().await?;
     response.upstream = upstream.handshake().era();
     round_trip.resume_request(&mut context.request.params, response.upstream)?;
+    begin_span(context, &leased.connection, &upstream, forwarding);
     let task_connection = task_connection(context, &leased.connection, &response);
     let sent = SentRequest {
         request: upstream_request(context, &upstream, &mut response, forwarding),
@@ -166,6 +175,31 @@ async fn start(
         task_connection,
     };
     send(context, sent, forwarding.is_retryable, leases, response).await
+}
+
+/// Begins the span of the request to the server, and puts its context into `_meta`. Nothing changes for a request that is
+/// not sampled, and whose context is in `_meta` or nowhere.
+fn begin_span(
+    context: &mut RequestContext<'_>,
+    connection: &SupervisedConnection,
+    upstream: &UpstreamConnection,
+    forwarding: &mut ForwardRequest,
+) {
+    let config = connection.config();
+    let span = context.client.observation.begin_call(&Upstream {
+        server: config.server_name(),
+        target: forwarding.name.as_deref(),
+        revision: upstream.handshake().revision.as_str(),
+        address: config.target.host_and_port(),
+    });
+    let meta = &mut context.request.params.meta;
+    for (key, text) in span.iter().flat_map(|span| span.carrier().texts()) {
+        match text {
+            Some(text) => meta.set(key, json::string(text)),
+            None => _ = meta.remove(key),
+        }
+    }
+    forwarding.span = span;
 }
 
 /// The request to the server.
@@ -203,6 +237,16 @@ fn upstream_request(
     request.progress_token = token.map(str::to_owned);
     request.name = forwarding.name.take();
     request.param_headers = std::mem::take(&mut forwarding.headers);
+    let texts = forwarding
+        .span
+        .iter()
+        .flat_map(|span| span.carrier().texts());
+    let headers = texts.filter_map(|(key, text)| {
+        // What is not valid in a header is in `_meta` alone.
+        let value = HeaderValue::from_str(text?).ok()?;
+        Some((HeaderName::from_static(key), value))
+    });
+    request.trace_headers = headers.collect();
     request.caller = Some(CallerId(context.client.id));
     request.out_of_band = out_of_band_sink(context, response.client.log_level);
     request

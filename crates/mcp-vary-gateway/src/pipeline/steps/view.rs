@@ -41,7 +41,8 @@ pub(crate) fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>
     let variant = variant.filter(|_| snapshot.config.variants);
     let by = reason.by.as_str();
     let series = index.get(snapshot.variant_metrics.as_slice());
-    context.client.observation.entered(series, by);
+    let id = variant.map(|variant| variant.id.as_str());
+    context.client.observation.entered(series, id, by);
     if let Some(variant) = variant {
         let rule = reason.rule.as_deref();
         debug!(variant = %variant.id, by, rule, method, "variant selected");

@@ -1,0 +1,211 @@
+//! The names, parents and attributes of spans, as the table of the reference has them.
+
+use super::traced::{before, only, spans};
+use crate::support::*;
+
+const SERVER: u64 = 2;
+const CLIENT: u64 = 3;
+
+/// The spans of one request of this kind of client to a server of `era` have these attributes.
+async fn shows(kind: ClientKind, era: Era, tool_name: &str, server: &[&str], client: &[&str]) {
+    let (collector, harness) = before(era).await;
+    let response = harness.ask(kind, "tools/call", tool(tool_name)).await;
+    assert!(response["result"].is_object() || response["error"].is_object());
+    let port = format!("server.port={}", port(&harness.peer));
+    let spans = spans(&collector, &harness).await;
+    let name = format!("tools/call {tool_name}");
+    let (outer, inner) = (only(&spans, SERVER, &name), only(&spans, CLIENT, &name));
+    assert_eq!(outer.parent, "", "{kind:?}");
+    assert_eq!(
+        (&inner.trace, &inner.parent),
+        (&outer.trace, &outer.id),
+        "{kind:?}"
+    );
+    assert!(outer.time.0 <= inner.time.0 && inner.time.0 <= inner.time.1);
+    assert!(inner.time.1 <= outer.time.1);
+    let mut expected: Vec<_> = server.iter().map(|it| (*it).to_owned()).collect();
+    expected.sort();
+    let is_shown = |line: &String| !line.starts_with("mcp.session.id=");
+    let mut shown: Vec<_> = outer.lines().into_iter().filter(is_shown).collect();
+    shown.sort();
+    assert_eq!(shown, expected, "{kind:?}");
+    let mut expected: Vec<_> = client.iter().map(|it| (*it).to_owned()).collect();
+    expected.push(port);
+    expected.sort();
+    let mut shown = inner.lines();
+    shown.sort();
+    assert_eq!(shown, expected, "{kind:?}");
+    assert_eq!(outer.resource["service.name"], "vary");
+}
+
+fn port(peer: &ScriptedServer) -> String {
+    let authority = peer.url.to_string();
+    let port = authority.split(':').nth(2).unwrap();
+    port.split('/').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_call_of_a_modern_client_to_a_legacy_server() {
+    shows(
+        ClientKind::HttpModern,
+        Era::Legacy,
+        "odd",
+        &[
+            "mcp.method.name=tools/call",
+            "mcp.protocol.version=2026-07-28",
+            "gen_ai.operation.name=execute_tool",
+            "gen_ai.tool.name=odd",
+            "jsonrpc.request.id=1",
+            "network.transport=tcp",
+            "network.protocol.name=http",
+            "network.protocol.version=1.1",
+            "client.address=127.0.0.1",
+            "vary.variant=standard",
+            "vary.variant.why=ranking",
+        ],
+        &[
+            "mcp.method.name=tools/call",
+            "mcp.protocol.version=2025-11-25",
+            "gen_ai.operation.name=execute_tool",
+            "gen_ai.tool.name=odd",
+            "network.transport=tcp",
+            "network.protocol.name=http",
+            "network.protocol.version=1.1",
+            "server.address=127.0.0.1",
+            "vary.server=peer",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_failed_call_of_a_legacy_client_to_a_modern_server() {
+    shows(
+        ClientKind::HttpLegacy,
+        Era::Modern,
+        "fail",
+        &[
+            "mcp.method.name=tools/call",
+            "mcp.protocol.version=2025-11-25",
+            "gen_ai.operation.name=execute_tool",
+            "gen_ai.tool.name=fail",
+            "jsonrpc.request.id=1",
+            "network.transport=tcp",
+            "network.protocol.name=http",
+            "network.protocol.version=1.1",
+            "client.address=127.0.0.1",
+            "vary.variant=standard",
+            "vary.variant.why=ranking",
+            "error.type=tool_error",
+        ],
+        &[
+            "mcp.method.name=tools/call",
+            "mcp.protocol.version=2026-07-28",
+            "gen_ai.operation.name=execute_tool",
+            "gen_ai.tool.name=fail",
+            "network.transport=tcp",
+            "network.protocol.name=http",
+            "network.protocol.version=1.1",
+            "server.address=127.0.0.1",
+            "vary.server=peer",
+            "error.type=tool_error",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_that_the_caller_made_is_one_of_the_client_span_alone() {
+    shows(
+        ClientKind::StdioModern,
+        Era::Modern,
+        "refuse",
+        &[
+            "mcp.method.name=tools/call",
+            "mcp.protocol.version=2026-07-28",
+            "gen_ai.operation.name=execute_tool",
+            "gen_ai.tool.name=refuse",
+            "jsonrpc.request.id=1",
+            "network.transport=pipe",
+            "vary.variant=standard",
+            "vary.variant.why=ranking",
+            "rpc.response.status_code=-32602",
+        ],
+        &[
+            "mcp.method.name=tools/call",
+            "mcp.protocol.version=2026-07-28",
+            "gen_ai.operation.name=execute_tool",
+            "gen_ai.tool.name=refuse",
+            "network.transport=tcp",
+            "network.protocol.name=http",
+            "network.protocol.version=1.1",
+            "server.address=127.0.0.1",
+            "vary.server=peer",
+            "rpc.response.status_code=-32602",
+            "error.type=-32602",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_client_makes_up_is_in_no_name() {
+    let (collector, harness) = before(Era::Legacy).await;
+    harness
+        .ask_modern("example/made-up", json!({"name": "secret"}))
+        .await;
+    harness.ask_modern("tools/call", tool("made-up")).await;
+    harness
+        .ask_modern("resources/read", json!({"uri": "place:bern"}))
+        .await;
+    harness
+        .ask_modern("prompts/get", json!({"name": "greet"}))
+        .await;
+    let spans = spans(&collector, &harness).await;
+    let mut names: Vec<_> = spans.iter().map(|it| (it.kind, &*it.name)).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            (SERVER, "_OTHER"),
+            (SERVER, "prompts/get greet"),
+            (SERVER, "resources/read"),
+            (SERVER, "tools/call"),
+            (CLIENT, "prompts/get greet"),
+            (CLIENT, "resources/read"),
+        ]
+    );
+    let texts = format!("{spans:?}");
+    assert!(
+        !texts.contains("made-up") && !texts.contains("place:bern"),
+        "{texts}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_is_shown_by_a_digest_of_its_id() {
+    let (collector, harness) = before(Era::Legacy).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    client.ask("tools/call", tool("odd")).await;
+    client.ask("ping", json!({})).await;
+    let spans = spans(&collector, &harness).await;
+    let session = |name: &str| only(&spans, SERVER, name).attributes["mcp.session.id"].clone();
+    assert_eq!(session("tools/call odd"), session("ping"));
+    assert_eq!(session("ping").len(), 32);
+}
+
+#[tokio::test]
+async fn a_call_that_its_client_leaves_is_cancelled_in_both_spans() {
+    let (collector, harness) = before(Era::Modern).await;
+    let mut http = harness.connect().await;
+    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
+    http.send(&HttpRequest::modern(&call).bytes()).await;
+    harness.peer.wait_for("tools/call", 1).await;
+    drop(http);
+    let spans = collector.take(2).await;
+    for kind in [SERVER, CLIENT] {
+        let span = only(&spans, kind, "tools/call wait");
+        assert_eq!(span.attributes["error.type"], "cancelled");
+        assert!(span.is_error);
+    }
+}
