@@ -130,9 +130,11 @@ fn refusal(reason: &str, token: &str, verifier: &TokenVerifier, now: u64) -> Str
             duration(now - end)
         );
         // Whatever else is wrong, this token is of no use.
-        return match reason == TokenError::Expired.to_string() || reason.starts_with(UNVERIFIABLE) {
-            true => format!("the token is refused: {expired}"),
-            false => format!("{first}\nand {expired}"),
+        let is_all = reason == TokenError::Expired.to_string() || reason.starts_with(UNVERIFIABLE);
+        return if is_all {
+            format!("the token is refused: {expired}")
+        } else {
+            format!("{first}\nand {expired}")
         };
     }
     let Ok(index) = verifier.find_issuer(&token) else {

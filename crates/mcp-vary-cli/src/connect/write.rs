@@ -197,8 +197,8 @@ fn report_others(plan: &Plan, present: &[(String, Value)]) {
             let entries = other.entries.iter().map(|(name, _)| name.as_str());
             format!("{} in {}", names(entries.collect()), other.shown)
         });
-        let own = (!here.is_empty()).then(|| names(here.clone()));
-        let all: Vec<String> = own.into_iter().chain(others).collect();
+        let in_file = (!here.is_empty()).then(|| names(here.clone()));
+        let all: Vec<String> = in_file.into_iter().chain(others).collect();
         if !all.is_empty() {
             let line = format!(
                 "{title} also has {}. If Vary serves them too, it lists their tools twice: repeat the command with `--move --config \

@@ -340,6 +340,15 @@ const MANY_TOOLS: &str = r#"tools=; at=0
         test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
     done"#;
 
+/// Clients forward all of these definitions, so `the whole list` would repeat the sum.
+#[cfg(unix)]
+#[test]
+fn a_list_that_is_forwarded_whole_is_counted_once() {
+    let shown = run(&["inspect", "--summary", "--", "sh", "-c", MANY_TOOLS, "2"]).data(0);
+    assert!(shown.contains("\nall tools "), "{shown}");
+    assert!(!shown.contains("the whole list"), "{shown}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
