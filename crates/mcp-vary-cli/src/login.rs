@@ -89,15 +89,11 @@ pub(crate) async fn log_out(args: args::Logout, mut stop: Stop) -> Result<Verdic
 }
 
 async fn list(args: &args::Login) -> Result<Verdict, Failure> {
-    let keys = match &args.file.path {
-        Some(path) => parsed(path, &[])?.into_config(environment()?).named_keys,
-        None => SealingKeys::default(),
-    };
-    let store = store(&keys)?;
-    // The keyring may wait for a person.
-    let listed = tokio::task::spawn_blocking(move || store.list()).await;
-    let listed = listed.map_err(|error| Failure::command(error.to_string()))?;
-    let logins = listed.map_err(|error| Failure::command(error.to_string()))?;
+    let mut logins = stored(&keys(args.file.path.as_deref())?).await?;
+    // The file of the directory matters only if its keys may seal what cannot be read without.
+    if args.file.path.is_none() && logins.iter().any(Result::is_err) {
+        logins = stored(&keys(found())?).await?;
+    }
     let is_fine = logins.iter().all(Result::is_ok);
     let text = if args.json {
         let values: Vec<Value> = logins.iter().map(json_entry).collect();
@@ -111,6 +107,27 @@ async fn list(args: &args::Login) -> Result<Verdict, Failure> {
         print::progress("nobody is logged in; `vary login URL` logs in");
     }
     Ok(Verdict::fine_if(is_fine))
+}
+
+async fn stored(keys: &SealingKeys) -> Result<Vec<Result<LoginSummary, StoreError>>, Failure> {
+    let store = store(keys)?;
+    // The keyring may wait for a person.
+    let listed = tokio::task::spawn_blocking(move || store.list()).await;
+    let listed = listed.map_err(|error| Failure::command(error.to_string()))?;
+    listed.map_err(|error| Failure::command(error.to_string()))
+}
+
+/// The keys of the file at `path`, if there is one.
+fn keys(path: Option<&Path>) -> Result<SealingKeys, Failure> {
+    Ok(match path {
+        Some(path) => parsed(path, &[])?.into_config(environment()?).named_keys,
+        None => SealingKeys::default(),
+    })
+}
+
+/// The file of this directory.
+fn found() -> Option<&'static Path> {
+    FOUND.iter().map(Path::new).find(|path| path.exists())
 }
 
 fn row(login: &Result<LoginSummary, StoreError>) -> Vec<String> {
@@ -176,6 +193,9 @@ fn configure(settings: &mut LoginSettings, args: &args::Login) -> Result<(), Fai
         settings.client = ConfiguredClient::default();
         settings.client.id.clone_from(&args.client_id);
     }
+    if args.ca.is_some() {
+        settings.ca.clone_from(&args.ca);
+    }
     let port = args.redirect_port.or(settings.client.redirect_port);
     settings.client.redirect_port = port;
     if let Some(path) = &args.client_secret_file {
@@ -207,11 +227,10 @@ fn named(server: &str, file: &ServerFile) -> Result<NamedServer, Failure> {
         return Ok(NamedServer {
             settings: LoginSettings::new(shown(server), address),
             flow: Flow::AuthorizationCode,
-            keys: SealingKeys::default(),
+            keys: keys(file.path.as_deref())?,
         });
     }
-    let found = FOUND.iter().map(Path::new).find(|path| path.exists());
-    let path = file.path.as_deref().or(found).ok_or_else(|| {
+    let path = file.path.as_deref().or(found()).ok_or_else(|| {
         Failure::command(format!(
             "`{}` is not a URL, and this directory has neither {}; name the file of the server with `--file`",
             shown(server),

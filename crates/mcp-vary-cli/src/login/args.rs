@@ -60,6 +60,9 @@ pub(crate) struct Login {
     /// The authorization server, if the server names several or it is in a private network
     #[arg(long, value_name = "URL")]
     pub(crate) issuer: Option<String>,
+    /// A file with the certificate of a further authority to trust [default: `ca` of the server in the file]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 /// Log out of a server

@@ -238,6 +238,12 @@ fn the_keys_of_a_file_seal_its_logins() {
     assert_eq!(user.run(&["call", "whoami", path]).code, Some(0));
     let listed = user.run(&["login", "--list", "--file", path]).data(0);
     assert_eq!(listed, format!("{}  refreshed by itself\n", user.url()));
+    let directory = user.state.join("project");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::copy(path, directory.join("vary.yaml")).unwrap();
+    let mut beside = user.command(&["login", "--list"]);
+    let found = Run::of(beside.current_dir(&directory)).data(0);
+    assert_eq!(found, listed, "the file of the directory has the keys, too");
     let unreadable = user.run(&["login", "--list"]);
     assert_eq!(unreadable.code, Some(1), "{}", unreadable.stderr);
     assert!(
@@ -302,6 +308,10 @@ fn what_cannot_be_logged_in_to_says_why() {
         closed.stderr,
         "error: http://127.0.0.1:1/mcp: it cannot be reached: connection refused\n"
     );
+    let url = "https://a.example/mcp";
+    let ca = user.run(&["login", url, "--ca", "/nowhere/ca.pem"]);
+    let why = "`ca`: /nowhere/ca.pem cannot be read: there is no such file or directory";
+    assert!(ca.stderr.contains(why), "{}", ca.stderr);
     let plain = user.run(&["login", "http://192.0.2.1/mcp?key=TOPSECRET"]);
     assert_eq!(plain.code, Some(1));
     assert!(

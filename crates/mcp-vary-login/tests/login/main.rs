@@ -4,6 +4,7 @@
 
 mod discovery;
 mod flow;
+mod kills;
 mod person;
 mod processes;
 mod refresh;
