@@ -99,7 +99,7 @@ impl GatewayAddress {
         #[cfg(unix)]
         if let Self::Socket(path) = self {
             let socket = UnixStream::connect(path).await;
-            let socket = socket.map_err(|error| io_error::describe(&error).to_string())?;
+            let socket = socket.map_err(|error| io_error::describe(&error))?;
             return exchange(socket, request).await;
         }
         let socket = TcpStream::connect(self.authority()).await;

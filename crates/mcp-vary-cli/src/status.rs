@@ -56,20 +56,20 @@ async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
     print::data(&match (args.json, args.watch) {
         (true, None) => sanitize_json(&format!("{status:#}\n")),
         (true, Some(_)) => sanitize_json(&format!("{status}\n")),
-        (false, None) => shown(&status, String::new()),
-        (false, Some(_)) => shown(&status, gauges(&status)),
+        (false, None) => shown(&status, ""),
+        (false, Some(_)) => shown(&status, &gauges(&status)),
     })?;
     Ok(Verdict::fine_if(is_up))
 }
 
 /// The status as text, and what follows: as wide as the terminal at most, and in colour if it shows that.
-fn shown(status: &Value, end: String) -> String {
+fn shown(status: &Value, end: &str) -> String {
     let width = if io::stdout().is_terminal() {
         print::width()
     } else {
         usize::MAX
     };
-    let text = sanitize(&(to_text(status, width) + &end));
+    let text = sanitize(&(to_text(status, width) + end));
     if print::terminal::has_color(&io::stdout()) {
         colored(&text)
     } else {
