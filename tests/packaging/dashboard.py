@@ -40,7 +40,7 @@ class Issuer(http.server.BaseHTTPRequestHandler):
 
 
 def configuration(argument, issuer):
-    """Something for each metric: a server that is down, a deprecated variant, a rule that denies, a limit that is met."""
+    """Something for each metric: a server and a collector that are down, a deprecated variant, a rule that denies, a limit."""
     directory = argument["directory"]
     return {
         "servers": {"weather": {"command": argument["weather"]}, "gone": {"url": "http://127.0.0.1:1/mcp"}},
@@ -54,6 +54,7 @@ def configuration(argument, issuer):
                    {"name": "no-forecast", "when": {"anyone": "on"}, "deny": ["*get_forecast"]}],
         "rates": [{"name": "calls", "rate": "60/min", "burst": 40}],
         "audit": {"to": f"file {directory}/audit.jsonl"},
+        "traces": {"endpoint": "http://127.0.0.1:1", "sample": "100%"},
         "variants": {"new": {}, "old": {"status": "deprecated"}},
     }
 

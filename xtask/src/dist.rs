@@ -70,6 +70,8 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
     for name in &names {
         println!("{}", out.join(name).display());
     }
+    let image = names.iter().find(|name| name.ends_with(".tar"));
+    image.map_or(Ok(()), |name| is_small(&out.join(name)))?;
     if !options.install {
         return Ok(());
     }
@@ -79,6 +81,19 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
         0 => Ok(()),
         failed => Err(format!("{failed} of the files do not work")),
     }
+}
+
+/// Refuses an image that takes long to pull.
+fn is_small(image: &Path) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", image.display());
+    let size = fs::metadata(image).map_err(failed)?.len();
+    if size > LARGEST_IMAGE {
+        return Err(format!(
+            "{} has {size} bytes, and at most {LARGEST_IMAGE} are allowed; find what has grown",
+            image.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The phase of `cargo xtask test`: what is packed of the binary that the tests use can be installed into an empty
@@ -243,6 +258,9 @@ fn archive(release: &Release, binary: &Binary) -> Result<(String, Vec<u8>), Stri
         gzip(&tar(&entries)?, release.compression)?,
     ))
 }
+
+/// In bytes, compressed.
+const LARGEST_IMAGE: u64 = 20_000_000;
 
 const SUMS: &str = "SHA256SUMS";
 
