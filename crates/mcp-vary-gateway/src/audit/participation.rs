@@ -135,25 +135,35 @@ fn model_tokens(response: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::model_tokens;
+    use super::*;
 
     /// Of two fields with the same data a client forwards one, and no image as text.
     #[test]
     fn a_call_costs_what_a_model_reads_of_its_result() {
-        for (response, tokens) in [
+        for (response, read) in [
             (
                 r#"{"result":{"content":[{"type":"text","text":"8 °C"}],"structuredContent":{"c":8.0}},"id":1}"#,
-                3,
+                "8 °C",
             ),
-            (r#"{"result":{"structuredContent":{"c":8.0}},"id":1}"#, 9),
+            (
+                r#"{"result":{"structuredContent":{"c":8.0}},"id":1}"#,
+                r#"{"c":8.0}"#,
+            ),
             (
                 r#"{"result":{"content":[{"type":"image","data":"aGFsbG8=","mimeType":"image/png"}]}}"#,
-                0,
+                "",
             ),
-            (r#"{"error":{"code":-32602,"message":"no"}}"#, 15),
-            ("", 0),
+            (
+                r#"{"error":{"code":-32602,"message":"no"}}"#,
+                r#"{"code":-32602,"message":"no"}"#,
+            ),
+            ("", ""),
         ] {
-            assert_eq!(model_tokens(response.as_bytes()), tokens, "{response}");
+            assert_eq!(
+                model_tokens(response.as_bytes()),
+                tokens(read),
+                "{response}"
+            );
         }
     }
 }
