@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
+use mcp_vary::json::{Members, elements};
 use mcp_vary_base::lock::Lock;
+use mcp_vary_view::model_tool;
 use mcp_vary_wire::revision::Era;
 
 use crate::catalog::Catalog;
@@ -59,16 +61,19 @@ impl ListTokens {
     }
 }
 
-/// The tokens of all pages of a list.
+/// The tokens that a model gets of all pages of a list: clients forward a part of each tool.
 fn tokens_of(view: &View, count: fn(&str) -> usize) -> usize {
-    let (mut tokens, mut position) = (0, None);
+    let (mut tools, mut position) = (Vec::new(), None);
     while let Ok(page) = view.page(Era::Modern, position.as_deref()) {
         let (start, end) = page.result(None);
-        tokens += count(&String::from_utf8_lossy(start)) + count(&end);
+        let result = String::from_utf8_lossy(start) + &*end;
+        let result = Members::parse(&result).unwrap_or_default();
+        let listed = elements(result.get("tools").unwrap_or("[]"));
+        tools.extend(listed.into_iter().flatten().map(model_tool));
         match page.next() {
             Some(next) => position = Some(view.cursor_at(next)),
             None => break,
         }
     }
-    tokens
+    count(&format!("[{}]", tools.join(",")))
 }

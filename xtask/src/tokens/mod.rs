@@ -14,11 +14,20 @@ use crate::workspace::Workspace;
 /// Prints the tables and updates the pages. With `check`, only checks that the pages have the tables.
 pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
     let rows = results::rows(workspace)?;
+    let recorded = results::recorded(workspace)?;
     let figures = [("figures", lists::figures(workspace)?)];
     let details = [
         ("lists", lists::table(workspace)?),
         ("rows", results::table(&rows)),
-        ("results", results::table(&results::recorded(workspace)?)),
+        ("results", results::table(&recorded)),
+        (
+            "cuts",
+            results::cut_table(&rows)
+                + results::cut_table(&recorded)
+                    .splitn(3, '\n')
+                    .nth(2)
+                    .unwrap_or_default(),
+        ),
     ];
     update(workspace, PAGE, &figures, check)?;
     update(workspace, DETAILS, &details, check)?;

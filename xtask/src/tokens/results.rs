@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, JsonError, Members, elements, string};
 use mcp_vary::render::Contract;
-use mcp_vary::shape::{Compaction, Policy, Shaped, ToolFacts, Whole, compact_tool_result};
+use mcp_vary::shape::{Bounds, Compaction, Policy, Shaped, ToolFacts, Whole, compact_tool_result};
 use mcp_vary::visibility::{Experience, Forward, forward};
 
 use super::lists::LISTS;
@@ -28,6 +28,8 @@ pub(super) struct Cost {
     served: usize,
     /// For each of [`ASKERS`]: with its features alone, and with `verbosity=compact`.
     costs: Vec<(usize, usize)>,
+    /// For a client that declares nothing, within each of [`MOST_TOKENS`].
+    cut: Vec<usize>,
 }
 
 /// The cost of each set of rows.
@@ -126,7 +128,26 @@ fn cost(
         };
         Ok((standard, cost(tags, "verbosity=compact")?))
     };
+    let cut = |tokens: &usize| {
+        let bounds = Bounds {
+            tokens: Some(*tokens),
+            ..Bounds::default()
+        };
+        let compaction = Compaction {
+            bounds,
+            ..compaction
+        };
+        let features = Features::default();
+        match compact_tool_result(result, &features, tool, &policy, &compaction).shaped {
+            Shaped::Changed { result, .. } => read(&result),
+            Shaped::Unchanged => Ok(served),
+        }
+    };
     Ok(Cost {
+        cut: MOST_TOKENS
+            .iter()
+            .map(cut)
+            .collect::<Result<_, JsonError>>()?,
         name,
         served,
         costs: ASKERS.iter().map(both).collect::<Result<_, JsonError>>()?,
@@ -172,6 +193,25 @@ pub(super) fn table(costs: &[Cost]) -> String {
     table
 }
 
+/// A line for each result that `limits` of a rule of `results` make shorter.
+pub(super) fn cut_table(costs: &[Cost]) -> String {
+    let mut table = String::from("| result | whole |");
+    for most in MOST_TOKENS {
+        let _ = write!(table, " `limits: {{tokens: {most}}}` | |");
+    }
+    let _ = writeln!(table, "\n|---|--:|{}", "--:|--:|".repeat(MOST_TOKENS.len()));
+    for cost in costs {
+        if cost.cut.iter().any(|tokens| *tokens != cost.served) {
+            let _ = write!(table, "| {} | {} |", cost.name, cost.served);
+            for tokens in &cost.cut {
+                let _ = write!(table, " {tokens} | {} |", percent(*tokens, cost.served));
+            }
+            table.push('\n');
+        }
+    }
+    table
+}
+
 /// Checks that the compact form saves three fifths of the same client's standard form, and of the server's result.
 pub(super) fn saves_enough(costs: &[Cost]) -> Result<(), String> {
     for cost in costs {
@@ -188,6 +228,8 @@ pub(super) fn saves_enough(costs: &[Cost]) -> Result<(), String> {
     Ok(())
 }
 
+/// What a rule allows, in the table of results that are cut.
+const MOST_TOKENS: [usize; 3] = [2000, 500, 50];
 const ROWS: &str = "crates/mcp-vary/tests/fixtures/rows";
 const RESULTS: &str = "crates/mcp-vary/tests/fixtures/tool-results";
 
@@ -201,6 +243,7 @@ mod tests {
             name: "x".to_owned(),
             served: 100,
             costs: vec![(100, 40), (200, compact)],
+            cut: Vec::new(),
         };
         assert_eq!(saves_enough(&[cost(40)]), Ok(()));
         let client = saves_enough(&[cost(41)]).unwrap_err();

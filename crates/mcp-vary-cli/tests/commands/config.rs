@@ -545,20 +545,20 @@ fn who_serves_what_is_shown() {
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
 
     tokens               standard  compact  directory  read-only
-    all tools                1208      836        325       1208
-                            100 %     69 %       27 %      100 %
-    the whole list           1744      944        447       1744
-    prompts                   131       99         99        131
-    resources                  81       65         65         81
+    all tools                1208      788        325       1208
+                            100 %     65 %       27 %      100 %
+    the whole list           1744      896        447       1744
+    prompts                   131       91         91        131
+    resources                  81       64         64         81
     instructions              130      130        130        130
-    a task with 1 tool       1208      836        628       1208
-    a task with 3 tools      1208      836       1189       1208
-    sky                       603      417        132        603
-      sky_get_weather         276      209         80        276
-      sky_get_forecast        327      208         52        327
-    sea                       603      417        132        603
-      sea_get_weather         276      209         80        276
-      sea_get_forecast        327      208         52        327
+    a task with 1 tool       1208      788        626       1208
+    a task with 3 tools      1208      788       1182       1208
+    sky                       603      393        132        603
+      sky_get_weather         276      196         80        276
+      sky_get_forecast        327      197         52        327
+    sea                       603      393        132        603
+      sea_get_weather         276      196         80        276
+      sea_get_forecast        327      197         52        327
     describe_tools              -        -         59          -
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
 

@@ -36,7 +36,7 @@ fn the_demo_shows_what_three_clients_get() {
                                                                             trend expected Thursday"
                                                                         }
 
-    Its list of tools, by variant: standard 603 tokens (100 %) · compact 417 tokens (69 %) · directory
+    Its list of tools, by variant: standard 603 tokens (100 %) · compact 393 tokens (65 %) · directory
     191 tokens (32 %) · read-only 603 tokens (100 %)
     "#);
 }

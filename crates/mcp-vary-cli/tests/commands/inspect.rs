@@ -11,15 +11,15 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
     weather 2.0.0, revision 2026-07-28
 
     tokens              standard  compact  directory  read-only
-    all tools                603      417        191        603
-                           100 %     69 %       32 %      100 %
-    the whole list           871      471        259        871
-    prompts                   66       50         50         66
-    resources                 81       65         65         81
+    all tools                603      393        191        603
+                           100 %     65 %       32 %      100 %
+    the whole list           871      447        259        871
+    prompts                   66       46         46         66
+    resources                 81       64         64         81
     instructions              60       60         60         60
-    a task with 1 tool       603      417        493        603
-    get_weather              275      208         79        275
-    get_forecast             326      207         51        326
+    a task with 1 tool       603      393        491        603
+    get_weather              275      195         79        275
+    get_forecast             326      196         51        326
     describe_tools             -        -         59          -
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
 
@@ -46,13 +46,13 @@ fn the_sums_alone_are_shown_on_request() {
     weather 2.0.0, revision 2026-07-28
 
     tokens              standard  compact  directory  read-only
-    all tools                603      417        191        603
-                           100 %     69 %       32 %      100 %
-    the whole list           871      471        259        871
-    prompts                   66       50         50         66
-    resources                 81       65         65         81
+    all tools                603      393        191        603
+                           100 %     65 %       32 %      100 %
+    the whole list           871      447        259        871
+    prompts                   66       46         46         66
+    resources                 81       64         64         81
     instructions              60       60         60         60
-    a task with 1 tool       603      417        493        603
+    a task with 1 tool       603      393        491        603
     a task reads the list, and with `directory` also the descriptions of the tools that it uses
     ");
 }
@@ -268,22 +268,22 @@ fn one_variant_is_compared_with_standard() {
           },
           "status": "stable",
           "advertised": true,
-          "tokens": 417,
-          "wholeTokens": 471,
+          "tokens": 393,
+          "wholeTokens": 447,
           "otherTokens": {
-            "prompts": 50,
-            "resources": 65,
+            "prompts": 46,
+            "resources": 64,
             "instructions": 60
           },
-          "percent": 69,
+          "percent": 65,
           "tools": [
             {
               "name": "get_weather",
-              "tokens": 208
+              "tokens": 195
             },
             {
               "name": "get_forecast",
-              "tokens": 207
+              "tokens": 196
             }
           ]
         }

@@ -4,6 +4,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use mcp_vary::error_code::INVALID_PARAMS;
+use mcp_vary::json::Members;
+use mcp_vary::render::tokens;
+use mcp_vary::visibility::{Experience, Forward, forward};
 use mcp_vary_audit::Outcome;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
@@ -13,9 +16,6 @@ use mcp_vary_wire::response::Reply;
 use tokio::time::Instant;
 
 use super::outcome::outcome;
-
-/// The bytes of a token, as figures of results count them.
-const BYTES_OF_TOKEN: usize = 4;
 
 /// The part that the client of one request takes in an experiment, and its call, if the request is one.
 #[derive(Debug)]
@@ -105,7 +105,65 @@ impl Participation {
             outcome,
             ended: since.elapsed(),
             duration: pending.began.elapsed(),
-            tokens: (reply.body.len() / BYTES_OF_TOKEN) as u64,
+            tokens: model_tokens(&reply.body) as u64,
         });
+    }
+}
+
+/// An estimate of the tokens that a model reads of a response: of a result, what clients forward; of an error, all of it.
+fn model_tokens(response: &[u8]) -> usize {
+    let response = String::from_utf8_lossy(response);
+    let message = Members::parse(&response).unwrap_or_default();
+    let result = message.get("result").unwrap_or("{}");
+    let (value, blocks) = match forward(result, Experience::Conversation) {
+        Ok(Forward::Content(blocks)) => ("", blocks),
+        Ok(Forward::Structured { value, others }) => (value, others),
+        Ok(Forward::Nothing) | Err(_) => ("", Vec::new()),
+    };
+    let texts = blocks.iter().map(|block| {
+        let members = Members::parse(block).unwrap_or_default();
+        match members.get_str("type").as_deref() {
+            Some("text") => members.get_str("text").unwrap_or_default(),
+            // A model is not given these as text.
+            Some("image" | "audio") => String::new(),
+            _ => (*block).to_owned(),
+        }
+    });
+    let texts: usize = texts.map(|text| tokens(&text)).sum();
+    tokens(message.get("error").unwrap_or_default()) + tokens(value) + texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two fields with the same data a client forwards one, and no image as text.
+    #[test]
+    fn a_call_costs_what_a_model_reads_of_its_result() {
+        for (response, read) in [
+            (
+                r#"{"result":{"content":[{"type":"text","text":"8 °C"}],"structuredContent":{"c":8.0}},"id":1}"#,
+                "8 °C",
+            ),
+            (
+                r#"{"result":{"structuredContent":{"c":8.0}},"id":1}"#,
+                r#"{"c":8.0}"#,
+            ),
+            (
+                r#"{"result":{"content":[{"type":"image","data":"aGFsbG8=","mimeType":"image/png"}]}}"#,
+                "",
+            ),
+            (
+                r#"{"error":{"code":-32602,"message":"no"}}"#,
+                r#"{"code":-32602,"message":"no"}"#,
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(
+                model_tokens(response.as_bytes()),
+                tokens(read),
+                "{response}"
+            );
+        }
     }
 }

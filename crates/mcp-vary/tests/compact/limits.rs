@@ -264,6 +264,61 @@ fn cuts() -> impl Strategy<Value = Limits> {
     )
 }
 
+/// CN-13: nothing of a recorded value is lost by a cut: what is not in the short value is read where the notice leads.
+#[test]
+fn what_is_cut_of_a_recorded_value_can_be_read() {
+    let recorded = mcp_vary_testkit::recordings::results();
+    let values = recorded.iter().map(|it| serde_json::from_str(it).unwrap());
+    let values = values.map(|mut result: Value| result["structuredContent"].take());
+    let rows = ROWS.iter().map(|(_, text)| Rows::of(text).value);
+    let (mut all, mut cut) = (0, 0);
+    for value in values.chain(rows).filter(|value| !value.is_null()) {
+        let written = value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        for bytes in [8000, 2000, 200] {
+            let short = compact(&whole, &Limits::none().with_bytes(bytes));
+            let mut found = Vec::new();
+            scalars(
+                &serde_json::from_str(&short.value.to_json()).unwrap(),
+                &mut found,
+            );
+            for one in &short.left_out {
+                // The pages of a text are joined.
+                let (mut part, mut text) = (Some(one.part().with_offset(0)), String::new());
+                while let Some(asked) = part {
+                    let page = read(&whole, &asked).unwrap();
+                    let value: Value = serde_json::from_str(&page.value.to_json()).unwrap();
+                    text.push_str(value.as_str().unwrap_or_default());
+                    scalars(&value, &mut found);
+                    part = page.next.map(|next| asked.with_offset(next));
+                }
+                found.push(json!(text).to_string());
+            }
+            let mut expected = Vec::new();
+            scalars(&value, &mut expected);
+            let found: BTreeSet<String> = found.into_iter().collect();
+            let lost: Vec<&String> = expected.iter().filter(|it| !found.contains(*it)).collect();
+            assert!(
+                lost.is_empty(),
+                "{bytes} bytes: {lost:?} {:?}",
+                short.left_out
+            );
+            all += 1;
+            cut += usize::from(!short.left_out.is_empty());
+        }
+    }
+    assert!(cut >= 15, "{cut} of {all}");
+}
+
+/// The scalars of a value, as JSON.
+fn scalars(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => members.values().for_each(|value| scalars(value, found)),
+        Value::Array(elements) => elements.iter().for_each(|value| scalars(value, found)),
+        scalar => found.push(scalar.to_string()),
+    }
+}
+
 /// Whether `short` says nothing that `whole` does not, but for what is nested too deep.
 fn is_cut_of(short: &Value, whole: &Value) -> bool {
     let is_container = whole.is_object() || whole.is_array();
