@@ -9,3 +9,4 @@ pub mod lock;
 pub mod log_backoff;
 pub mod memo;
 pub mod memory_budget;
+mod setters;

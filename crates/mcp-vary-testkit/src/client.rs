@@ -123,30 +123,8 @@ impl ClientKind {
         method: &str,
         params: Value,
     ) -> String {
-        let id = json!(1);
-        match self {
-            Self::HttpLegacy => {
-                let mut client = LegacyClient::open(endpoint, "2025-11-25", capabilities).await;
-                client.ask(method, params).await.text()
-            }
-            Self::HttpModern => {
-                let post = HttpRequest::modern(&modern(id, method, params, capabilities));
-                let mut http = RawHttp::connect(endpoint.address()).await;
-                http.ask(&post).await.text()
-            }
-            Self::StdioLegacy => {
-                let pipe = endpoint.open_pipe();
-                let mut pipe = pipe.initialize("2025-11-25", capabilities).await;
-                pipe.send(request(id, method, params).to_string()).await;
-                pipe.line().await
-            }
-            Self::StdioModern => {
-                let mut pipe = endpoint.open_pipe();
-                pipe.send(modern(id, method, params, capabilities).to_string())
-                    .await;
-                pipe.line().await
-            }
-        }
+        let mut client = Client::open(endpoint, self, capabilities).await;
+        client.text(method, params).await
     }
 
     /// The same as JSON.
@@ -159,5 +137,90 @@ impl ClientKind {
     ) -> Value {
         let text = self.text(endpoint, capabilities, method, params).await;
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// What a gateway says of itself to a new client with these capabilities: the result of `initialize`, or of
+    /// `server/discover`.
+    pub async fn introduction(self, endpoint: &impl Endpoint, capabilities: &Value) -> Value {
+        match self {
+            Self::HttpLegacy => {
+                let client = LegacyClient::open(endpoint, "2025-11-25", capabilities).await;
+                client.initialized
+            }
+            Self::StdioLegacy => {
+                let mut pipe = endpoint.open_pipe();
+                pipe.ask(&initialize("2025-11-25", capabilities)).await["result"].take()
+            }
+            Self::HttpModern | Self::StdioModern => {
+                let method = "server/discover";
+                self.ask(endpoint, capabilities, method, json!({})).await["result"].take()
+            }
+        }
+    }
+}
+
+/// A client of one kind that stays connected.
+#[derive(Debug)]
+pub struct Client {
+    kind: ClientKind,
+    capabilities: Value,
+    link: Link,
+    next: u64,
+}
+
+#[derive(Debug)]
+enum Link {
+    Session(LegacyClient),
+    Http(RawHttp),
+    Pipe(StdioPipe),
+}
+
+impl Client {
+    /// Connects; a legacy client opens a session.
+    pub async fn open(endpoint: &impl Endpoint, kind: ClientKind, capabilities: &Value) -> Self {
+        let revision = "2025-11-25";
+        Self {
+            kind,
+            capabilities: capabilities.clone(),
+            link: match kind {
+                ClientKind::HttpLegacy => {
+                    Link::Session(LegacyClient::open(endpoint, revision, capabilities).await)
+                }
+                ClientKind::HttpModern => Link::Http(RawHttp::connect(endpoint.address()).await),
+                ClientKind::StdioLegacy => Link::Pipe(
+                    endpoint
+                        .open_pipe()
+                        .initialize(revision, capabilities)
+                        .await,
+                ),
+                ClientKind::StdioModern => Link::Pipe(endpoint.open_pipe()),
+            },
+            next: 0,
+        }
+    }
+
+    /// The bytes that answer its next request. The first has the id 1.
+    pub async fn text(&mut self, method: &str, params: Value) -> String {
+        self.next += 1;
+        let id = json!(self.next);
+        let message = if self.kind.is_modern() {
+            modern(id, method, params, &self.capabilities)
+        } else {
+            request(id, method, params)
+        };
+        match &mut self.link {
+            Link::Session(session) => session.send(&message).await.text(),
+            Link::Http(http) => http.ask(&HttpRequest::modern(&message)).await.text(),
+            Link::Pipe(pipe) => {
+                pipe.send(message.to_string()).await;
+                pipe.response().await
+            }
+        }
+    }
+
+    /// The same as JSON.
+    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let text = self.text(method, params).await;
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 }

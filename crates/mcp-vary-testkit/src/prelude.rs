@@ -12,7 +12,7 @@ pub use tracing::Level;
 pub use crate::authorization_server::AuthorizationServer;
 pub use crate::captured_log::CapturedLog;
 pub use crate::changing_server::ChangingServer;
-pub use crate::client::{ClientKind, Endpoint, LegacyClient};
+pub use crate::client::{Client, ClientKind, Endpoint, LegacyClient};
 pub use crate::era::Era;
 pub use crate::http_client::{HttpRequest, HttpResponse, RawHttp};
 pub use crate::message::*;

@@ -75,11 +75,19 @@ impl StdioPipe {
     /// The next message after `message` was sent, apart from list changes.
     pub async fn ask(&mut self, message: &Value) -> Value {
         self.send(message.to_string()).await;
+        serde_json::from_str(&self.response().await).unwrap()
+    }
+
+    /// The next line that is not a list change.
+    pub async fn response(&mut self) -> String {
         loop {
-            let received = self.receive().await;
-            let method = received["method"].as_str().unwrap_or_default();
-            if !method.ends_with("/list_changed") {
-                return received;
+            let line = self.line().await;
+            let is_change = |message: Value| {
+                let method = message["method"].as_str().unwrap_or_default();
+                method.ends_with("/list_changed")
+            };
+            if !serde_json::from_str(&line).is_ok_and(is_change) {
+                return line;
             }
         }
     }

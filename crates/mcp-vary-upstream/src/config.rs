@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_base::setters;
 use mcp_vary_wire::counters::Counters;
 
 use super::connect_error::ConnectError;
@@ -166,18 +167,15 @@ impl UpstreamConfig {
         }
     }
 
-    /// The same server, with these declared client capabilities: the JSON text of an object.
-    #[must_use]
-    pub fn with_capabilities(mut self, capabilities: impl Into<String>) -> Self {
-        self.capabilities = capabilities.into();
-        self
-    }
-
-    /// The same server, to which a client with this `clientInfo` connects: the JSON text of an object.
-    #[must_use]
-    pub fn with_client_info(mut self, info: impl Into<String>) -> Self {
-        self.client_info = Some(info.into());
-        self
+    setters! {
+        /// The same server, with these declared client capabilities: the JSON text of an object.
+        with_capabilities(capabilities: impl Into<String>): capabilities = capabilities.into();
+        /// The same server, to which a client with this `clientInfo` connects: the JSON text of an object.
+        with_client_info(info: impl Into<String>): client_info = Some(info.into());
+        /// The same server with another `isolation`.
+        with_isolation(isolation: Isolation): isolation = isolation;
+        /// The same server with other limits.
+        with_limits(limits: Limits): limits = limits;
     }
 
     /// The same server on dedicated connections: server requests then arrive as
@@ -185,13 +183,6 @@ impl UpstreamConfig {
     #[must_use]
     pub fn dedicated(mut self) -> Self {
         self.is_dedicated = true;
-        self
-    }
-
-    /// The same server with another `isolation`.
-    #[must_use]
-    pub fn with_isolation(mut self, isolation: Isolation) -> Self {
-        self.isolation = isolation;
         self
     }
 
@@ -269,13 +260,6 @@ impl UpstreamConfig {
             && *ca == other.ca
             && *is_sse == other.is_sse
             && *client_certificate == other.client_certificate
-    }
-
-    /// The same server with other limits.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
     }
 
     /// The same server with one more header.

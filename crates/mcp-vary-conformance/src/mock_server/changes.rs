@@ -1,13 +1,15 @@
 //! The changes of the lists: when they happen, and on which streams the client receives them.
 
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::era::Era;
 use crate::extension::SELECTOR;
 use crate::json::at;
 use crate::observation::{Event, Scenario};
 
-use super::Sink;
+/// Where a stream of notifications goes.
+pub(super) type Sink = mpsc::Sender<Value>;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 

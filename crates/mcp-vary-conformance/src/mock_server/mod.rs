@@ -10,12 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::era::Era;
 use crate::observation::{Event, Scenario};
 
-use changes::Changes;
+use changes::{Changes, Sink};
 
 /// The most events that are recorded of one run.
 const EVENTS: usize = 400;
@@ -28,9 +27,6 @@ const MESSAGE: usize = 1 << 20;
 
 /// How many messages wait for a stream that is not read.
 const WAITING: usize = 64;
-
-/// Where a stream of notifications goes.
-type Sink = mpsc::Sender<Value>;
 
 /// A server in one scenario, for one run of the client.
 #[derive(Debug)]

@@ -21,7 +21,6 @@ use crate::era::Era;
 use crate::json::text_at;
 use crate::target::Target;
 
-use super::HttpClient;
 use super::message::{Outgoing, Reply, response_to};
 use super::sse::EventReader;
 
@@ -29,6 +28,15 @@ use super::sse::EventReader;
 const BODY_LIMIT: usize = 4 << 20;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// What distinguishes one client over HTTP from another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HttpClient {
+    /// The session that the server opened for a legacy client.
+    pub(crate) session: Option<HeaderValue>,
+    /// Whether the client is of the other principal.
+    pub(crate) is_other: bool,
+}
 
 /// A client of one endpoint.
 pub(crate) struct Http {

@@ -9,14 +9,13 @@ mod stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::http::header::HeaderValue;
 use serde_json::Value;
 
 use crate::era::Era;
 use crate::limits::Limits;
 use crate::target::{Endpoint, Target};
 
-use http::Http;
+use http::{Http, HttpClient};
 use message::{Outgoing, Reply};
 use process::Process;
 pub(crate) use process::REPEATED_REQUEST;
@@ -45,15 +44,6 @@ pub(crate) enum Connection {
     Http(HttpClient),
     /// A process. A legacy client has it alone while it uses it.
     Stdio(Arc<Process>),
-}
-
-/// What distinguishes one client over HTTP from another.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct HttpClient {
-    /// The session that the server opened for a legacy client.
-    pub(crate) session: Option<HeaderValue>,
-    /// Whether the client is of the other principal.
-    pub(crate) is_other: bool,
 }
 
 impl Connection {

@@ -12,6 +12,7 @@ use mcp_vary::variant::{self, Date, VariantId};
 use mcp_vary_access::Principal;
 use mcp_vary_audit::AuditLog;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::setters;
 use mcp_vary_catalog::built_in;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
@@ -211,11 +212,23 @@ impl Config {
         self
     }
 
-    /// Names tools and prompts as `naming` says.
-    #[must_use]
-    pub fn with_naming(mut self, naming: Naming) -> Self {
-        self.naming = naming;
-        self
+    setters! {
+        /// Names tools and prompts as `naming` says.
+        with_naming(naming: Naming): naming = naming;
+        /// Whether server variants are offered.
+        with_variants(on: bool): variants = on;
+        /// Advertises at most `most` variants; less than 2 is 2, more than 5 is 5 (SV-3).
+        with_advertised(most: usize): advertised = most.clamp(2, 5);
+        /// Whether content negotiation is offered.
+        with_negotiation(on: bool): negotiation = on;
+        /// Whether a tool that reads what was left out of results is listed.
+        with_read_result(on: bool): read_result = on;
+        /// Puts at most `size` items on a page of a list.
+        with_page_size(size: NonZeroUsize): page_size = Some(size);
+        /// Seals session ids and cursors with `key`.
+        with_key(key: [u8; 32]): key = SealingKey(key);
+        /// Replaces the limits.
+        with_limits(limits: Limits): limits = limits;
     }
 
     /// Starts even if no server is reachable, after waiting for them for `wait`.
@@ -223,13 +236,6 @@ impl Config {
     pub fn allow_empty_start(mut self, wait: Duration) -> Self {
         self.allow_empty_start = true;
         self.start_wait = wait;
-        self
-    }
-
-    /// Whether server variants are offered.
-    #[must_use]
-    pub fn with_variants(mut self, on: bool) -> Self {
-        self.variants = on;
         self
     }
 
@@ -293,20 +299,6 @@ impl Config {
         }
     }
 
-    /// Advertises at most `most` variants; less than 2 is 2, more than 5 is 5 (SV-3).
-    #[must_use]
-    pub fn with_advertised(mut self, most: usize) -> Self {
-        self.advertised = most.clamp(2, 5);
-        self
-    }
-
-    /// Whether content negotiation is offered.
-    #[must_use]
-    pub fn with_negotiation(mut self, on: bool) -> Self {
-        self.negotiation = on;
-        self
-    }
-
     /// Serves only clients that declare `extension`.
     #[must_use]
     pub fn with_required(mut self, extension: ExtensionId) -> Self {
@@ -368,33 +360,5 @@ impl Config {
         named
             .filter(|id| variants.index_of(id.as_str()).is_none())
             .collect()
-    }
-
-    /// Whether a tool that reads what was left out of results is listed.
-    #[must_use]
-    pub fn with_read_result(mut self, on: bool) -> Self {
-        self.read_result = on;
-        self
-    }
-
-    /// Puts at most `size` items on a page of a list.
-    #[must_use]
-    pub fn with_page_size(mut self, size: NonZeroUsize) -> Self {
-        self.page_size = Some(size);
-        self
-    }
-
-    /// Seals session ids and cursors with `key`.
-    #[must_use]
-    pub fn with_key(mut self, key: [u8; 32]) -> Self {
-        self.key = SealingKey(key);
-        self
-    }
-
-    /// Replaces the limits.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
     }
 }

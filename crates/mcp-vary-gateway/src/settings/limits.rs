@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mcp_vary_base::setters;
+
 /// Bounds on what clients may use.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -101,45 +103,18 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Bounds one HTTP body or stdio line to `bytes`.
-    #[must_use]
-    pub fn with_body(mut self, bytes: usize) -> Self {
-        self.body = bytes;
-        self
-    }
-
-    /// Bounds the requests of one client in flight.
-    #[must_use]
-    pub fn with_in_flight(mut self, requests: usize) -> Self {
-        self.in_flight = requests;
-        self
-    }
-
-    /// Bounds the sessions with state in memory.
-    #[must_use]
-    pub fn with_sessions(mut self, sessions: usize) -> Self {
-        self.sessions = sessions;
-        self
-    }
-
-    /// Bounds how long a client may take to send a request.
-    #[must_use]
-    pub fn with_read_timeout(mut self, timeout: Duration) -> Self {
-        self.read_timeout = timeout;
-        self
-    }
-
-    /// Opens a stream for responses that take longer than this.
-    #[must_use]
-    pub fn with_stream_after(mut self, time: Duration) -> Self {
-        self.stream_after = time;
-        self
-    }
-
-    /// Bounds how long requests in flight may take to finish at shutdown.
-    #[must_use]
-    pub fn with_drain(mut self, drain: Duration) -> Self {
-        self.drain = drain;
-        self
+    setters! {
+        /// Bounds one HTTP body or stdio line to `bytes`.
+        with_body(bytes: usize): body = bytes;
+        /// Bounds the requests of one client in flight.
+        with_in_flight(requests: usize): in_flight = requests;
+        /// Bounds the sessions with state in memory.
+        with_sessions(sessions: usize): sessions = sessions;
+        /// Bounds how long a client may take to send a request.
+        with_read_timeout(timeout: Duration): read_timeout = timeout;
+        /// Opens a stream for responses that take longer than this.
+        with_stream_after(time: Duration): stream_after = time;
+        /// Bounds how long requests in flight may take to finish at shutdown.
+        with_drain(drain: Duration): drain = drain;
     }
 }

@@ -163,21 +163,7 @@ async fn a_part_that_is_none_is_refused() {
 
 /// The capabilities that a gateway declares to a client of `declared`.
 async fn offered(harness: &Harness, kind: ClientKind, declared: &Value) -> Value {
-    let result = match kind {
-        ClientKind::HttpModern | ClientKind::StdioModern => {
-            let answer = ask_as(harness, kind, declared, "server/discover", json!({})).await;
-            answer["result"].clone()
-        }
-        ClientKind::HttpLegacy => {
-            let client = LegacyClient::open(harness, "2025-11-25", declared).await;
-            client.initialized
-        }
-        ClientKind::StdioLegacy => {
-            let mut pipe = open_pipe(&harness.gateway);
-            let answer = pipe.ask(&initialize("2025-11-25", declared)).await;
-            answer["result"].clone()
-        }
-    };
+    let result = kind.introduction(harness, declared).await;
     assert!(result["capabilities"]["tools"].is_object(), "{result}");
     result["capabilities"].clone()
 }

@@ -250,14 +250,13 @@ async fn what_a_server_announces_later_is_seen() {
 async fn a_call_that_a_server_works_on_ends_where_it_began() {
     for goes in [true, false] {
         let diary = Diary::new();
-        let harness = started(diary.config(&["one", "two"])).await;
+        let harness = Arc::new(started(diary.config(&["one", "two"])).await);
         let gate = diary.gate();
         let slow = json!({"name": "two_who", "arguments": {"until": gate, "n": 7}});
         let mut calls = JoinSet::new();
         for way in ClientKind::ALL {
-            let (gateway, address, slow) =
-                (Arc::clone(&harness.gateway), harness.address, slow.clone());
-            calls.spawn(async move { call_once(way, &gateway, address, slow).await });
+            let (harness, slow) = (Arc::clone(&harness), slow.clone());
+            calls.spawn(async move { harness.ask(way, "tools/call", slow).await });
         }
         until(async || diary.count("two", "call 7") >= ClientKind::ALL.len()).await;
         let mut servers = vec![diary.server("one")];
@@ -279,37 +278,6 @@ async fn a_call_that_a_server_works_on_ends_where_it_began() {
         }
         diary.runs(count).await;
         assert_eq!(diary.count("two", "call 7"), ClientKind::ALL.len());
-    }
-}
-
-/// One call of a client of its own.
-async fn call_once(
-    kind: ClientKind,
-    gateway: &Arc<Gateway>,
-    address: std::net::SocketAddr,
-    params: Value,
-) -> Value {
-    let message = if kind.is_modern() {
-        modern(json!(1), "tools/call", params, &json!({}))
-    } else {
-        request(json!(1), "tools/call", params)
-    };
-    match kind {
-        ClientKind::HttpModern => RawHttp::connect(address)
-            .await
-            .ask(&HttpRequest::modern(&message))
-            .await
-            .json(),
-        ClientKind::HttpLegacy => {
-            let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
-            let post = client.post(&message);
-            client.http.ask(&post).await.json()
-        }
-        ClientKind::StdioModern => open_pipe(gateway).ask(&message).await,
-        ClientKind::StdioLegacy => {
-            let mut pipe = legacy_pipe(gateway, "2025-11-25", &json!({})).await;
-            pipe.ask(&message).await
-        }
     }
 }
 

@@ -323,7 +323,7 @@ async fn a_server_without_templates_is_healthy() {
         _ => None,
     };
     let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::pool", Level::WARN);
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    let harness = Harness::scripted(answer).await;
     for way in ClientKind::ALL {
         let params = json!({});
         let list = harness.ask(way, "resources/templates/list", params).await;

@@ -14,14 +14,10 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
         })
     };
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {
-                "tools": {},
-                "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}},
-            },
-            "serverInfo": {"name": "jobs", "version": "1"},
-        }),
+        "initialize" => introduced(
+            "jobs",
+            json!({"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}),
+        ),
         "tools/list" => json!({"tools": [
             {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
         ]}),

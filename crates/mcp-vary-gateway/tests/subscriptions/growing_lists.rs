@@ -63,8 +63,7 @@ impl Growing {
 
     async fn harness(&self) -> Harness {
         let growing = self.clone();
-        let peer = ScriptedServer::start(move |seen| growing.answer(seen)).await;
-        Harness::behind_one(peer, |config| config).await
+        Harness::scripted(move |seen| growing.answer(seen)).await
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -269,26 +268,27 @@ async fn what_one_session_enables_is_there_for_it_alone(
     assert_eq!(lists(&mut other).await, ["enable", "its own"]);
 }
 
-#[tokio::test]
-async fn what_one_session_enables_on_the_stream_of_its_call_is_there_for_it_alone() {
-    let ways = RECOGNISED
-        .map(|way| what_one_session_enables_is_there_for_it_alone(Announcement::Call, way));
+/// The same for each kind of client.
+async fn each_way_alone(announcement: Announcement) {
+    let ways =
+        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(announcement, way));
     join_all(ways).await;
 }
 
 #[tokio::test]
+async fn what_one_session_enables_on_the_stream_of_its_call_is_there_for_it_alone() {
+    each_way_alone(Announcement::Call).await;
+}
+
+#[tokio::test]
 async fn what_one_session_enables_on_its_other_stream_is_there_for_it_alone() {
-    let ways = RECOGNISED
-        .map(|way| what_one_session_enables_is_there_for_it_alone(Announcement::Get, way));
-    join_all(ways).await;
+    each_way_alone(Announcement::Get).await;
 }
 
 /// SV-12.
 #[tokio::test]
 async fn what_one_process_enables_is_there_for_its_client_alone() {
-    let ways = RECOGNISED
-        .map(|way| what_one_session_enables_is_there_for_it_alone(Announcement::Pipe, way));
-    join_all(ways).await;
+    each_way_alone(Announcement::Pipe).await;
 }
 
 /// A client that calls or lists at once need not have received the notification.

@@ -522,7 +522,7 @@ async fn the_capabilities_say_what_is_told() {
         stage.declare(capabilities);
         let harness = Harness::changing(&stage).await;
         for way in ClientKind::ALL {
-            let told = introduction(&harness, way).await;
+            let told = way.introduction(&harness, &json!({})).await;
             let told = &told["capabilities"];
             for kind in ["tools", "prompts", "resources"] {
                 assert_eq!(told[kind]["listChanged"], true, "{way:?}");
@@ -542,20 +542,6 @@ async fn the_capabilities_say_what_is_told() {
             assert_eq!(answer["result"], json!({}), "{method}: {answer}");
         }
     }
-}
-
-/// What a client that comes this way is told first.
-async fn introduction(harness: &Harness, client_kind: ClientKind) -> Value {
-    let requested = initialize("2025-11-25", &json!({}));
-    let sent = match client_kind {
-        ClientKind::HttpLegacy => {
-            let post = HttpRequest::new(requested.to_string());
-            harness.connect().await.ask(&post).await.json()
-        }
-        ClientKind::StdioLegacy => open_pipe(&harness.gateway).ask(&requested).await,
-        _ => harness.ask(client_kind, "server/discover", json!({})).await,
-    };
-    sent["result"].clone()
 }
 
 /// A client that does not read is not waited for: others hear, and it is closed.

@@ -60,6 +60,13 @@ impl Harness {
         Self::behind(peer, adapt(config)).await
     }
 
+    /// With the defaults, in front of a server with this script.
+    pub(crate) async fn scripted(
+        script: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        Self::behind_one(ScriptedServer::start(script).await, |config| config).await
+    }
+
     /// In front of the servers of `config`. `peer` is one of them.
     pub(crate) async fn behind(peer: ScriptedServer, config: Config) -> Self {
         let gateway = Gateway::start(config).await.unwrap();

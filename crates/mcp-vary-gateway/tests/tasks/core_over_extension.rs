@@ -25,8 +25,7 @@ struct State {
 impl Works {
     async fn harness(&self) -> Harness {
         let works = self.clone();
-        let peer = ScriptedServer::start(move |seen| works.answer(seen)).await;
-        Harness::behind_one(peer, |config| config).await
+        Harness::scripted(move |seen| works.answer(seen)).await
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -79,10 +78,7 @@ impl Works {
         let id = params["taskId"].as_str().unwrap_or_default();
         let is_known = self.with(|state| state.tasks.contains_key(id));
         let result = match seen.method() {
-            "server/discover" => json!({
-                "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
-            }),
+            "server/discover" => discovered(json!({"tools": {}, "extensions": {TASKS: {}}})),
             "tools/list" => tools(),
             "tools/call" => return Some(self.call(seen, params)),
             "subscriptions/listen" => return Some(self.listen(seen, &params["notifications"])),
@@ -721,14 +717,13 @@ async fn the_extension_goes_before_the_wish() {
 /// Before a server that makes tasks by neither form a wish is no wish.
 #[tokio::test]
 async fn nobody_is_offered_tasks_where_there_are_none() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "tools/list" => Some(seen.answer(&tools())),
         "tools/call" => Some(seen.answer(&done())),
         "server/discover" => Some(seen.answer(&discovered(json!({"tools": {}})))),
         _ => None,
     })
     .await;
-    let harness = Harness::behind_one(peer, |config: Config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     client.initialized.has("/capabilities/tasks", Value::Null);
     let answer = client.answer("tools/call", as_task("quick")).await;

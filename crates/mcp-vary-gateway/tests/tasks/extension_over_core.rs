@@ -339,11 +339,10 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
 #[tokio::test]
 async fn no_more_tasks_are_watched_than_may_be() {
     let works = Works::default();
-    let adapt = |mut config: Config| {
-        config.limits.suspended_calls_per_principal = 1;
-        config
-    };
-    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let harness = Harness::edited(works.peer().await, |config| {
+        config.limits.suspended_calls_per_principal = 1
+    })
+    .await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     let refused = client.ask("tools/call", tool("job")).await;
@@ -364,11 +363,10 @@ async fn no_more_tasks_are_watched_than_may_be() {
 #[tokio::test]
 async fn a_task_has_its_time() {
     let works = Works::default().with_said(json!({"ttl": null}));
-    let adapt = |mut config: Config| {
-        config.limits.task_lifetime = Duration::from_millis(300);
-        config
-    };
-    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let harness = Harness::edited(works.peer().await, |config| {
+        config.limits.task_lifetime = Duration::from_millis(300)
+    })
+    .await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let made = client.ask("tools/call", tool("job")).await;
     made.has("/result/ttlMs", 300);

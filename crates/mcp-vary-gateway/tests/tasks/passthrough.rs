@@ -150,7 +150,7 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
 /// A client that can be asked something has its calls made on a connection of its own, and so its tasks.
 #[tokio::test]
 async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "initialize" => {
             let params = &seen.body["params"];
             let mut reply = answer("one", Era::Legacy, seen)?;
@@ -168,7 +168,6 @@ async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
         _ => answer("one", Era::Legacy, seen),
     })
     .await;
-    let harness = Harness::behind_one(peer, |config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"roots": {}})).await;
     let mut call = tool("job");
     call["task"] = json!({});
@@ -277,7 +276,7 @@ async fn a_task_is_found_without_the_header_that_repeats_its_id() {
 /// not carry, refuses the gateway.
 #[tokio::test]
 async fn a_capability_is_missing_that_the_client_has_not_declared_with_all_that_is_asked_of_it() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "tools/call" => {
             let data = json!({"requiredCapabilities": seen.body["params"]["arguments"]});
             let error = json!({"code": -32021, "message": "no", "data": data});
@@ -287,7 +286,6 @@ async fn a_capability_is_missing_that_the_client_has_not_declared_with_all_that_
         _ => answer("one", Era::Modern, seen),
     })
     .await;
-    let harness = Harness::behind_one(peer, |config| config).await;
     let extension = |id: &str| json!({"extensions": {id: {}}});
     for (required, declared, code) in [
         (extension(OTHER), extension(NEGOTIATION), -32021),

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
+use mcp_vary_base::setters;
 
 use super::offers::Offers;
 
@@ -40,39 +41,17 @@ impl TaskContext {
         Self::default()
     }
 
-    /// Sets the phase.
-    #[must_use]
-    pub fn with_phase(mut self, phase: impl Into<String>) -> Self {
-        self.phase = Some(phase.into());
-        self
-    }
-
-    /// Sets the remaining tokens.
-    #[must_use]
-    pub fn with_remaining_tokens(mut self, tokens: u64) -> Self {
-        self.remaining_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the variant that the user requested.
-    #[must_use]
-    pub fn with_requested_variant(mut self, preference: VariantId) -> Self {
-        self.requested_variant = Some(preference);
-        self
-    }
-
-    /// Sets the description of the task.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
-    /// Sets the model that will use the variant.
-    #[must_use]
-    pub fn with_model(mut self, model: impl Into<String>) -> Self {
-        self.model = Some(model.into());
-        self
+    setters! {
+        /// Sets the phase.
+        with_phase(phase: impl Into<String>): phase = Some(phase.into());
+        /// Sets the remaining tokens.
+        with_remaining_tokens(tokens: u64): remaining_tokens = Some(tokens);
+        /// Sets the variant that the user requested.
+        with_requested_variant(preference: VariantId): requested_variant = Some(preference);
+        /// Sets the description of the task.
+        with_description(description: impl Into<String>): description = Some(description.into());
+        /// Sets the model that will use the variant.
+        with_model(model: impl Into<String>): model = Some(model.into());
     }
 }
 

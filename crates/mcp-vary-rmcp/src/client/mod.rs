@@ -88,6 +88,7 @@ use std::time::Duration;
 use mcp_vary::extension::{Declaration, Declared, declared};
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::lock::Lock;
+use mcp_vary_base::setters;
 use rmcp::model::{GetMeta as _, RequestMetaObject, ServerNotification};
 use rmcp::service::{ClientCacheConfig, DynService, Peer, RoleClient, Service};
 use serde_json::Value;
@@ -183,20 +184,22 @@ impl Client {
         }
     }
 
-    /// Sets the rules of [`choose`](Self::choose).
-    ///
-    /// ```
-    /// use mcp_vary_rmcp::client::{ChoiceRule, ChoiceRules, Client};
-    ///
-    /// fn with_rules(client: Client) -> Client {
-    ///     let tight = ChoiceRule::TokenBudget { below: 30_000, context_size: "compact".to_owned() };
-    ///     client.with_rules(ChoiceRules::new([ChoiceRule::RequestedVariant, ChoiceRule::Phase, tight]).with_experimental())
-    /// }
-    /// ```
-    #[must_use]
-    pub fn with_rules(mut self, rules: ChoiceRules) -> Self {
-        self.rules = Arc::new(rules);
-        self
+    setters! {
+        /// Sets the rules of [`choose`](Self::choose).
+        ///
+        /// ```
+        /// use mcp_vary_rmcp::client::{ChoiceRule, ChoiceRules, Client};
+        ///
+        /// fn with_rules(client: Client) -> Client {
+        ///     let tight = ChoiceRule::TokenBudget { below: 30_000, context_size: "compact".to_owned() };
+        ///     client.with_rules(ChoiceRules::new([ChoiceRule::RequestedVariant, ChoiceRule::Phase, tight]).with_experimental())
+        /// }
+        /// ```
+        with_rules(rules: ChoiceRules): rules = Arc::new(rules);
+        /// Limits how long a request may take.
+        with_timeout(timeout: Duration): timeout = Some(timeout);
+        /// Limits how long a [`Model`] may take; [`DEFAULT_MODEL_TIMEOUT`] by default.
+        with_model_timeout(patience: Duration): model_timeout = patience;
     }
 
     /// Limits how often all clones together may switch by rules or models.
@@ -222,20 +225,6 @@ impl Client {
     #[must_use]
     pub fn with_switch_limit(self, limit: SwitchLimit) -> Self {
         self.state.switch_log.lock().limit = limit;
-        self
-    }
-
-    /// Limits how long a request may take.
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Limits how long a [`Model`] may take; [`DEFAULT_MODEL_TIMEOUT`] by default.
-    #[must_use]
-    pub fn with_model_timeout(mut self, patience: Duration) -> Self {
-        self.model_timeout = patience;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary_base::setters;
 use rmcp::model::{JsonObject, Prompt, Tool, ToolAnnotations};
 use serde_json::Value;
 
@@ -14,18 +15,11 @@ macro_rules! name_and_description {
             Self::default()
         }
 
-        /// Sets the name.
-        #[must_use]
-        pub fn with_name(mut self, name: impl Into<String>) -> Self {
-            self.name = Some(name.into());
-            self
-        }
-
-        /// Sets the description.
-        #[must_use]
-        pub fn with_description(mut self, description: impl Into<String>) -> Self {
-            self.description = Some(description.into());
-            self
+        setters! {
+            /// Sets the name.
+            with_name(name: impl Into<String>): name = Some(name.into());
+            /// Sets the description.
+            with_description(description: impl Into<String>): description = Some(description.into());
         }
     };
 }
@@ -44,25 +38,13 @@ pub struct ToolView {
 impl ToolView {
     name_and_description!("Shows the tool unchanged.");
 
-    /// Sets the input schema. The handler must accept everything that it accepts.
-    #[must_use]
-    pub fn with_input_schema(mut self, schema: JsonObject) -> Self {
-        self.input_schema = Some(Arc::new(schema));
-        self
-    }
-
-    /// Sets or removes the output schema. The handler's results must be valid against it.
-    #[must_use]
-    pub fn with_output_schema(mut self, schema: Option<JsonObject>) -> Self {
-        self.output_schema = Some(schema.map(Arc::new));
-        self
-    }
-
-    /// Sets the annotations. They are hints for clients; the tool works as before.
-    #[must_use]
-    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
-        self.annotations = Some(annotations);
-        self
+    setters! {
+        /// Sets the input schema. The handler must accept everything that it accepts.
+        with_input_schema(schema: JsonObject): input_schema = Some(Arc::new(schema));
+        /// Sets or removes the output schema. The handler's results must be valid against it.
+        with_output_schema(schema: Option<JsonObject>): output_schema = Some(schema.map(Arc::new));
+        /// Sets the annotations. They are hints for clients; the tool works as before.
+        with_annotations(annotations: ToolAnnotations): annotations = Some(annotations);
     }
 
     /// Fixes the argument `name`: it is removed from the input schema, and every call passes

@@ -6,7 +6,7 @@ use super::*;
 #[tokio::test]
 async fn an_endpoint_asks_on_either_stream() {
     let (senders, mut streams) = tokio::sync::mpsc::unbounded_channel();
-    let peer = ScriptedServer::start(move |seen| match seen.method() {
+    let harness = Harness::scripted(move |seen| match seen.method() {
         "tools/list" => {
             let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
             Some(seen.answer(&json!({"tools": tools})))
@@ -29,7 +29,6 @@ async fn an_endpoint_asks_on_either_stream() {
         _ => None,
     })
     .await;
-    let harness = Harness::behind_one(peer, |config| config).await;
     let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
     let mut call = client.call(tool("x")).await;
     assert_eq!(call.head().await.status, 200);
@@ -117,8 +116,7 @@ impl Beside {
 #[tokio::test]
 async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
     let beside = Mutex::new(Beside::default());
-    let peer = ScriptedServer::start(move |seen| beside.lock().unwrap().answer(seen)).await;
-    let harness = Harness::behind_one(peer, |config| config).await;
+    let harness = Harness::scripted(move |seen| beside.lock().unwrap().answer(seen)).await;
     let mut http = harness.connect().await;
     let call = |params| modern(json!(1), "tools/call", params, &json!({"roots": {}}));
     let post = HttpRequest::modern(&call(tool("x")));
@@ -170,11 +168,10 @@ async fn subscribed_on_one_session() -> ScriptedServer {
             "initialize" => {
                 let capabilities = &seen.body["params"]["capabilities"];
                 let is_askable = capabilities["roots"].is_object();
-                let result = json!({
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {}, "resources": {"subscribe": true}},
-                    "serverInfo": {"name": "peer", "version": "1"},
-                });
+                let result = introduced(
+                    "peer",
+                    json!({"tools": {}, "resources": {"subscribe": true}}),
+                );
                 let id = if is_askable { "s-2" } else { "s-1" };
                 Some(seen.answer(&result).with_header("mcp-session-id", id))
             }

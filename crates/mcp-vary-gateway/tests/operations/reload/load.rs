@@ -79,55 +79,18 @@ async fn call_until(
     done: &AtomicBool,
     numbers: &AtomicUsize,
 ) -> Vec<(&'static str, usize)> {
-    let mut client = Caller::open(kind, harness).await;
+    let mut client = Client::open(harness, kind, &json!({})).await;
     let mut called = Vec::new();
     while !done.load(Ordering::Relaxed) {
         for (server, name) in [("kept", "kept_who"), ("changed", "changed_change")] {
             let number = numbers.fetch_add(1, Ordering::Relaxed);
             let params = json!({"name": name, "arguments": {"n": number}});
-            let answer = client.call(number, params).await;
-            assert_eq!(answer["id"], number, "{kind:?}: {answer}");
+            let answer = client.ask("tools/call", params).await;
+            assert_eq!(answer["id"], called.len() + 1, "{kind:?}: {answer}");
             assert_eq!(answer["result"]["n"], number, "{kind:?}: {answer}");
             assert_eq!(answer["result"]["by"], server, "{kind:?}: {answer}");
             called.push((server, number));
         }
     }
     called
-}
-
-/// A client that calls again and again.
-enum Caller {
-    Http(RawHttp),
-    Legacy(LegacyClient),
-    Pipe(StdioPipe, bool),
-}
-
-impl Caller {
-    async fn open(kind: ClientKind, harness: &Harness) -> Self {
-        match kind {
-            ClientKind::HttpModern => Self::Http(harness.connect().await),
-            ClientKind::HttpLegacy => {
-                Self::Legacy(LegacyClient::open(harness, "2025-11-25", &json!({})).await)
-            }
-            ClientKind::StdioModern => Self::Pipe(open_pipe(&harness.gateway), true),
-            ClientKind::StdioLegacy => Self::Pipe(
-                legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await,
-                false,
-            ),
-        }
-    }
-
-    async fn call(&mut self, id: usize, params: Value) -> Value {
-        let legacy = request(json!(id), "tools/call", params.clone());
-        let modern = modern(json!(id), "tools/call", params, &json!({}));
-        match self {
-            Self::Http(http) => http.ask(&HttpRequest::modern(&modern)).await.json(),
-            Self::Legacy(client) => {
-                let post = client.post(&legacy);
-                client.http.ask(&post).await.json()
-            }
-            Self::Pipe(pipe, true) => pipe.ask(&modern).await,
-            Self::Pipe(pipe, false) => pipe.ask(&legacy).await,
-        }
-    }
 }

@@ -61,11 +61,10 @@ async fn a_task_whose_process_ends_has_failed() {
 #[tokio::test]
 async fn what_tasks_came_to_is_kept_within_bounds() {
     let works = Works::default();
-    let adapt = |mut config: Config| {
-        config.limits.result_store = 2_000;
-        config
-    };
-    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let harness = Harness::edited(works.peer().await, |config| {
+        config.limits.result_store = 2_000
+    })
+    .await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let of = |length: usize| json!({"content": [{"type": "text", "text": "x".repeat(length)}]});
     let large = client.created().await;
