@@ -66,6 +66,7 @@ pub struct Ratio(f64);
 /// A text is not a [`Ratio`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("it is not a part of all requests; write `5%`, or a number from 0 to 1")]
+#[non_exhaustive]
 pub struct RatioError;
 
 /// One percent.
@@ -224,9 +225,10 @@ fn traces_url(what: &str, endpoint: &str) -> Result<String, TracesError> {
         return Err(TracesError::UserInfo(what.to_owned()));
     }
     let base = endpoint.trim_end_matches('/');
-    Ok(match base.ends_with(PATH) {
-        true => base.to_owned(),
-        false => format!("{base}{PATH}"),
+    Ok(if base.ends_with(PATH) {
+        base.to_owned()
+    } else {
+        format!("{base}{PATH}")
     })
 }
 

@@ -14,6 +14,7 @@ mod rates;
 mod reference;
 mod rules;
 mod server_auth;
+mod traces;
 mod variants;
 
 use std::num::NonZeroUsize;
