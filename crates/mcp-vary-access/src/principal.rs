@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_vary_base::caller_token::CallerToken;
 use sha2::{Digest as _, Sha256};
 
 use crate::claims::Claims;
@@ -49,6 +50,7 @@ pub struct Principal {
     id: PrincipalId,
     id_text: Box<str>,
     certificate: Option<Box<str>>,
+    access_token: Option<CallerToken>,
     claims: Claims,
 }
 
@@ -154,6 +156,15 @@ impl Principal {
         Ok(self)
     }
 
+    /// Adds the access token by which the principal was recognised, for servers to which it is exchanged.
+    ///
+    /// The id stays the same.
+    #[must_use]
+    pub fn with_access_token(mut self, token: CallerToken) -> Self {
+        self.access_token = Some(token);
+        self
+    }
+
     fn new(identity: Identity, claims: Claims) -> Self {
         let id = identity.id();
         Self {
@@ -161,6 +172,7 @@ impl Principal {
             id,
             id_text: id.to_string().into(),
             certificate: None,
+            access_token: None,
             claims,
         }
     }
@@ -232,6 +244,12 @@ impl Principal {
             Identity::Certificate { subject } => Some(subject),
             _ => self.certificate.as_deref(),
         }
+    }
+
+    /// The access token by which the principal was recognised, where some server needs it.
+    #[must_use]
+    pub const fn access_token(&self) -> Option<&CallerToken> {
+        self.access_token.as_ref()
     }
 
     /// Whether the client presented nothing.

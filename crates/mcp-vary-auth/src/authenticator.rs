@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
@@ -28,6 +29,8 @@ pub struct Authenticator {
     keys: KeyTable,
     tokens: Option<TokenVerifier>,
     cache: TokenCache,
+    /// Whether principals have their tokens.
+    retains_tokens: AtomicBool,
     /// The principal of clients without a credential; none if they may not pass.
     anonymous: Option<Arc<Principal>>,
 }
@@ -70,6 +73,7 @@ impl Authenticator {
             keys,
             tokens,
             cache: TokenCache::default(),
+            retains_tokens: AtomicBool::new(false),
             anonymous: None,
         }
     }
@@ -79,6 +83,11 @@ impl Authenticator {
     pub fn with_anonymous(mut self, allows: bool) -> Self {
         self.anonymous = allows.then(|| Arc::new(Principal::anonymous()));
         self
+    }
+
+    /// Gives the principals of tokens that are verified from now on their tokens, for servers to which they are exchanged.
+    pub fn retain_tokens(&self) {
+        self.retains_tokens.store(true, Ordering::Relaxed);
     }
 
     /// Whether clients that present no credential are accepted.
@@ -194,8 +203,11 @@ impl Authenticator {
                 let issuer = tokens.find_issuer(&unverified)?;
                 let keys = key_set(issuer).map_err(|_| Denial::without_keys(issuer))?;
                 let verified = tokens.verify(&unverified, &keys, now);
-                let verified =
-                    Arc::new(verified.map_err(|reason| Denial::of_token(reason, issuer))?);
+                let mut verified = verified.map_err(|reason| Denial::of_token(reason, issuer))?;
+                if self.retains_tokens.load(Ordering::Relaxed) {
+                    verified = verified.with_text(token.as_str(), digest.into_bytes());
+                }
+                let verified = Arc::new(verified);
                 self.cache.insert(digest, Arc::clone(&verified), now);
                 verified
             }

@@ -19,7 +19,8 @@ pub const MAX_AGE: u64 = 300;
 /// # Properties
 ///
 /// - At most [`MAX_CACHED_TOKENS`], each until its `exp` and for [`MAX_AGE`] at the longest.
-/// - The text of a token is not stored.
+/// - The text of a token is not stored, unless its principal has it
+///   ([`retain_tokens`](crate::authenticator::Authenticator::retain_tokens)).
 /// - It is for one configuration: a new one needs a new cache.
 #[derive(Debug)]
 pub struct TokenCache {
@@ -42,6 +43,11 @@ impl TokenDigest {
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
+    }
+
+    /// The bytes of the digest.
+    pub(crate) const fn into_bytes(self) -> [u8; 32] {
+        self.0
     }
 }
 

@@ -1,6 +1,7 @@
-//! Clock, randomness, bounded stores, blocking work and texts of system errors, independent of the protocol.
+//! Clock, randomness, bounded stores, blocking work, tokens of clients and texts of system errors, independent of the protocol.
 
 pub mod blocking_work;
+pub mod caller_token;
 pub mod environment;
 pub mod expiring_store;
 pub mod histogram;

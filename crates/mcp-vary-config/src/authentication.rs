@@ -96,6 +96,11 @@ impl PartialAuthentication {
             .ok()
     }
 
+    /// Whether clients can have access tokens. To be asked before [`finish`](Self::finish).
+    pub(super) const fn has_issuers(&self) -> bool {
+        !self.issuers.is_empty()
+    }
+
     /// Whether the file has `auth`, even with mistakes.
     pub(super) const fn is_given(&self) -> bool {
         self.at.is_some()

@@ -307,6 +307,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let public_url = draft.public_url.as_ref();
     let listener = &mut draft.config.listener;
     let certificates = listener.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
+    let accepts_tokens = draft.authentication.has_issuers();
     draft.config.authentication =
         draft
             .authentication
@@ -319,7 +320,9 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let rates = std::mem::take(&mut draft.rates);
     draft.config.rates = rates.finish(reader, &field, has_authentication);
     let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
-    draft.servers.check_claims(reader, has_principals);
+    draft
+        .servers
+        .check_claims(reader, has_principals, accepts_tokens);
     Some(finish(draft, access_names))
 }
 

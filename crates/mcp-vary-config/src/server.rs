@@ -32,6 +32,8 @@ pub(super) struct Servers {
     vary_entries: Vec<(UpstreamConfig, Diagnostic)>,
     /// The names of the enabled servers with `trust-annotations`.
     pub(super) trusted_annotations: BTreeSet<String>,
+    /// Where the tokens of clients are exchanged.
+    exchanges_at: Vec<(Position, String)>,
     /// Where headers with claims are.
     pub(super) claim_headers_at: Vec<(Position, String)>,
 }
@@ -45,8 +47,21 @@ impl Servers {
             .collect()
     }
 
-    /// Reports headers with claims where no client can have claims.
-    pub(super) fn check_claims(&self, reader: &mut Reader<'_>, has_principals: bool) {
+    /// Reports headers with claims where no client can have claims, and exchanges of tokens where none has a token.
+    pub(super) fn check_claims(
+        &self,
+        reader: &mut Reader<'_>,
+        has_principals: bool,
+        accepts_tokens: bool,
+    ) {
+        if !accepts_tokens {
+            for (at, path) in &self.exchanges_at {
+                let what = "exchanges access tokens, but no client has any";
+                let diagnostic = Diagnostic::new(*at, path.as_str(), what);
+                let fix = "add `auth` with `issuers`, whose tokens clients send";
+                reader.diagnostics.push(diagnostic.with_fix(fix));
+            }
+        }
         if has_principals {
             return;
         }
@@ -172,6 +187,10 @@ fn read_one<'t>(
             return into.vary_entries.push((config, note));
         }
         if let Some(auth) = auth {
+            if matches!(auth.method, AuthMethod::TokenExchange(_)) {
+                let exchange = field.deepest(&["auth", "token-exchange"]);
+                into.exchanges_at.push((exchange.node.at, exchange.path));
+            }
             into.auth.insert(config.name.clone(), auth);
         }
         if config.needs_claims() {

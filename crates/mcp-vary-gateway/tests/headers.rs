@@ -6,6 +6,7 @@ mod support;
 
 mod headers {
     mod every_method;
+    mod exchanged;
     mod people;
     mod refreshed;
     mod refused;

@@ -23,6 +23,9 @@ pub enum CredentialError {
     /// The server refuses a token that was issued for it a moment ago.
     #[error("the server refuses a token that its authorization server has just issued")]
     Rejected,
+    /// The authorization server returned the token that it was to exchange, or one that no header can have.
+    #[error("the authorization server did not exchange the token")]
+    NotExchanged,
     /// The authorization server is not known.
     #[error("{0}")]
     Discovery(#[from] DiscoveryError),

@@ -2,6 +2,7 @@
 //!
 //! [`Credentials`](credentials::Credentials) gives the current authorization of one server, and takes its refusals. Behind it
 //! are a person's login ([`login`]), with its tokens in a [`store`], or the client credentials of a service ([`service`]).
+//! [`exchange`] gives each client of a gateway tokens in exchange for its own.
 //!
 //! | question | here |
 //! |---|---|
@@ -26,6 +27,7 @@ pub mod credentials;
 mod device;
 pub mod discovery;
 pub mod error;
+pub mod exchange;
 mod form;
 #[doc(hidden)]
 pub mod fuzzing;

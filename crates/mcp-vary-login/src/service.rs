@@ -113,6 +113,19 @@ impl ServiceSettings {
     }
 }
 
+impl ServiceAuthentication {
+    /// The client `id`, as it authenticates at the authorization server with this metadata.
+    pub(crate) fn client(&self, id: String, metadata: &ServerMetadata) -> Client {
+        match self {
+            Self::Secret(secret) => Client::with_secret(id, Some(secret.clone()), metadata),
+            Self::PrivateKey(key) => Client {
+                id,
+                authentication: ClientAuthentication::PrivateKey(key.clone()),
+            },
+        }
+    }
+}
+
 impl ServiceCredentials {
     /// The credentials with these settings.
     #[must_use]
@@ -259,16 +272,8 @@ impl Service {
         let settings = &self.settings;
         let issuer = settings.issuer.as_ref().map(Address::as_str);
         let discovered = discover(&self.http, &settings.server, challenge, issuer, None).await?;
-        let id = settings.client_id.clone();
-        let client = match &settings.authentication {
-            ServiceAuthentication::Secret(secret) => {
-                Client::with_secret(id, Some(secret.clone()), &discovered.metadata)
-            }
-            ServiceAuthentication::PrivateKey(key) => Client {
-                id,
-                authentication: ClientAuthentication::PrivateKey(key.clone()),
-            },
-        };
+        let authentication = &settings.authentication;
+        let client = authentication.client(settings.client_id.clone(), &discovered.metadata);
         let mut scope = settings.scope.clone();
         if let Some(requested) = &challenge.scope {
             scope = scope.union(requested);

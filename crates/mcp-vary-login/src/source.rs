@@ -59,6 +59,7 @@ impl CredentialSource for AuthorizationSource {
                 sent,
                 status,
                 challenges,
+                ..
             } = refusal;
             if self.is_implied && sent.is_none() && challenges.is_empty() {
                 return Ok(Retry::Never);

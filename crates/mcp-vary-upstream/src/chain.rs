@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use http::header::VIA;
+use http::header::{AUTHORIZATION, VIA};
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
@@ -192,7 +192,8 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
         }
         let claim_headers = server.claim_headers.iter().map(|(name, _)| name);
         let credentials = server.credentials.iter().map(|it| &it.header);
-        let others = claim_headers.chain(credentials);
+        let of_clients = server.client_credentials.as_ref().map(|_| &AUTHORIZATION);
+        let others = claim_headers.chain(credentials).chain(of_clients);
         others.for_each(|name| add(name.as_str().as_bytes()));
     }
     digest.finalize().into()

@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::environment::Variables;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::setters;
 use mcp_vary_wire::counters::Counters;
 
 use super::connect_error::ConnectError;
-use super::credential_source::{Credential, CredentialSource};
+use super::credential_source::{ClientCredentials, Credential, CredentialSource};
 use super::server_headers::{ClaimFault, HeaderSource, HeaderTemplate};
 use crate::outgoing_chain::OutgoingChain;
 
@@ -30,6 +32,8 @@ pub struct UpstreamConfig {
     pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
     /// The headers whose sources are asked for each HTTP request. Connections of another client can have other sources.
     pub credentials: Vec<Credential>,
+    /// The credentials of each client. Each principal has connections of its own then.
+    pub client_credentials: Option<Arc<dyn ClientCredentials>>,
     /// Why no connection is opened; `None` for an ordinary server.
     pub refusal: Option<ConnectError>,
     /// Its limits.
@@ -140,6 +144,7 @@ impl UpstreamConfig {
             command_line: None,
             claim_headers: Vec::new(),
             credentials: Vec::new(),
+            client_credentials: None,
             refusal: None,
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
@@ -212,6 +217,7 @@ impl UpstreamConfig {
             target,
             claim_headers,
             credentials,
+            client_credentials,
             limits,
             capabilities,
             client_info,
@@ -245,6 +251,7 @@ impl UpstreamConfig {
             && *target == other.target
             && *claim_headers == other.claim_headers
             && *credentials == other.credentials
+            && identity(client_credentials) == identity(&other.client_credentials)
             && *limits == other.limits
             && *capabilities == other.capabilities
             && *client_info == other.client_info
@@ -289,24 +296,53 @@ impl UpstreamConfig {
         self
     }
 
-    /// Whether some header has the claims of a client in it, so that there is no connection without a client.
+    /// The same server, to which each client has credentials of its own. Programs have none.
+    #[must_use]
+    pub fn with_client_credentials(mut self, credentials: Arc<dyn ClientCredentials>) -> Self {
+        self.client_credentials = Some(credentials);
+        self
+    }
+
+    /// Whether some header has the claims of a client in it.
     #[must_use]
     pub const fn needs_claims(&self) -> bool {
         !self.claim_headers.is_empty()
     }
 
-    /// The configuration of connections for a client with these `values`, one for each header with claims.
-    ///
-    /// A connection with a claim that gives no value, or without a client, is never opened, and says why.
+    /// Whether each client has connections of its own, since its claims or its credentials are in the headers.
     #[must_use]
-    pub fn for_client(&self, values: Option<Result<&[HeaderValue], &ClaimFault>>) -> Self {
+    pub const fn is_per_client(&self) -> bool {
+        self.needs_claims() || self.client_credentials.is_some()
+    }
+
+    /// The configuration of connections for a client with these `values`, one for each header with claims, and this token.
+    ///
+    /// A connection with a claim that gives no value, without a token that is needed, or without a client, is never opened,
+    /// and says why.
+    #[must_use]
+    pub fn for_client(
+        &self,
+        values: Option<Result<&[HeaderValue], &ClaimFault>>,
+        caller: Option<&CallerToken>,
+    ) -> Self {
         let mut config = self.clone();
+        let source = self.client_credentials.as_ref().zip(caller);
+        let source = source.map(|(credentials, caller)| credentials.for_client(caller));
+        let has_no_token = self.client_credentials.is_some() && source.is_none();
+        if let Some(source) = source {
+            config = config.with_credential(AUTHORIZATION, source);
+        }
         let why = match (values, &mut config.target) {
             (_, Target::Command { .. }) => Some("has no headers, since it is a program".to_owned()),
+            (None, Target::Http { .. }) if has_no_token => Some(
+                "takes the token of its user in exchange; the gateway connects to it for each user"
+                    .to_owned(),
+            ),
             (None, Target::Http { .. }) => Some(
                 "needs the claims of its users; the gateway connects to it for each user"
                     .to_owned(),
             ),
+            (Some(_), Target::Http { .. }) if has_no_token => Some(NO_TOKEN.to_owned()),
             (Some(Err(fault)), Target::Http { .. }) => {
                 Some(format!("cannot be used by this client: {fault}"))
             }
@@ -324,6 +360,17 @@ impl UpstreamConfig {
         config
     }
 }
+
+/// What of credentials of clients a reload compares.
+fn identity(credentials: &Option<Arc<dyn ClientCredentials>>) -> Option<&str> {
+    credentials
+        .as_ref()
+        .map(|credentials| credentials.identity())
+}
+
+/// Why a client without an access token cannot use a server.
+const NO_TOKEN: &str = "cannot be used by this client: the server gets a token in exchange for the access token of its user, and \
+     this client was not recognised by an access token";
 
 /// MCP Apps: servers list other tools to clients that can show them. Tasks: servers create tasks only for clients that
 /// support them.

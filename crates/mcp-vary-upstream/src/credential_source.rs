@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderName, HeaderValue, StatusCode};
+use mcp_vary_base::caller_token::CallerToken;
 
 /// Gives the value of a header with credentials for each HTTP request to a server.
 ///
@@ -45,6 +46,22 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
     /// The value for the next request; `None` to send it without.
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>>;
 
+    /// The value for a request of the client with this token. By default the token is not used.
+    fn authorization_for<'a>(
+        &'a self,
+        caller: &'a CallerToken,
+    ) -> BoxFuture<'a, Result<Option<HeaderValue>, CredentialError>> {
+        let _ = caller;
+        self.authorization()
+    }
+
+    /// Takes the latest token of the only client of the connection, for requests that belong to no request of a client.
+    /// Returns whether it is another one than before. By default it is not used.
+    fn present(&self, caller: &CallerToken) -> bool {
+        let _ = caller;
+        false
+    }
+
     /// Handles a refusal, once for each request. After [`Retry::Once`] the request is repeated with the value that
     /// [`authorization`](Self::authorization) gives then. An error replaces the server's answer.
     fn refused<'a>(&'a self, refusal: Refusal<'a>)
@@ -63,6 +80,19 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
 
     /// What the source is made from. A reload of the configuration retains the connections of a server whose sources
     /// have the same identities as before.
+    fn identity(&self) -> &str;
+}
+
+/// Gives each client of a server credentials of its own.
+///
+/// # Properties
+///
+/// The clients of a connection with such credentials are one principal. `Debug` contains no secret.
+pub trait ClientCredentials: fmt::Debug + Send + Sync {
+    /// The source of the values of `Authorization` for the connections of the client with this token.
+    fn for_client(&self, caller: &CallerToken) -> Arc<dyn CredentialSource>;
+
+    /// As [`CredentialSource::identity`].
     fn identity(&self) -> &str;
 }
 
@@ -86,6 +116,8 @@ pub struct Refusal<'a> {
     pub status: StatusCode,
     /// The values of `WWW-Authenticate`.
     pub challenges: &'a [HeaderValue],
+    /// The token of the client whose request was refused, if it has one.
+    pub caller: Option<&'a CallerToken>,
 }
 
 /// Without the value.

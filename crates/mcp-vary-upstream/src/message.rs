@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::{MAX_DEPTH, Members};
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, ResponseOutcome, ServerMessage};
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
@@ -37,6 +38,8 @@ pub struct Request {
     pub trace_headers: HeaderMap,
     /// The client for which the call is made.
     pub caller: Option<CallerId>,
+    /// The access token of that client, for servers to which it is exchanged. It is never sent.
+    pub token: Option<CallerToken>,
     /// The receiver of messages without a call, if they can only be for this client.
     pub out_of_band: OutOfBand,
 }
@@ -80,6 +83,7 @@ impl Request {
             param_headers: Vec::new(),
             trace_headers: HeaderMap::new(),
             caller: None,
+            token: None,
             out_of_band: OutOfBand::Discard,
         }
     }

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
@@ -151,6 +152,19 @@ impl SupervisedConnection {
     #[must_use]
     pub fn current(&self) -> Option<Arc<UpstreamConnection>> {
         self.shared.current.load_full()
+    }
+
+    /// Gives the sources of credentials the latest token of the only client. If the connection is down, it is tried again with
+    /// a token that is new, and this waits for the attempt.
+    pub async fn present(&self, caller: &CallerToken) {
+        let sources = self.config().credentials.iter();
+        let is_new = sources.filter(|credential| credential.source.present(caller));
+        let mut state = self.state();
+        if is_new.count() > 0 && self.current().is_none() {
+            let limit = self.config().limits.ready_timeout;
+            // `ready` returns the error.
+            let _ = tokio::time::timeout(limit, state.changed()).await;
+        }
     }
 
     /// The state and its changes.

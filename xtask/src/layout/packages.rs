@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-search", "", PURE),
     rule("mcp-vary-view", "vary", PURE),
     rule("mcp-vary-access", "base vary view", PURE),
-    rule("mcp-vary-auth", "access json vary wire", PURE),
+    rule("mcp-vary-auth", "access base json vary wire", PURE),
     rule("mcp-vary-wire", "base vary view", PURE),
     rule("mcp-vary-login", "base upstream", QUIET),
     rule("mcp-vary-upstream", "base vary wire", QUIET),

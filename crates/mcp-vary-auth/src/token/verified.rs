@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::Principal;
+use mcp_vary_base::caller_token::CallerToken;
 
 use super::error::TokenError;
 use crate::address::EndpointPath;
@@ -64,6 +65,14 @@ impl VerifiedToken {
             }
         };
         self.has_scopes.then_some(pin).ok_or(Refused::Scopes)
+    }
+
+    /// The same, whose principal has the token.
+    pub(crate) fn with_text(mut self, text: &str, digest: [u8; 32]) -> Self {
+        let token = CallerToken::new(text, digest, self.expires_at);
+        let principal = Principal::clone(&self.principal).with_access_token(token);
+        self.principal = Arc::new(principal);
+        self
     }
 
     /// Who presents the token.

@@ -12,6 +12,7 @@ use mcp_vary_gateway::settings::sealing_keys::SealingKeys;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
+use mcp_vary_login::exchange::{ExchangeSettings, TokenExchange};
 use mcp_vary_login::login::{Interaction, LoginCredentials, LoginSettings};
 use mcp_vary_login::service::ServiceCredentials;
 use mcp_vary_login::source::AuthorizationSource;
@@ -71,7 +72,12 @@ fn add(mut config: Config, auth: &BTreeMap<String, ServerAuth>, mode: LoginMode)
     };
     let servers = config.servers.into_iter();
     let servers = servers.map(|server| {
-        let source = logins.source(&server, auth.get(&server.name));
+        let auth = auth.get(&server.name);
+        if let Some((settings, identity)) = exchange(auth) {
+            let exchange = TokenExchange::new(settings, identity, logins.environment);
+            return server.with_client_credentials(Arc::new(exchange));
+        }
+        let source = logins.source(&server, auth);
         match source {
             Some(source) => logins.add(server, source),
             None => server,
@@ -79,6 +85,15 @@ fn add(mut config: Config, auth: &BTreeMap<String, ServerAuth>, mode: LoginMode)
     });
     config.servers = servers.collect();
     config
+}
+
+/// The exchange in `auth`, with its identity.
+fn exchange(auth: Option<&ServerAuth>) -> Option<(ExchangeSettings, String)> {
+    let auth = auth?;
+    match &auth.method {
+        AuthMethod::TokenExchange(settings) => Some(((**settings).clone(), auth.identity.clone())),
+        _ => None,
+    }
 }
 
 /// Where the credentials of servers come from.

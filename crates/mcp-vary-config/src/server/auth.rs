@@ -1,7 +1,8 @@
-//! `auth` of a server: the login of a person, or the client credentials of a service.
+//! `auth` of a server: the login of a person, the client credentials of a service, or tokens in exchange for those of clients.
 
 use mcp_vary_login::address::Address;
 use mcp_vary_login::assertion::SigningKey;
+use mcp_vary_login::exchange::{ExchangeForm, ExchangeServer, ExchangeSettings};
 use mcp_vary_login::login::LoginSettings;
 use mcp_vary_login::scope::Scopes;
 use mcp_vary_login::secret::Secret;
@@ -13,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::document;
 use crate::key_spec::ValueKind::{Other, Switch};
-use crate::key_spec::{KeySpec, keys};
+use crate::key_spec::{KeySpec, choice, keys};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
 
@@ -40,6 +41,8 @@ pub enum AuthMethod {
     },
     /// A service has credentials.
     ClientCredentials(Box<ServiceSettings>),
+    /// The access token of each client is exchanged.
+    TokenExchange(Box<ExchangeSettings>),
 }
 
 /// `auth` while it is read.
@@ -54,12 +57,17 @@ pub(super) struct PartialAuth {
     issuer: Option<String>,
     redirect_port: Option<u16>,
     is_device: bool,
+    token_endpoint: Option<String>,
+    form: ExchangeForm,
+    resource: Option<String>,
+    audience: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Method {
     Login,
     ClientCredentials,
+    TokenExchange,
 }
 
 const EXAMPLE: &str = "`login`, or {client-credentials: {client-id: ..., client-secret: ...}}";
@@ -74,7 +82,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Parti
         let methods: Vec<_> = methods.filter(|key| keys.contains(key)).collect();
         match methods[..] {
             [_] => {}
-            [] if reader.was_meant(field, &["login", "client-credentials"]) => {}
+            [] if reader.was_meant(field, &["login", "client-credentials", "token-exchange"]) => {}
             [] => reader.report(field, "has no method", &format!("write {EXAMPLE}")),
             _ => reader.report(field, "has several methods", "keep one of them"),
         }
@@ -107,10 +115,13 @@ impl PartialAuth {
         };
         let table = field.deepest(&[method.key()]);
         let is_complete = self.check(reader, &table, method);
-        let issuer = self.issuer(reader, &table);
+        let issuer = self.address(reader, &table, "issuer", self.issuer.as_deref());
+        let token_endpoint = self.token_endpoint.as_deref();
+        let token_endpoint = self.address(reader, &table, "token-endpoint", token_endpoint);
         let identity = self.identity(method, &url);
         let scopes = self.scopes();
         let issuer = issuer.filter(|_| is_complete)?;
+        let token_endpoint = token_endpoint?;
         let method = match method {
             Method::Login => {
                 let mut settings = LoginSettings::new(&server.name, address);
@@ -125,6 +136,24 @@ impl PartialAuth {
                 settings.issuer = issuer;
                 settings.scope = scopes;
                 AuthMethod::ClientCredentials(Box::new(settings))
+            }
+            Method::TokenExchange => {
+                let authentication = self.authentication(reader, &table)?;
+                let endpoint = token_endpoint.map(ExchangeServer::TokenEndpoint);
+                let exchange_server = endpoint.or(issuer.map(ExchangeServer::Issuer))?;
+                let id = self.client_id?;
+                let mut settings =
+                    ExchangeSettings::new(address, exchange_server, id, authentication);
+                settings.ca.clone_from(&server.ca);
+                settings.scope = scopes;
+                settings.form = self.form;
+                settings.audience = self.audience;
+                // Authorization servers with this form take the resource from the scopes.
+                let by_default = settings
+                    .resource
+                    .filter(|_| self.form != ExchangeForm::OnBehalfOf);
+                settings.resource = self.resource.or(by_default);
+                AuthMethod::TokenExchange(Box::new(settings))
             }
         };
         Some(ServerAuth { method, identity })
@@ -145,8 +174,39 @@ impl PartialAuth {
                 reader.require(table, &[("client-id", fix)]);
                 self.check_authentication(reader, table);
             }
+            Method::TokenExchange => {
+                let fix = "add `client-id: ...`, as the authorization server knows the gateway";
+                reader.require(table, &[("client-id", fix)]);
+                self.check_authentication(reader, table);
+                self.check_exchange(reader, table);
+            }
         }
         reader.diagnostics.len() == before
+    }
+
+    fn check_exchange(&self, reader: &mut Reader<'_>, table: &Located<'_>) {
+        let keys = table.keys();
+        let has = |key: &str| keys.contains(&key);
+        match (has("issuer"), has("token-endpoint")) {
+            (true, true) => {
+                reader.report(
+                    table,
+                    "has `issuer` and `token-endpoint`",
+                    "keep one of them",
+                );
+            }
+            (false, false) if !reader.was_meant(table, &["issuer", "token-endpoint"]) => {
+                let what = "has neither `issuer` nor `token-endpoint`";
+                let fix = "add `issuer: ...`, the authorization server that gets the tokens of your users";
+                reader.report(table, what, fix);
+            }
+            _ => {}
+        }
+        if self.form == ExchangeForm::OnBehalfOf && !has("scopes") {
+            let what = "has `form: on-behalf-of` without `scopes`";
+            let fix = "add `scopes: [...]`, such as `api://SERVER/.default`";
+            reader.report(table, what, fix);
+        }
     }
 
     fn check_authentication(&self, reader: &mut Reader<'_>, table: &Located<'_>) {
@@ -169,24 +229,31 @@ impl PartialAuth {
         }
     }
 
-    /// The authorization server; the outer `None` if it is not a URL.
+    /// The address in `key`; the outer `None` if it is not a URL.
     #[expect(
         clippy::option_option,
-        reason = "no issuer is not the same as an invalid one"
+        reason = "no address is not the same as an invalid one"
     )]
-    fn issuer(&self, reader: &mut Reader<'_>, table: &Located<'_>) -> Option<Option<Address>> {
-        let Some(text) = &self.issuer else {
+    fn address(
+        &self,
+        reader: &mut Reader<'_>,
+        table: &Located<'_>,
+        key: &'static str,
+        text: Option<&str>,
+    ) -> Option<Option<Address>> {
+        let Some(text) = text else {
             return Some(None);
         };
-        let issuer = reader.usable(&table.deepest(&["issuer"]), Address::parse(text));
-        issuer.map(Some)
+        let address = reader.usable(&table.deepest(&[key]), Address::parse(text));
+        address.map(Some)
     }
 
     fn identity(&self, method: Method, url: &str) -> String {
         let settings = (
             (method, url, &self.client_id, &self.client_secret),
             (&self.private_key, &self.key_id, &self.scopes, &self.issuer),
-            (self.redirect_port, self.is_device),
+            (self.redirect_port, self.is_device, self.form),
+            (&self.token_endpoint, &self.resource, &self.audience),
         );
         let digest = Sha256::digest(format!("{settings:?}"));
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -231,6 +298,7 @@ impl Method {
         match self {
             Self::Login => "login",
             Self::ClientCredentials => "client-credentials",
+            Self::TokenExchange => "token-exchange",
         }
     }
 }
@@ -258,6 +326,47 @@ const METHODS: &[KeySpec<PartialAuth>] = keys![
             reader.settings(field, &[SERVICE, COMMON], auth, example);
         },
     ),
+    /// the access token of each user is [exchanged](../../how-to/remote-servers.md#each-users-own-token) for a token of
+    /// the server (RFC 8693). Each user has connections of its own, which list and call as the user. Needs `issuers` in
+    /// `auth`; users without an access token, such as those with API keys, cannot use the server
+    "token-exchange" => Other(
+        |schema| {
+            let table = schema.table("`auth.token-exchange`", &[EXCHANGE, SERVICE, SCOPES]);
+            schema.with_required(table, &["client-id"])
+        },
+        |reader, field, auth| {
+            auth.method = Some(Method::TokenExchange);
+            let example = "{issuer: ..., client-id: ..., client-secret: ...}";
+            reader.settings(field, &[EXCHANGE, SERVICE, SCOPES], auth, example);
+        },
+    ),
+];
+
+/// The keys of an exchange.
+const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
+    /// the authorization server that exchanges the tokens, character for character as its metadata names it; the server
+    /// cannot name it. Required without `token-endpoint`
+    "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
+    /// its token endpoint, if it has no metadata
+    "token-endpoint" => Other(SchemaBuilder::url, |reader, field, auth| auth.token_endpoint = filled(reader, field)),
+    /// `token-exchange` is that of RFC 8693. `on-behalf-of` is a JWT bearer grant (RFC 7523) with
+    /// `requested_token_use=on_behalf_of`, as Microsoft Entra ID has it; it needs `scopes`
+    "form" = "token-exchange" => choice!(FORMS, |auth| &mut auth.form),
+    /// the parameter `resource` (RFC 8707). By default `url` without its query; with `on-behalf-of` none
+    "resource" => Other(SchemaBuilder::text, |reader, field, auth| auth.resource = filled(reader, field)),
+    /// the parameter `audience`, if the authorization server wants one
+    "audience" => Other(SchemaBuilder::text, |reader, field, auth| auth.audience = filled(reader, field)),
+];
+
+const FORMS: &[(&str, ExchangeForm)] = &[
+    ("token-exchange", ExchangeForm::TokenExchange),
+    ("on-behalf-of", ExchangeForm::OnBehalfOf),
+];
+
+/// The scopes of an exchange.
+const SCOPES: &[KeySpec<PartialAuth>] = keys![
+    /// the scopes to request; by default the authorization server decides
+    "scopes" => Other(SchemaBuilder::strings, read_scopes),
 ];
 
 /// The keys of a login.
@@ -292,18 +401,20 @@ const SERVICE: &[KeySpec<PartialAuth>] = keys![
 /// The keys that both have.
 const COMMON: &[KeySpec<PartialAuth>] = keys![
     /// the scopes to request, beside those that the server asks for; by default those that its metadata name
-    "scopes" => Other(SchemaBuilder::strings, |reader, field, auth| {
-        let is_scope = |text: &String| !Scopes::from_names([text.as_str()]).is_empty();
-        auth.scopes = reader.strings(field);
-        if !auth.scopes.iter().all(is_scope) {
-            let fix = "write each scope as an item of its own, without spaces and quotation marks";
-            reader.report(field, "has an item that is not a scope", fix);
-        }
-    }),
+    "scopes" => Other(SchemaBuilder::strings, read_scopes),
     /// the authorization server, character for character as the server names it. Needed only if the server names
     /// several, or if it is in a private network
     "issuer" => Other(SchemaBuilder::url, |reader, field, auth| auth.issuer = filled(reader, field)),
 ];
+
+fn read_scopes(reader: &mut Reader<'_>, field: &Located<'_>, auth: &mut PartialAuth) {
+    let is_scope = |text: &String| !Scopes::from_names([text.as_str()]).is_empty();
+    auth.scopes = reader.strings(field);
+    if !auth.scopes.iter().all(is_scope) {
+        let fix = "write each scope as an item of its own, without spaces and quotation marks";
+        reader.report(field, "has an item that is not a scope", fix);
+    }
+}
 
 /// A text that is not empty.
 fn filled(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
@@ -321,8 +432,13 @@ pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
     methods["anyOf"] = json!([
         {"required": ["login"]},
         {"required": ["client-credentials"]},
+        {"required": ["token-exchange"]},
         {"required": ["<<"]},
     ]);
-    methods["not"] = json!({"required": ["login", "client-credentials"]});
+    methods["not"] = json!({"anyOf": [
+        {"required": ["login", "client-credentials"]},
+        {"required": ["login", "token-exchange"]},
+        {"required": ["client-credentials", "token-exchange"]},
+    ]});
     json!({"anyOf": [{"enum": ["login"]}, schema.variable(), methods]})
 }

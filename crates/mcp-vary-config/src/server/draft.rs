@@ -10,7 +10,7 @@ use mcp_vary_upstream::command_line::CommandLine;
 use mcp_vary_upstream::header_command::HeaderCommand;
 use mcp_vary_upstream::{ClientCertificate, Isolation, Target, UpstreamConfig};
 
-use super::auth::{PartialAuth, ServerAuth};
+use super::auth::{AuthMethod, PartialAuth, ServerAuth};
 use super::headers::PartialHeader;
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
@@ -101,11 +101,14 @@ impl PartialServer {
                 }
             });
         }
-        if config.needs_claims() {
+        let auth_field = field.deepest(&["auth"]);
+        let auth = auth.and_then(|auth| auth.finish(reader, &auth_field, &config));
+        let method = auth.as_ref().map(|auth| &auth.method);
+        if matches!(method, Some(AuthMethod::TokenExchange(_))) {
+            check_exchange_isolation(reader, field, config.isolation);
+        } else if config.needs_claims() {
             check_isolation(reader, field, config.isolation);
         }
-        let field = field.deepest(&["auth"]);
-        let auth = auth.and_then(|auth| auth.finish(reader, &field, &config));
         Some((config, auth))
     }
 
@@ -210,6 +213,20 @@ fn written_command(field: &Located<'_>) -> Vec<String> {
 }
 
 /// A server whose headers have claims has a connection for each user.
+/// Reports another isolation than by principal: a session of one user at the server must not be another's.
+fn check_exchange_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isolation) {
+    let written = match isolation {
+        Isolation::Automatic | Isolation::Principal => return,
+        Isolation::Shared => "shared",
+        Isolation::Session => "session",
+    };
+    let what = format!(
+        "is `{written}`, but with `token-exchange` connections and sessions at the server belong to one user"
+    );
+    let fix = "write `principal`, or leave it out";
+    reader.report(&field.deepest(&["isolation"]), what, fix);
+}
+
 fn check_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isolation) {
     if isolation == Isolation::Shared {
         let what =

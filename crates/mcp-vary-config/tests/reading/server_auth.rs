@@ -1,6 +1,7 @@
 //! `auth` of a server.
 
 use mcp_vary_config::AuthMethod;
+use mcp_vary_login::exchange::{ExchangeForm, ExchangeServer, ExchangeSettings};
 use mcp_vary_login::service::ServiceAuthentication;
 use mcp_vary_login::user_agent::Flow;
 
@@ -166,4 +167,113 @@ fn auth_is_for_a_url_without_other_credentials() {
             "2:39: `servers.a.auth` needs a `url` without a user, a password and a fragment; remove them",
         ],
     );
+}
+
+const ISSUERS: &str =
+    "public-url: https://mcp.example\nauth: {issuers: [{issuer: https://idp.example}]}\n";
+
+/// How the file exchanges the tokens of its users.
+fn exchange(keys: &str) -> ExchangeSettings {
+    let server =
+        format!("{{url: 'https://x/mcp?a=b', ca: ca.pem, auth: {{token-exchange: {{{keys}}}}}}}");
+    let mut file = read("vary.yaml", &format!("{ISSUERS}servers: {{a: {server}}}"));
+    let auth = file.auth.remove("a").unwrap();
+    assert!(!format!("{auth:?}").contains(SECRET), "{auth:?}");
+    match auth.method {
+        AuthMethod::TokenExchange(settings) => *settings,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_server_gets_tokens_in_exchange_for_those_of_users() {
+    let settings =
+        exchange("issuer: 'https://idp.example', client-id: vary, client-secret: '${SECRET}'");
+    assert_eq!(settings.client_id, "vary");
+    assert_eq!(settings.resource.as_deref(), Some("https://x/mcp"));
+    assert_eq!(settings.form, ExchangeForm::TokenExchange);
+    assert_eq!(settings.ca.unwrap().to_str(), Some("ca.pem"));
+    assert!(settings.audience.is_none() && settings.scope.is_empty());
+    let ExchangeServer::Issuer(issuer) = settings.authorization_server else {
+        panic!("no issuer");
+    };
+    assert_eq!(issuer.as_str(), "https://idp.example");
+    let settings = exchange(
+        "token-endpoint: 'https://idp.example/t', client-id: vary, client-secret: s, form: on-behalf-of, scopes: [a, b], \
+         audience: crm",
+    );
+    // Microsoft Entra ID refuses `resource` beside `scope`.
+    assert_eq!(settings.resource, None);
+    assert_eq!(settings.form, ExchangeForm::OnBehalfOf);
+    assert_eq!(settings.scope.to_string(), "a b");
+    assert_eq!(settings.audience.as_deref(), Some("crm"));
+    let ExchangeServer::TokenEndpoint(endpoint) = settings.authorization_server else {
+        panic!("no endpoint");
+    };
+    assert_eq!(endpoint.as_str(), "https://idp.example/t");
+}
+
+#[test]
+fn a_mistake_in_an_exchange_is_named() {
+    let refuses_exchange = |keys: &str, expected: &[&str]| {
+        let server = format!("{{url: 'https://x/', auth: {{token-exchange: {{{keys}}}}}}}");
+        refuses(
+            "vary.yaml",
+            &format!("{ISSUERS}servers:\n  a: {server}"),
+            expected,
+        );
+    };
+    refuses_exchange(
+        "form: on-behalf-of",
+        &[
+            "4:49: `servers.a.auth.token-exchange` has no `client-id`; add `client-id: ...`, as the authorization server knows \
+             the gateway",
+            "4:49: `servers.a.auth.token-exchange` has neither `client-secret` nor `private-key`; write one of them",
+            "4:49: `servers.a.auth.token-exchange` has neither `issuer` nor `token-endpoint`; add `issuer: ...`, the \
+             authorization server that gets the tokens of your users",
+            "4:49: `servers.a.auth.token-exchange` has `form: on-behalf-of` without `scopes`; add `scopes: [...]`, such as \
+             `api://SERVER/.default`",
+        ],
+    );
+    refuses_exchange(
+        "client-id: a, client-secret: b, issuer: 'https://i', token-endpoint: 'https://i/t'",
+        &[
+            "4:49: `servers.a.auth.token-exchange` has `issuer` and `token-endpoint`; keep one of them",
+        ],
+    );
+    refuses_exchange(
+        "client-id: a, client-secret: b, token-endpoint: idp",
+        &[
+            "4:98: `servers.a.auth.token-exchange.token-endpoint` cannot be used: it is not a URL such as \
+             `https://host.example/path`",
+        ],
+    );
+}
+
+/// Where clients have no tokens, and where users would share a session at the server.
+#[test]
+fn an_exchange_needs_users_with_tokens_and_connections_of_their_own() {
+    const EXCHANGE: &str =
+        "auth: {token-exchange: {issuer: 'https://i', client-id: a, client-secret: b}}";
+    let no_tokens = "exchanges access tokens, but no client has any; add `auth` with `issuers`, whose tokens clients send";
+    refuses(
+        "vary.yaml",
+        &format!("servers:\n  a: {{url: 'https://x/', {EXCHANGE}}}"),
+        &[&format!(
+            "2:49: `servers.a.auth.token-exchange` {no_tokens}"
+        )],
+    );
+    for isolation in ["shared", "session"] {
+        let server = format!("{{url: 'https://x/', isolation: {isolation}, {EXCHANGE}}}");
+        refuses(
+            "vary.yaml",
+            &format!("{ISSUERS}servers:\n  a: {server}"),
+            &[&format!(
+                "4:37: `servers.a.isolation` is `{isolation}`, but with `token-exchange` connections and sessions at the \
+                 server belong to one user; write `principal`, or leave it out"
+            )],
+        );
+    }
+    let server = format!("{{url: 'https://x/', isolation: principal, {EXCHANGE}}}");
+    read("vary.yaml", &format!("{ISSUERS}servers: {{a: {server}}}"));
 }

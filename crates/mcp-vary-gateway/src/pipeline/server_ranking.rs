@@ -236,7 +236,7 @@ impl OrderCache {
 fn has_own_ranking(source: &ServerSource) -> bool {
     let config = source.connection.config();
     let ranks = config.passthrough.is_some_and(|it| it.rank);
-    ranks && is_passed_through(source) && config.refusal.is_none() && !config.needs_claims()
+    ranks && is_passed_through(source) && config.refusal.is_none() && !config.is_per_client()
 }
 
 /// The variants of the server of `source` that clients can select.

@@ -135,8 +135,13 @@ fn authentication(
     before: Option<&ConfigSnapshot>,
 ) -> Option<Arc<AuthenticationService>> {
     let before = before.and_then(|before| before.authentication.as_deref());
+    let settings = config.authentication.clone()?;
+    let mut servers = config.servers.iter();
+    if servers.any(|server| server.client_credentials.is_some()) {
+        settings.authenticator.retain_tokens();
+    }
     let service = AuthenticationService::new(
-        config.authentication.clone()?,
+        settings,
         before,
         config.environment,
         services.background_tasks.clone(),

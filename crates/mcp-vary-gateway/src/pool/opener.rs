@@ -113,6 +113,7 @@ impl ClassOpener {
         let mut is_any_shown = false;
         for (source, base) in class.sources().iter().zip(self.base.sources()) {
             is_any_shown |= source.lists().show_until_connected(base.snapshot());
+            is_any_shown |= source.refusal().is_some();
         }
         if is_any_shown {
             class.catalog.rebuild(&ListKind::ALL.into()).await;

@@ -28,7 +28,7 @@ use super::lists::follower::ListFollower;
 use super::lists::observer::PoolContext;
 use super::opener::ClassOpener;
 use crate::session::client::Client;
-use crate::session::{BASE_CLASS, PoolKey};
+use crate::session::{BASE_CLASS, ClaimHeaders, PoolKey};
 
 /// The parts that a pool shares with the previous and the next one at a reload.
 #[derive(Clone, Debug)]
@@ -188,6 +188,12 @@ impl UpstreamPool {
         client: Option<ClientId>,
     ) -> Result<Arc<CapabilityClass>, RpcError> {
         let class = self.of(key).await?;
+        let claims = key.and_then(|key| key.claims.as_ref());
+        if let Some(token) = claims.and_then(ClaimHeaders::token) {
+            let sources = class.sources().iter();
+            let presented = sources.map(|source| source.connection.present(token));
+            join_all(presented).await;
+        }
         if let (Some(key), Some(session)) = (key, client)
             && key.principal.is_some()
         {

@@ -11,6 +11,7 @@ use mcp_vary::extension::{Carrier, Declaration, Declared, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_catalog::selection::rules::{JsonRule, Presentation};
 use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_rates::{AddressGroup, Caller as RateCaller};
@@ -141,6 +142,11 @@ impl Client {
     /// The principal in sealed texts: its id, or nothing where clients are not authenticated.
     pub(crate) fn sealed_principal(&self) -> &str {
         sealed_principal(self.principal.as_ref())
+    }
+
+    /// The access token by which the client was recognised, where a server needs it.
+    pub(crate) fn access_token(&self) -> Option<&CallerToken> {
+        self.principal.as_ref()?.access_token()
     }
 
     pub(crate) fn principal_id(&self) -> Option<PrincipalId> {

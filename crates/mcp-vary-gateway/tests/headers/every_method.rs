@@ -6,7 +6,7 @@ use super::people::{Session, ask_modern, for_people, headers_of, key};
 use crate::support::*;
 
 /// Methods, their params, and what reaches the server for them. A list may have been read before.
-fn methods() -> Vec<(&'static str, Value)> {
+pub(super) fn methods() -> Vec<(&'static str, Value)> {
     let completion = json!({
         "ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": "B"},
     });
@@ -26,25 +26,27 @@ fn methods() -> Vec<(&'static str, Value)> {
 
 /// A server of `era` with an extension, each of whose sessions has its own id.
 async fn server(era: Era) -> ScriptedServer {
-    ScriptedServer::start(move |seen| {
-        let capabilities = json!({
-            "tools": {}, "resources": {"subscribe": true}, "prompts": {}, "completions": {}, "logging": {},
-            "extensions": {"example.org/vendor": {}},
-        });
-        match (seen.method(), era) {
-            ("initialize", Era::Legacy) => {
-                let reply = seen.answer(&introduced("peer", capabilities));
-                Some(reply.with_header("Mcp-Session-Id", format!("s-{}", next())))
-            }
-            ("server/discover", Era::Modern) => Some(seen.answer(&discovered(capabilities))),
-            ("vendor/thing" | "resources/subscribe", _) => Some(seen.answer(&json!({}))),
-            _ => places_server::answer(era, seen),
-        }
-    })
-    .await
+    ScriptedServer::start(move |seen| answer(era, seen)).await
 }
 
-fn next() -> usize {
+/// What it answers.
+pub(super) fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let capabilities = json!({
+        "tools": {}, "resources": {"subscribe": true}, "prompts": {}, "completions": {}, "logging": {},
+        "extensions": {"example.org/vendor": {}},
+    });
+    match (seen.method(), era) {
+        ("initialize", Era::Legacy) => {
+            let reply = seen.answer(&introduced("peer", capabilities));
+            Some(reply.with_header("Mcp-Session-Id", format!("s-{}", next())))
+        }
+        ("server/discover", Era::Modern) => Some(seen.answer(&discovered(capabilities))),
+        ("vendor/thing" | "resources/subscribe", _) => Some(seen.answer(&json!({}))),
+        _ => places_server::answer(era, seen),
+    }
+}
+
+pub(super) fn next() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

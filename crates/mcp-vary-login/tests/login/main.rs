@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod discovery;
+mod exchange;
 mod flow;
 mod kills;
 mod person;

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary::error_code::SERVER_ERROR;
 use mcp_vary::json::Members;
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::server_message::{self, ServerMessage};
 use mcp_vary_wire::sse::EventTooLarge;
@@ -39,6 +40,8 @@ pub(super) struct Call {
     pub(super) body: Bytes,
     pub(super) headers: HeaderMap,
     pub(super) kind: RequestKind,
+    /// The token of the client that sends it.
+    pub(super) token: Option<CallerToken>,
 }
 
 /// One request in one session, until its answer.
@@ -414,10 +417,12 @@ impl Attempt {
         let pause = resume_point.retry.unwrap_or(pause);
         self.resumes += 1;
         let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
+        let token = self.call.token.clone();
         let response = async move {
             tokio::time::sleep(pause).await;
             let endpoint = &shared.endpoint;
-            let response = endpoint.send(Method::GET, &session, &headers, Bytes::new());
+            let request = (Method::GET, &headers, Bytes::new());
+            let response = endpoint.send_for(token.as_ref(), &session, request);
             response.await.map_err(|error| endpoint.unreachable(&error))
         };
         self.state = State::Resuming(resume_point, Box::pin(response));
@@ -477,7 +482,8 @@ fn begin(shared: &Shared, session: &Session, call: &Call) -> State {
     // Registered before it is sent, since the answer may be faster than the response.
     let answer = session.stream.as_ref().map(|stream| stream.expect(call.id));
     let endpoint = &shared.endpoint;
-    let response = endpoint.send(Method::POST, session, &call.headers, call.body.clone());
+    let request = (Method::POST, &call.headers, call.body.clone());
+    let response = endpoint.send_for(call.token.as_ref(), session, request);
     match answer {
         None => State::Sending(response),
         Some(answer) => State::Posted {

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use mcp_vary::json::edit;
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
@@ -108,13 +109,24 @@ impl Endpoint {
         Session::blank(&self.credentials.headers, revision, is_agreed)
     }
 
-    /// One HTTP request in `session`. All requests to the server begin here.
+    /// One HTTP request of the gateway in `session`.
     pub(super) fn send(
         &self,
         method: Method,
         session: &Session,
         more: &HeaderMap,
         body: Bytes,
+    ) -> Sending {
+        self.send_for(None, session, (method, more, body))
+    }
+
+    /// One HTTP request in `session`, of the client with this token, if it belongs to a client. All requests to the server
+    /// begin here.
+    pub(super) fn send_for(
+        &self,
+        caller: Option<&CallerToken>,
+        session: &Session,
+        (method, more, body): (Method, &HeaderMap, Bytes),
     ) -> Sending {
         let mut request = http::Request::new(Full::new(body));
         *request.method_mut() = method;
@@ -129,7 +141,7 @@ impl Endpoint {
         *request.headers_mut() = headers;
         match &self.authorizer {
             None => Sending::Direct(self.pool.request(request)),
-            Some(authorizer) => authorizer.send(request),
+            Some(authorizer) => authorizer.send(request, caller.cloned()),
         }
     }
 

@@ -362,6 +362,7 @@ impl Handshaker {
             body: server_message::write_request(Some(id), method, params),
             headers: headers.clone(),
             kind: RequestKind::Handshake,
+            token: None,
         }
     }
 }

@@ -120,6 +120,7 @@ impl Connection {
             body,
             headers,
             kind,
+            token: request.token,
         };
         Ok(Exchange::send(&self.handshaker, session, call, routes))
     }

@@ -11,6 +11,7 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error as TransportError, ResponseFuture};
+use mcp_vary_base::caller_token::CallerToken;
 
 use super::body::drain;
 use super::pool::Pool;
@@ -61,8 +62,12 @@ pub(super) struct Authorizer {
 }
 
 impl Authorizer {
-    pub(super) fn send(self: &Arc<Self>, request: Request<Full<Bytes>>) -> Sending {
-        let response = Box::pin(Arc::clone(self).run(request));
+    pub(super) fn send(
+        self: &Arc<Self>,
+        request: Request<Full<Bytes>>,
+        caller: Option<CallerToken>,
+    ) -> Sending {
+        let response = Box::pin(Arc::clone(self).run(request, caller));
         Sending::Authorized(Mutex::new(response))
     }
 
@@ -70,8 +75,10 @@ impl Authorizer {
     async fn run(
         self: Arc<Self>,
         mut request: Request<Full<Bytes>>,
+        caller: Option<CallerToken>,
     ) -> Result<Response<Incoming>, SendError> {
-        let sent = self.authorize(&mut request).await?;
+        let caller = caller.as_ref();
+        let sent = self.authorize(&mut request, caller).await?;
         let response = self.pool.request(request.clone()).await?;
         let challenges: Vec<HeaderValue> = response
             .headers()
@@ -89,6 +96,7 @@ impl Authorizer {
                 sent: sent.as_ref(),
                 status,
                 challenges: &challenges,
+                caller,
             };
             let retry = credential.source.refused(refusal).await;
             let retry = retry.map_err(|error| SendError::Refused(status, error))?;
@@ -98,7 +106,7 @@ impl Authorizer {
             return Ok(response);
         }
         tokio::spawn(drain(response.into_body()));
-        self.authorize(&mut request).await?;
+        self.authorize(&mut request, caller).await?;
         Ok(self.pool.request(request).await?)
     }
 
@@ -106,10 +114,15 @@ impl Authorizer {
     async fn authorize(
         &self,
         request: &mut Request<Full<Bytes>>,
+        caller: Option<&CallerToken>,
     ) -> Result<Vec<Option<HeaderValue>>, CredentialError> {
         let mut values = Vec::with_capacity(self.credentials.len());
         for Credential { header, source } in &self.credentials {
-            let mut value = source.authorization().await?;
+            let value = match caller {
+                Some(caller) => source.authorization_for(caller),
+                None => source.authorization(),
+            };
+            let mut value = value.await?;
             match &mut value {
                 Some(value) => {
                     value.set_sensitive(true);

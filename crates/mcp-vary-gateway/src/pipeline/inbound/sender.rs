@@ -239,7 +239,8 @@ pub(crate) fn session_of(
 /// Shows a session what its principal may see now. The claims of the principal, and with them the headers of servers, may
 /// have changed since the last request.
 pub(crate) async fn follow_claims(snapshot: &ConfigSnapshot, session: &Session, caller: &Caller) {
-    let depends_on_claims = snapshot.config.access.is_some() || snapshot.pool.servers.need_claims();
+    let depends_on_claims =
+        snapshot.config.access.is_some() || snapshot.pool.servers.are_per_client();
     if depends_on_claims && session.remember_principal(caller.principal.as_ref()) {
         let hub = &snapshot.services.hub;
         Box::pin(hub.follow_claims(session, &snapshot.placements)).await;

@@ -248,6 +248,7 @@ fn upstream_request(
     });
     request.trace_headers = headers.collect();
     request.caller = Some(CallerId(context.client.id));
+    request.token = context.client.access_token().cloned();
     request.out_of_band = out_of_band_sink(context, response.client.log_level);
     request
 }
@@ -425,6 +426,9 @@ pub(crate) async fn dedicated(
     }
     let pool = &context.snapshot.pool;
     let lease = pool.lease_dedicated(&context.class, server, context.client)?;
+    if let Some(token) = context.client.access_token() {
+        lease.connection().present(token).await;
+    }
     lease.ready().await?;
     lease.mirror_subscriptions(shared).await;
     Ok(Some(lease))

@@ -72,8 +72,8 @@ impl PooledServer {
         let mut config = self.config.clone();
         config.legacy_first = era == Some(Era::Legacy);
         config.era_wait = self.era_wait;
-        if config.needs_claims() {
-            config = config.for_client(None);
+        if config.is_per_client() {
+            config = config.for_client(None, None);
         }
         let connection = self.open(config);
         connections.insert(key, &connection);
@@ -121,7 +121,7 @@ impl PooledServer {
     /// Whether principals do not share connections for clients of `era`.
     pub(crate) fn isolates_principals(&self, era: Era) -> bool {
         match self.config.isolation {
-            _ if self.config.needs_claims() => true,
+            _ if self.config.is_per_client() => true,
             Isolation::Shared => false,
             Isolation::Principal | Isolation::Session => true,
             Isolation::Automatic => match self.config.target {
@@ -143,11 +143,12 @@ impl PooledServer {
 
     /// The configuration of the connections of a class, with the headers of its user; `None` for clients without one.
     pub(crate) fn config_for(&self, claims: Option<&ClaimHeaders>) -> Cow<'_, UpstreamConfig> {
-        if !self.config.needs_claims() {
+        if !self.config.is_per_client() {
             return Cow::Borrowed(&self.config);
         }
         let values = claims.and_then(|claims| claims.of(self.index));
-        Cow::Owned(self.config.for_client(values))
+        let token = claims.and_then(ClaimHeaders::token);
+        Cow::Owned(self.config.for_client(values, token))
     }
 
     /// The connection for clients of a class. Other classes may share it. `adopt` gets a new connection of a session
@@ -206,7 +207,7 @@ impl PooledServer {
 
     /// The most connections.
     fn limit(&self) -> usize {
-        let unopened = usize::from(self.config.needs_claims());
+        let unopened = usize::from(self.config.is_per_client());
         self.config.limits.connections.max(1) + unopened
     }
 
@@ -340,7 +341,7 @@ impl PooledServer {
 
     fn connection_key(&self, key: &PoolKey) -> ConnectionKey {
         let config = &self.config;
-        let claims = key.claims.as_ref().filter(|_| config.needs_claims());
+        let claims = key.claims.as_ref().filter(|_| config.is_per_client());
         let claims = claims.and_then(|claims| claims.of(self.index)?.ok());
         ConnectionKey {
             capabilities: capabilities_for_server(

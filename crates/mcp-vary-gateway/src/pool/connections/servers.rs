@@ -113,21 +113,23 @@ impl Servers {
             .any(|server| server.isolates_principals(era))
     }
 
-    /// Whether the headers of some server have claims in them.
-    pub(crate) fn need_claims(&self) -> bool {
-        self.all.iter().any(|server| server.config.needs_claims())
+    /// Whether the headers of some server have claims of clients in them, or tokens in exchange for theirs.
+    pub(crate) fn are_per_client(&self) -> bool {
+        self.all.iter().any(|server| server.config.is_per_client())
     }
 
     /// The headers of servers from the claims of a client; `None` if no server has such headers, or without a client.
     pub(crate) fn claim_headers(&self, principal: Option<&Arc<Principal>>) -> Option<ClaimHeaders> {
-        if !self.need_claims() {
+        if !self.are_per_client() {
             return None;
         }
-        let claims = principal?.claims();
+        let principal = principal?;
+        let claims = principal.claims();
         let servers = self.all.iter();
-        let servers = servers.filter(|server| server.config.needs_claims());
+        let servers = servers.filter(|server| server.config.is_per_client());
         let values = servers.map(|server| (server.index, header_values(&server.config, claims)));
-        Some(ClaimHeaders::new(values.collect::<BTreeMap<_, _>>()))
+        let token = principal.access_token().cloned();
+        Some(ClaimHeaders::new(values.collect::<BTreeMap<_, _>>(), token))
     }
 
     /// The capabilities of a client that may be forwarded to servers.

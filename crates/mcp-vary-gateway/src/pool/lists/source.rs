@@ -76,9 +76,18 @@ impl ServerSource {
         &self.name
     }
 
-    /// Why the server is never connected to; `None` for an ordinary connection.
+    /// Why the client of the connection cannot use the server; `None` for an ordinary connection.
     pub(crate) fn refusal(&self) -> Option<RpcError> {
-        refusal(&self.connection)
+        refusal(&self.connection).or_else(|| self.client_refusal())
+    }
+
+    /// Why the server was never connected to with the credentials of the client.
+    fn client_refusal(&self) -> Option<RpcError> {
+        self.connection.config().client_credentials.as_ref()?;
+        let snapshot = self.snapshot();
+        let is_connected = snapshot.handshake.is_some();
+        let mut listings = snapshot.listings.values().filter(|_| !is_connected);
+        listings.find_map(|listing| listing.as_ref().err().cloned())
     }
 
     /// Whether clients can use it: the server is connected, or is connected to for each client.
@@ -201,7 +210,13 @@ impl ServerSource {
     ///
     /// When the first attempt to connect fails.
     pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
-        self.connection.first_attempt().await?;
+        if let Err(error) = self.connection.first_attempt().await {
+            if self.connection.config().client_credentials.is_some() {
+                let message = error.client_message();
+                self.lists().fail(&RpcError::internal(message));
+            }
+            return Err(error);
+        }
         // If the follower has stopped, closing the connection reports it better.
         self.progress.first_reading().await;
         Ok(())

@@ -101,6 +101,16 @@ impl StoredLists {
         })
     }
 
+    /// Records that the lists could not be read, since there was never a connection: they are not empty.
+    pub(crate) fn fail(&self, failure: &RpcError) {
+        self.update(|snapshot| {
+            let unknown = ListKind::ALL.into_iter();
+            for kind in unknown.filter(|_| snapshot.handshake.is_none()) {
+                snapshot.listings.insert(kind, Err(failure.clone()));
+            }
+        });
+    }
+
     /// Replaces a list, unless it is the same. A failure does not replace a list. Returns whether the list changed.
     pub(crate) fn replace(
         &self,

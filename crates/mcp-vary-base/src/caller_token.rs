@@ -1,0 +1,75 @@
+//! The access token of a client, for those who exchange it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A verified access token of a client, which is exchanged for a token of a server and never sent to one.
+///
+/// # Properties
+///
+/// `Debug` shows nothing of it, neither its length nor its digest. Clones share the text.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_base::caller_token::CallerToken;
+///
+/// let token = CallerToken::new("e30.e30.AA", [7; 32], 100);
+/// assert_eq!(token.expose(), "e30.e30.AA");
+/// assert_eq!(format!("{token:?}"), "CallerToken");
+///
+/// // The end is the first second at which it is not used any more.
+/// assert!(token.has_ended(100) && !token.has_ended(99));
+/// ```
+#[derive(Clone)]
+pub struct CallerToken(Arc<Token>);
+
+struct Token {
+    text: Box<str>,
+    digest: [u8; 32],
+    expires_at: u64,
+}
+
+impl CallerToken {
+    /// The token with this text, its SHA-256 digest, and its end in seconds since 1970-01-01 UTC.
+    #[must_use]
+    pub fn new(text: &str, digest: [u8; 32], expires_at: u64) -> Self {
+        let text = text.into();
+        Self(Arc::new(Token {
+            text,
+            digest,
+            expires_at,
+        }))
+    }
+
+    /// The text. It is a secret: do not log or store it, and send it to nobody but the authorization server that the
+    /// operator named.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The SHA-256 digest of the text.
+    #[must_use]
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.0.digest
+    }
+
+    /// The first second at which it is not used any more.
+    #[must_use]
+    pub fn expires_at(&self) -> u64 {
+        self.0.expires_at
+    }
+
+    /// Whether it has ended at `now`.
+    #[must_use]
+    pub fn has_ended(&self, now: u64) -> bool {
+        self.expires_at() <= now
+    }
+}
+
+impl fmt::Debug for CallerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallerToken")
+    }
+}

@@ -1,0 +1,331 @@
+//! Tokens in exchange for those of clients: each user calls as itself, and no server sees the token that a client sent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::join_all;
+use mcp_vary_auth::key::KeyTable;
+use mcp_vary_gateway::settings::authentication::Authentication;
+use mcp_vary_login::address::Address;
+use mcp_vary_login::exchange::{ExchangeServer, ExchangeSettings, TokenExchange};
+use mcp_vary_login::secret::Secret;
+use mcp_vary_login::service::ServiceAuthentication;
+use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
+
+use super::every_method::{methods, next};
+use super::people::{Session, ask_modern, key};
+use crate::support::people::{key_entry, token_config, trusted};
+use crate::support::*;
+
+/// Who issues the tokens of clients, and who exchanges them.
+struct Provider {
+    issuer: AuthorizationServer,
+    endpoint: ScriptedServer,
+}
+
+impl Provider {
+    /// Exchanges a token of NAME for `exchanged-NAME`, and none of `mallory`.
+    async fn start() -> Self {
+        let endpoint = ScriptedServer::start(|seen| {
+            let who = subject(&seen.text);
+            Some(if who == "mallory" {
+                let error = json!({"error": "invalid_grant", "error_description": "TOPSECRET"});
+                Reply::json(400, &error)
+            } else {
+                let token = json!({
+                    "access_token": format!("exchanged-{who}"),
+                    "token_type": "Bearer",
+                    "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
+                    "expires_in": 300,
+                });
+                Reply::json(200, &token)
+            })
+        })
+        .await;
+        let issuer = AuthorizationServer::start().await;
+        Self { issuer, endpoint }
+    }
+
+    /// A token of `who`, for the gateway.
+    fn token(&self, who: &str) -> String {
+        let claims = json!({"sub": who, "aud": "here", "exp": 1_000_600, "jti": next()});
+        self.issuer.sign(claims)
+    }
+
+    /// `server`, which gets exchanged tokens.
+    fn exchanged(&self, server: UpstreamConfig) -> UpstreamConfig {
+        let Target::Http { url, .. } = &server.target else {
+            panic!("a program has no headers");
+        };
+        let address = |url: &http::Uri| Address::parse(&url.to_string()).unwrap();
+        let secret = ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw"));
+        let endpoint = ExchangeServer::TokenEndpoint(address(&self.endpoint.url));
+        let settings = ExchangeSettings::new(address(url), endpoint, "vary".to_owned(), secret);
+        let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
+        let exchange = TokenExchange::new(settings, "exchange".to_owned(), environment);
+        server.with_client_credentials(Arc::new(exchange))
+    }
+
+    /// `config`, whose first server gets exchanged tokens.
+    fn in_front_of(&self, mut config: Config) -> Config {
+        let server = self.exchanged(config.servers.remove(0));
+        config.servers.insert(0, server);
+        let keys = KeyTable::new(vec![key_entry("robot", mcp_vary_access::Claims::default())]);
+        let tokens = token_config(trusted(&self.issuer, &["here"], &[]));
+        let authentication = Authentication::new(keys.unwrap(), Some(tokens), true);
+        config.authentication = Some(authentication.unwrap());
+        config
+    }
+
+    fn exchanges(&self) -> usize {
+        self.endpoint.received().len()
+    }
+}
+
+/// The `sub` of the token in a request for an exchange.
+fn subject(form: &str) -> String {
+    let token = mcp_vary_testkit::login_server::parameter(form, "subject_token");
+    let claims = token.split('.').nth(1).unwrap();
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+    claims["sub"].as_str().unwrap().to_owned()
+}
+
+/// The user as whom a request arrived at a server that gets exchanged tokens.
+fn user(seen: &ReceivedRequest) -> &str {
+    let authorization = seen.header("authorization").unwrap_or_default();
+    let user = authorization.strip_prefix("Bearer exchanged-");
+    user.unwrap_or_else(|| panic!("{} with {authorization:?}", seen.method()))
+}
+
+/// A server of `era` that refuses everybody but those with exchanged tokens, and `eve` too.
+async fn server(era: Era) -> ScriptedServer {
+    ScriptedServer::start(move |seen| {
+        let authorization = seen.header("authorization").unwrap_or_default();
+        let is_known = authorization.starts_with("Bearer exchanged-");
+        if !is_known || authorization.ends_with("-eve") {
+            let body = json!({
+                "jsonrpc": "2.0", "id": seen.id(),
+                "error": {"code": -32001, "message": "TOPSECRET: the tenant of eve"},
+            });
+            let refusal = Reply::json(401, &body);
+            return Some(refusal.with_header("www-authenticate", "Bearer realm=\"TOPSECRET\""));
+        }
+        super::every_method::answer(era, seen)
+    })
+    .await
+}
+
+async fn harness(era: Era, provider: &Provider) -> Harness {
+    Harness::behind_one(server(era).await, |config| provider.in_front_of(config)).await
+}
+
+/// The answers to a request, of a modern client and in a session.
+async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
+    let client = (token, &json!({}));
+    let modern = ask_modern(harness, client, method, params.clone()).await;
+    let mut session = Session::open(harness, token, &json!({})).await;
+    let legacy = session.ask(token, method, params).await;
+    [modern.json(), legacy.json()]
+}
+
+#[tokio::test]
+async fn every_method_of_every_user_has_the_token_of_that_user() {
+    for era in [Era::Legacy, Era::Modern] {
+        let provider = Provider::start().await;
+        let harness = harness(era, &provider).await;
+        assert!(harness.peer.received().is_empty(), "nobody is there yet");
+        let mut people = BTreeMap::new();
+        for who in ["ann", "bob"] {
+            let token = provider.token(who);
+            for capabilities in [json!({}), json!({"elicitation": {}, "sampling": {}})] {
+                let mut session = Session::open(&harness, &token, &capabilities).await;
+                for (method, params) in methods() {
+                    let client = (token.as_str(), &capabilities);
+                    let modern = ask_modern(&harness, client, method, params.clone()).await;
+                    let legacy = session.ask(&token, method, params.clone()).await;
+                    let fails = params["uri"] == "place:zug";
+                    for answer in [modern.json(), legacy.json()] {
+                        let is_answered = answer["result"].is_object();
+                        assert!(is_answered || fails, "{era:?} {method}: {answer}");
+                    }
+                }
+                let arguments = json!({"uri": "place:bern"});
+                session.ask(&token, "resources/subscribe", arguments).await;
+                let arguments = json!({"level": "info"});
+                session.ask(&token, "logging/setLevel", arguments).await;
+            }
+            people.insert(who, token);
+        }
+        let received = harness.peer.received();
+        let mut sessions = BTreeMap::<_, BTreeSet<_>>::new();
+        for seen in &received {
+            let who = user(seen);
+            assert!(people.contains_key(who), "{who}");
+            let head = format!("{:?}", seen.headers);
+            let inbound = people.values().find(|token| head.contains(*token));
+            assert!(inbound.is_none(), "a token of a client at the server");
+            if let Some(session) = seen.header("mcp-session-id") {
+                sessions.entry(session).or_default().insert(who);
+            }
+        }
+        assert!(sessions.values().all(|people| people.len() == 1));
+        for who in people.keys() {
+            let of_user = received.iter().filter(|seen| user(seen) == *who);
+            let seen: BTreeSet<_> = of_user.map(ReceivedRequest::method).collect();
+            let all = methods();
+            let missing = all.iter().find(|(method, _)| !seen.contains(method));
+            assert_eq!(missing, None, "{who}");
+        }
+        assert_eq!(provider.exchanges(), people.len(), "{era:?}");
+    }
+}
+
+/// AU-6: BerriAI/litellm#37497 shows empty lists to users whom a server refuses.
+#[tokio::test]
+async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothing_else() {
+    let (log, _listening) = CapturedLog::listen("", Level::TRACE);
+    let provider = Provider::start().await;
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = harness(era, &provider).await;
+        let (ann, eve) = (provider.token("ann"), provider.token("eve"));
+        for answer in ask(&harness, &ann, "tools/list", json!({})).await {
+            assert!(!names(&answer).is_empty(), "{answer}");
+        }
+        let unexchanged = provider.token("mallory");
+        for (token, why) in [
+            (
+                &eve,
+                [
+                    "it does not accept its user",
+                    "answered HTTP 401 Unauthorized",
+                ],
+            ),
+            (
+                &unexchanged,
+                ["no token was issued in exchange for the access token of its user"; 2],
+            ),
+        ] {
+            // Of a server that was never connected to, no extension is known.
+            let methods = methods().into_iter();
+            for (method, params) in methods.filter(|(method, _)| *method != "vendor/thing") {
+                for answer in ask(&harness, token, method, params.clone()).await {
+                    assert_eq!(
+                        answer["error"]["code"], -32603,
+                        "{era:?} {method}: {answer}"
+                    );
+                    let text = answer.to_string();
+                    assert!(
+                        why.iter().any(|why| text.contains(why)),
+                        "{era:?} {method}: {text}"
+                    );
+                    assert!(!text.contains("TOPSECRET"), "{method}: {text}");
+                }
+            }
+        }
+        for token in [&ann, &eve, &unexchanged] {
+            let leak = harness.peer.received().into_iter().find(|seen| {
+                let head = format!("{:?}", seen.headers);
+                head.contains(token.as_str())
+            });
+            assert!(leak.is_none());
+        }
+        let said = log.take();
+        for secret in [&ann, &eve, &unexchanged, "exchanged-ann", "TOPSECRET-pw"] {
+            let leak = said.iter().find(|line| line.contains(secret));
+            assert_eq!(leak, None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_an_access_token_gets_an_error_that_says_so() {
+    const NO_TOKEN: &str = "server `peer` cannot be used by this client: the server gets a token in exchange for the access \
+                            token of its user, and this client was not recognised by an access token";
+    let provider = Provider::start().await;
+    let harness = harness(Era::Legacy, &provider).await;
+    for token in [key("robot"), String::new()] {
+        for (method, params) in methods() {
+            if method == "completion/complete" || method == "vendor/thing" {
+                continue;
+            }
+            for answer in ask(&harness, &token, method, params.clone()).await {
+                assert_eq!(answer["error"]["code"], -32603, "{method}: {answer}");
+                assert_eq!(answer["error"]["message"], NO_TOKEN, "{method}");
+            }
+        }
+    }
+    assert!(harness.peer.received().is_empty());
+    assert_eq!(provider.exchanges(), 0);
+}
+
+#[tokio::test]
+async fn each_of_three_servers_gets_its_own_credentials() {
+    let provider = Provider::start().await;
+    let open = || ScriptedServer::start(|seen| places_server::answer(Era::Modern, seen));
+    let (exchanging, fixed, bare) = (server(Era::Modern).await, open().await, open().await);
+    let mut config = before(&[("own", &exchanging), ("fixed", &fixed), ("bare", &bare)]);
+    let with_header = config.servers.remove(1).with_header(
+        http::header::AUTHORIZATION,
+        HeaderSource::Fixed("Bearer of-the-operator".parse().unwrap()),
+    );
+    config.servers.insert(1, with_header);
+    let harness = Harness::behind(exchanging, provider.in_front_of(config)).await;
+    for who in ["ann", "bob"] {
+        let token = provider.token(who);
+        for name in ["own_odd", "fixed_odd", "bare_odd"] {
+            for answer in ask(&harness, &token, "tools/call", tool(name)).await {
+                assert!(answer["result"].is_object(), "{who} {name}: {answer}");
+            }
+        }
+    }
+    let calls = harness.peer.of("tools/call");
+    let users: Vec<_> = calls.iter().map(user).collect();
+    assert_eq!(users, ["ann", "ann", "bob", "bob"]);
+    let is = |seen: &ReceivedRequest, value| seen.header("authorization") == value;
+    let mut of_operator = fixed.received().into_iter();
+    assert!(of_operator.all(|seen| is(&seen, Some("Bearer of-the-operator"))));
+    assert!(bare.received().iter().all(|seen| is(seen, None)));
+}
+
+/// A refreshed token is exchanged, and the session at the server goes on with it.
+#[tokio::test]
+async fn a_request_has_what_its_own_token_was_exchanged_for() {
+    let provider = Provider::start().await;
+    let harness = harness(Era::Legacy, &provider).await;
+    let (one, two) = (provider.token("ann"), provider.token("ann"));
+    let mut session = Session::open(&harness, &one, &json!({})).await;
+    for token in [&one, &two, &one] {
+        let answer = session.ask(token, "tools/call", tool("odd")).await.json();
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    assert_eq!(provider.exchanges(), 2);
+    let calls = harness.peer.of("tools/call");
+    let sessions: BTreeSet<_> = calls.iter().map(|it| it.header("mcp-session-id")).collect();
+    assert_eq!((calls.len(), sessions.len()), (3, 1));
+}
+
+#[tokio::test]
+async fn a_hundred_users_at_once_make_a_hundred_exchanges_and_then_none() {
+    let provider = Provider::start().await;
+    let harness = harness(Era::Modern, &provider).await;
+    let users = (0..100).map(|number| provider.token(&format!("user-{number}")));
+    let users: Vec<_> = users.collect();
+    for round in 0..3 {
+        let asking = users.iter().map(|token| async {
+            let client = (token.as_str(), &json!({}));
+            ask_modern(&harness, client, "tools/call", tool("odd")).await
+        });
+        for answer in join_all(asking).await {
+            let answer = answer.json();
+            assert!(answer["result"].is_object(), "{round}: {answer}");
+        }
+        assert_eq!(provider.exchanges(), users.len(), "{round}");
+    }
+    let calls = harness.peer.of("tools/call");
+    let mut by_user = BTreeMap::<_, usize>::new();
+    for call in &calls {
+        *by_user.entry(user(call).to_owned()).or_default() += 1;
+    }
+    assert!(by_user.len() == 100 && by_user.values().all(|calls| *calls == 3));
+}
