@@ -100,16 +100,16 @@ fn quoted(name: &str) -> &str {
 
 /// `BadCertificate` as `bad certificate`.
 fn words(name: &str) -> String {
-    let mut words = String::with_capacity(name.len() + 8);
+    let mut text = String::with_capacity(name.len() + 8);
     let mut was_small = false;
     for c in name.chars() {
         if c.is_ascii_uppercase() && was_small {
-            words.push(' ');
+            text.push(' ');
         }
         was_small = c.is_ascii_lowercase();
-        words.push(c.to_ascii_lowercase());
+        text.push(c.to_ascii_lowercase());
     }
-    words
+    text
 }
 
 #[cfg(test)]
