@@ -89,6 +89,11 @@ fn prepare(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
         job.argument["ports"] = json!([next(&mut ports)?, next(&mut ports)?]);
         jobs.push(job);
     }
+    jobs.push(Job {
+        name: "vary login".to_owned(),
+        script: "vary-login.mjs".to_owned(),
+        argument: json!({"vary": vary, "url": argument["url"]}),
+    });
     jobs.push(verdicts(workspace)?);
     Ok((jobs, servers))
 }
