@@ -223,6 +223,7 @@ impl<'a> Source<'a> {
         };
         let mut reader = Reader::new(variables, self.only);
         reader.today = self.today;
+        reader.is_top_level = is_setting;
         reader.vary_entries = self.vary_entries;
         let file = match document::read(self.name, self.text) {
             Ok(root) => match mcp_json::only_importable(self.name, &root) {

@@ -10,7 +10,6 @@ use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::{ANYTHING, BESIDE, SchemaBuilder, Shape, as_written};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Entry, Value as Written};
-use crate::file::is_setting;
 
 /// One key of a table. [`keys!`] lists them.
 pub(super) struct KeySpec<T> {
@@ -132,8 +131,8 @@ impl Reader<'_> {
         let synonym = SYNONYMS.iter().find(|(other, _)| *other == entry.key);
         let synonym = synonym.map(|(_, key)| *key);
         let meant = synonym.filter(|key| keys.contains(key));
-        let is_ours = !self.foreign && member.path.contains('.') && is_setting(&entry.key);
-        let fix = if is_ours {
+        let is_ours = !self.foreign && (self.is_top_level)(&entry.key);
+        let fix = if is_ours && member.path.contains('.') {
             top_level(entry)
         } else if let Some(fix) = misplaced(member, &keys) {
             fix

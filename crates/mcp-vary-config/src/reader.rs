@@ -92,6 +92,8 @@ pub(super) struct Reader<'a> {
     pub(super) today: Option<Date>,
     /// Whether this is the file of another program, which has its own keys.
     pub(super) foreign: bool,
+    /// Whether a key is one of the whole file.
+    pub(super) is_top_level: fn(&str) -> bool,
     /// How Vary's own entries in such a file are recognised.
     pub(super) vary_entries: VaryEntries<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -106,6 +108,7 @@ impl<'a> Reader<'a> {
             only,
             today: None,
             foreign: false,
+            is_top_level: |_| false,
             vary_entries: VaryEntries::default(),
             diagnostics: Vec::new(),
             notes: Vec::new(),

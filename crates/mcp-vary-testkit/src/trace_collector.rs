@@ -251,13 +251,13 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
-    let (taken, remaining) = bytes.split_at(count);
+    let (first, remaining) = bytes.split_at(count);
     *bytes = remaining;
-    taken
+    first
 }
 
 /// The fields with this number of all `messages`, as messages.
-fn inner<'a>(message: &'a [u8], number: u64) -> impl Iterator<Item = &'a [u8]> {
+fn inner(message: &[u8], number: u64) -> impl Iterator<Item = &[u8]> {
     let fields = fields(message).into_iter();
     let found = fields.filter(move |field| field.0 == number);
     found.map(|field| field.bytes())

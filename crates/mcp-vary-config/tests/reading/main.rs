@@ -772,10 +772,8 @@ fn what_is_required_is_named() {
         required("require: [variants, negotiation, com.example/units]"),
         [variants, negotiation, "com.example/units"]
     );
-    assert_eq!(
-        required(&format!("require: [{negotiation}]")),
-        [negotiation]
-    );
+    let read = required(&format!("require: [{negotiation}]"));
+    assert_eq!(read, [negotiation]);
     refuses(
         "vary.yaml",
         "servers: {a: {command: x}}

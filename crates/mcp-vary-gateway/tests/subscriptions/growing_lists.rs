@@ -271,7 +271,7 @@ async fn what_one_session_enables_is_there_for_it_alone(
 /// The same for each kind of client.
 async fn each_way_alone(announcement: Announcement) {
     let ways =
-        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(announcement, way));
+        RECOGNISED.map(|by| what_one_session_enables_is_there_for_it_alone(announcement, by));
     join_all(ways).await;
 }
 

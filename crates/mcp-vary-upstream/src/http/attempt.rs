@@ -410,9 +410,7 @@ impl Attempt {
         let Some(last_id) = resume_point.header().filter(|_| can_resume) else {
             return Err(endpoint.broke_off(format!("the stream of its reply {how}")));
         };
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, STREAM);
-        headers.insert(LAST_EVENT_ID, last_id);
+        let headers = HeaderMap::from_iter([(ACCEPT, STREAM), (LAST_EVENT_ID, last_id)]);
         let pause = RESUME_PAUSE * (1 << self.resumes.min(6));
         let pause = resume_point.retry.unwrap_or(pause);
         self.resumes += 1;
@@ -420,10 +418,11 @@ impl Attempt {
         let token = self.call.token.clone();
         let response = async move {
             tokio::time::sleep(pause).await;
-            let endpoint = &shared.endpoint;
             let request = (Method::GET, &headers, Bytes::new());
-            let response = endpoint.send_for(token.as_ref(), &session, request);
-            response.await.map_err(|error| endpoint.unreachable(&error))
+            let response = shared.endpoint.send_for(token.as_ref(), &session, request);
+            response
+                .await
+                .map_err(|error| shared.endpoint.unreachable(&error))
         };
         self.state = State::Resuming(resume_point, Box::pin(response));
         Ok(())
@@ -481,9 +480,10 @@ impl Attempt {
 fn begin(shared: &Shared, session: &Session, call: &Call) -> State {
     // Registered before it is sent, since the answer may be faster than the response.
     let answer = session.stream.as_ref().map(|stream| stream.expect(call.id));
-    let endpoint = &shared.endpoint;
     let request = (Method::POST, &call.headers, call.body.clone());
-    let response = endpoint.send_for(call.token.as_ref(), session, request);
+    let response = shared
+        .endpoint
+        .send_for(call.token.as_ref(), session, request);
     match answer {
         None => State::Sending(response),
         Some(answer) => State::Posted {

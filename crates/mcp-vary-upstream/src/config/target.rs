@@ -1,0 +1,101 @@
+//! The address of a server.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use http::{HeaderMap, Uri};
+
+/// The address of a server.
+#[derive(Clone, Eq, PartialEq)]
+pub enum Target {
+    /// A program to start; messages travel on its standard streams.
+    Command {
+        /// The program, a path or a name on `PATH`.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables that are added to the inherited environment.
+        env: BTreeMap<String, String>,
+        /// The working directory; that of the gateway if `None`.
+        cwd: Option<PathBuf>,
+    },
+    /// A streamable HTTP endpoint.
+    Http {
+        /// The endpoint.
+        url: Uri,
+        /// Headers to send with every request, credentials for example.
+        headers: HeaderMap,
+    },
+}
+
+impl Target {
+    /// The host and the port of an endpoint; `None` for a program.
+    pub fn host_and_port(&self) -> Option<(&str, u16)> {
+        let Self::Http { url, .. } = self else {
+            return None;
+        };
+        let port = if url.scheme_str() == Some("http") {
+            80
+        } else {
+            443
+        };
+        Some((url.host()?, url.port_u16().unwrap_or(port)))
+    }
+
+    /// The program with its arguments, in the gateway's environment and directory.
+    pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = String>) -> Self {
+        Self::Command {
+            program: program.into(),
+            args: args.into_iter().collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+        }
+    }
+
+    /// The endpoint `url`, without further headers.
+    #[must_use]
+    pub fn http(url: Uri) -> Self {
+        Self::Http {
+            url,
+            headers: HeaderMap::new(),
+        }
+    }
+}
+
+/// Omits what may be secret: values of the environment and of headers, and all of a URL but its origin.
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Command { program, args, .. } => f
+                .debug_struct("Command")
+                .field("program", program)
+                .field("args", &args.len())
+                .finish_non_exhaustive(),
+            Self::Http { url, .. } => f
+                .debug_struct("Http")
+                .field("url", &origin(url))
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+/// The part of `url` that logs and errors may contain: its origin, since user, path and query may contain keys.
+pub(crate) fn origin(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or("http");
+    let host = url.host().unwrap_or("");
+    let port = url.port().map(|port| format!(":{port}"));
+    format!("{scheme}://{host}{}", port.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_a_target_are_not_shown() {
+        let url = Uri::from_static("https://me:pw@example.org:8443/key/mcp?key=secret");
+        assert_eq!(origin(&url), "https://example.org:8443");
+        let debug = format!("{:?}", Target::http(url));
+        assert_eq!(debug, r#"Http { url: "https://example.org:8443", .. }"#);
+    }
+}
