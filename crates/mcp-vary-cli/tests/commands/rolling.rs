@@ -12,6 +12,7 @@ use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
 use mcp_vary_testkit::message::{initialize, modern, notification, request};
 use mcp_vary_testkit::wait::until;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::program::{Server, VARY, signal};
 
@@ -174,8 +175,8 @@ impl Load {
 /// Opens a session of 2025-11-25.
 async fn session(proxy: SocketAddr) -> String {
     let mut http = RawHttp::connect(proxy).await;
-    let hello = initialize("2025-11-25", &json!({}));
-    let opened = http.ask(&HttpRequest::new(hello.to_string())).await;
+    let first = initialize("2025-11-25", &json!({}));
+    let opened = http.ask(&HttpRequest::new(first.to_string())).await;
     let id = opened.header("mcp-session-id").unwrap().to_owned();
     let ready: Value = notification("notifications/initialized", json!({}));
     let ready = http.ask(&HttpRequest::of(&id, ready.to_string())).await;
@@ -183,7 +184,65 @@ async fn session(proxy: SocketAddr) -> String {
     id
 }
 
-/// Replaces both gateways until clients have sent this many requests, at least once. Prints how long each step took.
+/// Starts four clients of each revision, and four streams of each.
+async fn start(load: &Arc<Load>, proxy: SocketAddr) -> (Vec<JoinHandle<()>>, Vec<JoinHandle<()>>) {
+    let (mut clients, mut streams) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        for session in [Some(session(proxy).await), None] {
+            let load = Arc::clone(load);
+            clients.push(tokio::spawn(async move { load.ask(proxy, session).await }));
+        }
+        let listen = json!({"notifications": {"toolsListChanged": true}});
+        let listen = modern(json!(1), "subscriptions/listen", listen, &json!({}));
+        let get = HttpRequest::of(&session(proxy).await, "")
+            .line("GET /mcp HTTP/1.1")
+            .with("Accept", "text/event-stream");
+        for open in [HttpRequest::modern(&listen), get] {
+            let load = Arc::clone(load);
+            streams.push(tokio::spawn(async move { load.listen(proxy, open).await }));
+        }
+    }
+    (clients, streams)
+}
+
+/// Ends a gateway, and starts its successor. Prints how long each step took.
+#[expect(
+    clippy::print_stdout,
+    reason = "the times are for the person who runs the test"
+)]
+async fn replace(place: &Place, server: &mut Server, configuration: &Path, load: &Load) {
+    let before = load.requests();
+    let began = Instant::now();
+    signal("TERM", server.child.id());
+    while place.is_ready().await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let not_ready = began.elapsed();
+    while server.child.try_wait().unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let ended = began.elapsed();
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    *server = tokio::task::block_in_place(|| place.start(configuration));
+    while !place.is_ready().await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let replaced = began.elapsed();
+    // HAProxy sends requests there again before the other one is replaced.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    println!(
+        "{}: not ready after {not_ready:.1?}, ended after {ended:.1?}, its successor ready after \
+         {replaced:.1?}; {} requests meanwhile",
+        place.name,
+        load.requests() - before,
+    );
+}
+
+/// Replaces both gateways until clients have sent this many requests, at least once.
+#[expect(
+    clippy::print_stdout,
+    reason = "the counts are for the person who runs the test"
+)]
 async fn replaced_under_load(least: usize) {
     let folder = std::env::temp_dir().join(format!("vary-rolling-{}-{least}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -197,56 +256,12 @@ async fn replaced_under_load(least: usize) {
     let mut servers = places.each_ref().map(|it| it.start(&configuration));
     let proxy = Proxy::before(&places, folder).await;
     let load = Arc::new(Load::default());
-    let (mut clients, mut streams) = (Vec::new(), Vec::new());
-    for _ in 0..4 {
-        for session in [Some(session(proxy.address).await), None] {
-            let (load, address) = (Arc::clone(&load), proxy.address);
-            clients.push(tokio::spawn(
-                async move { load.ask(address, session).await },
-            ));
-        }
-        let listen = json!({"notifications": {"toolsListChanged": true}});
-        let listen = modern(json!(1), "subscriptions/listen", listen, &json!({}));
-        let get = HttpRequest::of(&session(proxy.address).await, "")
-            .line("GET /mcp HTTP/1.1")
-            .with("Accept", "text/event-stream");
-        for open in [HttpRequest::modern(&listen), get] {
-            let (load, address) = (Arc::clone(&load), proxy.address);
-            streams.push(tokio::spawn(
-                async move { load.listen(address, open).await },
-            ));
-        }
-    }
+    let (clients, streams) = start(&load, proxy.address).await;
     let mut rounds = 0;
     while rounds == 0 || load.requests() < least {
         rounds += 1;
         for (place, server) in places.iter().zip(&mut servers) {
-            let before = load.requests();
-            let began = Instant::now();
-            signal("TERM", server.child.id());
-            while place.is_ready().await {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            let not_ready = began.elapsed();
-            while server.child.try_wait().unwrap().is_none() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            let ended = began.elapsed();
-            assert_eq!(server.child.wait().unwrap().code(), Some(0));
-            let configuration = configuration.clone();
-            *server = tokio::task::block_in_place(|| place.start(&configuration));
-            while !place.is_ready().await {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            let replaced = began.elapsed();
-            // HAProxy sends requests there again before the other one is replaced.
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            println!(
-                "round {rounds}, {}: not ready after {not_ready:.1?}, ended after {ended:.1?}, its successor ready after \
-                 {replaced:.1?}; {} requests meanwhile",
-                place.name,
-                load.requests() - before,
-            );
+            replace(place, server, &configuration, &load).await;
         }
     }
     let count = || [&load.opened, &load.ended].map(|it| it.load(Ordering::Relaxed));
