@@ -12,10 +12,7 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let params = &seen.body["params"];
     let task = |status: &str| json!({"resultType": "task", "taskId": "t-1", "status": status, "ttlMs": 60_000});
     let result = match (seen.method(), params["name"].as_str()) {
-        ("server/discover", _) => json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
-        }),
+        ("server/discover", _) => discovered(json!({"tools": {}, "extensions": {TASKS: {}}})),
         ("tools/list", _) => {
             let tools = ["ask", "job", "rows"];
             json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).to_vec()})

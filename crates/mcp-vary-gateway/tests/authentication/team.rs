@@ -34,11 +34,7 @@ fn this_program_can_be_a_server() {
             continue;
         }
         let result = match message["method"].as_str().unwrap_or_default() {
-            "initialize" => json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "program", "version": "1"},
-            }),
+            "initialize" => introduced("program", json!({"tools": {}})),
             "tools/list" => {
                 json!({"tools": [{"name": "odd", "inputSchema": {"type": "object"}}]})
             }

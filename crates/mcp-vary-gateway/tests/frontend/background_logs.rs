@@ -226,9 +226,9 @@ async fn has_dropped(gateway: &Gateway, count: u64) {
     until(async || gateway.status().counters.get("dropped-logs") == Some(&count)).await;
 }
 
-#[tokio::test]
-async fn what_a_process_logs_of_a_call_after_its_answer_reaches_no_other_client() {
-    let gateway = Gateway::start(process()).await.unwrap();
+/// Checks that each kind of client gets nothing of what the server of `config` logs of another's call after its answer.
+async fn reaches_no_other_client(config: Config) {
+    let gateway = Gateway::start(config).await.unwrap();
     let mut first = Client::with_session(&gateway).await;
     let mut other = Client::with_session(&gateway).await;
     is_sent_to_nobody(&mut first, &mut other).await;
@@ -240,17 +240,14 @@ async fn what_a_process_logs_of_a_call_after_its_answer_reaches_no_other_client(
 }
 
 #[tokio::test]
+async fn what_a_process_logs_of_a_call_after_its_answer_reaches_no_other_client() {
+    reaches_no_other_client(process()).await;
+}
+
+#[tokio::test]
 async fn what_an_endpoint_logs_of_a_call_after_its_answer_reaches_no_other_client() {
     let (_peer, config) = endpoint().await;
-    let gateway = Gateway::start(config).await.unwrap();
-    let mut first = Client::with_session(&gateway).await;
-    let mut other = Client::with_session(&gateway).await;
-    is_sent_to_nobody(&mut first, &mut other).await;
-    let mut pipe = Client::on_stdio(&gateway).await;
-    is_sent_to_nobody(&mut other, &mut pipe).await;
-    let mut requests = Client::without_session(&gateway, json!({})).await;
-    is_sent_to_nobody(&mut pipe, &mut requests).await;
-    has_dropped(&gateway, 6).await;
+    reaches_no_other_client(config).await;
 }
 
 /// Clients that can be asked have connections alone, requests without a session by turns.

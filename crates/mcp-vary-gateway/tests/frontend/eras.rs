@@ -97,8 +97,7 @@ fn era(answer: &Value) -> String {
 async fn each_client_is_served_in_its_own_era_by_an_endpoint_that_lists_only_the_modern_one() {
     for capabilities in [json!({}), askable()] {
         for first in ClientKind::ALL {
-            let peer = ScriptedServer::start(|seen| of_both("1", seen)).await;
-            let harness = Harness::behind_one(peer, |config| config).await;
+            let harness = Harness::scripted(|seen| of_both("1", seen)).await;
             let rest = ClientKind::ALL.into_iter().filter(|way| *way != first);
             for way in std::iter::once(first).chain(rest) {
                 let answer = ask_as(&harness, way, &capabilities, "tools/call", tool("era")).await;
@@ -280,12 +279,11 @@ async fn the_first_client_over_http_decides_it_before_its_request_is_read() {
 /// A server of one era costs what it did: clients of both eras share its connections.
 #[tokio::test]
 async fn clients_of_both_eras_share_the_connection_to_a_server_of_one() {
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "server/discover" => Some(seen.refuse(200, -32601, "Method not found")),
         _ => of_both("1", seen),
     })
     .await;
-    let harness = Harness::behind_one(peer, |config| config).await;
     for way in ClientKind::ALL {
         let answer = harness.ask(way, "tools/call", tool("era")).await;
         assert_eq!(era(&answer), "legacy", "{way:?}");
@@ -344,12 +342,11 @@ async fn a_session_gets_no_members_that_only_modern_clients_know() {
     let members: Vec<_> = listed["result"].as_object().unwrap().keys().collect();
     assert_eq!(members, ["tools"]);
 
-    let peer = ScriptedServer::start(|seen| match seen.method() {
+    let harness = Harness::scripted(|seen| match seen.method() {
         "initialize" => Some(seen.refuse(400, -32601, "Method not found")),
         _ => of_both("1", seen),
     })
     .await;
-    let harness = Harness::behind_one(peer, |config| config).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let called = client.answer("tools/call", tool("era")).await;
     let expected = json!({"content": [{"type": "text", "text": "modern"}]});

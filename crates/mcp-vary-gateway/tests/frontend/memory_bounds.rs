@@ -85,7 +85,7 @@ fn nesting(seen: &ReceivedRequest) -> Option<Reply> {
 
 #[tokio::test]
 async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
-    let harness = Harness::behind_one(ScriptedServer::start(nesting).await, |config| config).await;
+    let harness = Harness::scripted(nesting).await;
     for way in ClientKind::ALL {
         let shallow = harness.ask(way, "tools/call", tool("shallow")).await;
         assert!(shallow["result"]["x"].is_array(), "{way:?}");
@@ -121,9 +121,7 @@ fn listing(seen: &ReceivedRequest, tools: usize) -> Option<Reply> {
 
 async fn house_listing(tools: &Arc<AtomicUsize>) -> Harness {
     let tools = Arc::clone(tools);
-    let peer =
-        ScriptedServer::start(move |seen| listing(seen, tools.load(Ordering::Relaxed))).await;
-    Harness::behind_one(peer, |config| config).await
+    Harness::scripted(move |seen| listing(seen, tools.load(Ordering::Relaxed))).await
 }
 
 const TOO_MANY: &str = "tools/list of the server: `tools`: it has more than 100000 elements";

@@ -91,17 +91,22 @@ async fn where_all_clients_are_served_alike_the_servers_word_stands() {
     may_cache_all(&harness(|config| config.negotiation = false).await, SAID).await;
 }
 
+/// Checks that nobody keeps what is made of JSON, and that caches keep the rest.
+async fn only_maps_are_for_one_client(harness: &Harness) {
+    for uri in ["map:a", "dir:all"] {
+        may_cache(harness, "resources/read", json!({"uri": uri}), OWN).await;
+    }
+    may_cache(harness, "resources/read", json!({"uri": "note:a"}), SAID).await;
+    for list in LISTS {
+        may_cache(harness, list, json!({}), SAID).await;
+    }
+}
+
 /// SV-17: JSON is rendered for clients that ask for it, so that nobody keeps it; what is the same for all is kept.
 #[tokio::test]
 async fn json_that_some_clients_get_rendered_is_kept_by_nobody() {
     let harness = harness(|_| {}).await;
-    for uri in ["map:a", "dir:all"] {
-        may_cache(&harness, "resources/read", json!({"uri": uri}), OWN).await;
-    }
-    may_cache(&harness, "resources/read", json!({"uri": "note:a"}), SAID).await;
-    for list in LISTS {
-        may_cache(&harness, list, json!({}), SAID).await;
-    }
+    only_maps_are_for_one_client(&harness).await;
 }
 
 /// SV-17: whether a client gets a resource as served depends on its features, also for the one that does.
@@ -112,13 +117,7 @@ async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
         config.resource_results = read_resources(rules).unwrap();
     })
     .await;
-    for uri in ["map:a", "dir:all"] {
-        may_cache(&harness, "resources/read", json!({"uri": uri}), OWN).await;
-    }
-    may_cache(&harness, "resources/read", json!({"uri": "note:a"}), SAID).await;
-    for list in LISTS {
-        may_cache(&harness, list, json!({}), SAID).await;
-    }
+    only_maps_are_for_one_client(&harness).await;
 }
 
 /// SV-17: rules look at the name that a client gives itself, which caches ignore.

@@ -148,8 +148,7 @@ fn answer_with_json(seen: &ReceivedRequest) -> Option<Reply> {
 /// and what is not JSON stays.
 #[tokio::test]
 async fn json_is_rendered_for_people_without_a_rule() {
-    let peer = ScriptedServer::start(answer_with_json).await;
-    let harness = Harness::behind_one(peer, |config| config).await;
+    let harness = Harness::scripted(answer_with_json).await;
     let read = async |way, tags: &[&str], uri: &str| {
         let read = ask(&harness, way, tags, "resources/read", json!({"uri": uri})).await;
         read["contents"][0].clone()

@@ -110,7 +110,7 @@ async fn reads(harness: &Harness, client_kind: ClientKind, name: &str, tags: &[&
 /// CN-13: every row's key inline up to 500 rows, every row where the link leads, over each way and in each era.
 #[tokio::test]
 async fn every_row_is_reached_over_every_way() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    let harness = Harness::scripted(answer).await;
     for way in ClientKind::ALL {
         for name in ["connections", "issues", "staff", "stations"] {
             reads(&harness, way, name, &["verbosity=compact"]).await;
@@ -121,7 +121,7 @@ async fn every_row_is_reached_over_every_way() {
 /// CN-13: in every form.
 #[tokio::test]
 async fn every_row_is_reached_in_every_form() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    let harness = Harness::scripted(answer).await;
     for tags in [
         &["format=json", "verbosity=compact"][..],
         &["agent", "format=json", "verbosity=compact"],
@@ -137,7 +137,7 @@ async fn every_row_is_reached_in_every_form() {
 /// CN-13: five thousand rows, too, are read whole.
 #[tokio::test]
 async fn five_thousand_rows_are_reached() {
-    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    let harness = Harness::scripted(answer).await;
     reads(
         &harness,
         ClientKind::StdioLegacy,

@@ -92,7 +92,7 @@ pub(crate) async fn operated() -> Harness {
 
 /// Without a word of an operator.
 async fn unattended() -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await
+    Harness::scripted(answer).await
 }
 
 const CALL: &str = "tools/call";
@@ -385,23 +385,14 @@ async fn begun(kind: ClientKind, harness: &Harness, scenario: &Scenario) -> Valu
             }),
         )
     };
-    match kind {
-        ClientKind::HttpLegacy => harness
-            .connect()
-            .await
-            .ask(&HttpRequest::new(begin.to_string()))
-            .await
-            .json(),
-        ClientKind::HttpModern => harness
-            .connect()
-            .await
-            .ask(&HttpRequest::modern(&begin))
-            .await
-            .json(),
+    let post = match kind {
+        ClientKind::HttpLegacy => HttpRequest::new(begin.to_string()),
+        ClientKind::HttpModern => HttpRequest::modern(&begin),
         ClientKind::StdioLegacy | ClientKind::StdioModern => {
-            open_pipe(&harness.gateway).ask(&begin).await
+            return open_pipe(&harness.gateway).ask(&begin).await;
         }
-    }
+    };
+    harness.connect().await.ask(&post).await.json()
 }
 
 /// CN-8, CN-11, CN-17: the "Three Initialize Scenarios".

@@ -14,10 +14,7 @@ fn invoices() -> Value {
 
 fn answer(seen: &ReceivedRequest) -> Option<Reply> {
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "billing", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("billing", json!({"tools": {}})),
         "tools/list" => json!({"tools": [
             {"name": "list_invoices", "inputSchema": {"type": "object"}},
             {"name": "typed", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}},
@@ -35,7 +32,7 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
 }
 
 async fn harness() -> Harness {
-    Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await
+    Harness::scripted(answer).await
 }
 
 async fn called(harness: &Harness, kind: ClientKind, tags: &[&str], name: &str) -> Value {

@@ -21,10 +21,7 @@ async fn clock(name: &'static str, only: &'static [&'static str]) -> ScriptedSer
         let params = &seen.body["params"];
         let result = match seen.method() {
             "initialize" => {
-                let result = json!({
-                    "protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}},
-                    "serverInfo": {"name": name, "version": "1"},
-                });
+                let result = introduced(name, json!({"tools": {}, "resources": {}}));
                 return Some(seen.answer(&result).with_header("mcp-session-id", "s-1"));
             }
             "resources/list" => json!({"resources": []}),

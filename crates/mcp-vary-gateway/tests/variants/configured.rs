@@ -19,12 +19,10 @@ fn answer(seen: &ReceivedRequest) -> Option<Reply> {
             "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
     };
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "n", "version": "1"},
-            "capabilities": {
-                "tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {},
-            },
-        }),
+        "initialize" => introduced(
+            "n",
+            json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}),
+        ),
         "tools/list" => json!({"tools": [tool("one"), tool("two")]}),
         "tools/call" => json!({
             "content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": {"n": 1},

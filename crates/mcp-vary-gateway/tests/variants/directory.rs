@@ -295,8 +295,7 @@ const RECORDED: [&str; 9] = [
 /// Each answer to a wrong call names the argument and has its schema, and the server is not called.
 #[tokio::test]
 async fn wrong_calls_of_recorded_tools_are_answered_with_the_argument_and_its_schema() {
-    let peer = ScriptedServer::start(recorded_answer).await;
-    let harness = Harness::behind_one(peer, |config| config).await;
+    let harness = Harness::scripted(recorded_answer).await;
     let calls = recorded("wrong-calls.json");
     let calls = calls.as_array().unwrap();
     assert_eq!(calls.len(), 40);

@@ -20,12 +20,10 @@ fn answer(names: &[u8], seen: &ReceivedRequest) -> Option<Reply> {
     let all = |make: fn(u8) -> Value| names.iter().map(|name| make(*name)).collect::<Vec<_>>();
     let sent = |kind: &str| json!({"listChanged": kind != "completions"});
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "p", "version": "1"},
-            "capabilities": {
-                "tools": sent("tools"), "resources": sent("resources"), "prompts": sent("prompts"),
-            },
-        }),
+        "initialize" => introduced(
+            "p",
+            json!({"tools": sent("tools"), "resources": sent("resources"), "prompts": sent("prompts")}),
+        ),
         "tools/list" => json!({"tools": all(|name| json!({
             "name": format!("t{name}"), "inputSchema": {"type": "object"},
         }))}),

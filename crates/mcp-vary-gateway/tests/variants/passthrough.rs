@@ -333,28 +333,29 @@ async fn cursors_belong_to_the_variant_of_a_server() {
     }
 }
 
-/// EXT-9: a server that shows other variants at its next handshake has these from then on. A session keeps its own variant,
-/// and its order.
-#[tokio::test]
-async fn variants_follow_the_handshake_of_the_server() {
+/// Before the server `crm`, which offers these variants, and `agent` and `new` as soon as the flag is set.
+async fn with_changing_offers(offered: Value) -> (Harness, Arc<AtomicBool>) {
     let is_new = Arc::new(AtomicBool::new(false));
-    let serve = {
-        let is_new = Arc::clone(&is_new);
-        move |seen: &ReceivedRequest| {
-            let offered = if is_new.load(Ordering::SeqCst) {
-                json!([{"id": "agent"}, {"id": "new"}])
-            } else {
-                json!([{"id": "agent"}, {"id": "gone"}])
-            };
-            answer(seen, true, &offered)
-        }
-    };
-    let peer = ScriptedServer::start(serve).await;
+    let flag = Arc::clone(&is_new);
+    let peer = ScriptedServer::start(move |seen| {
+        let new = json!([{"id": "agent"}, {"id": "new"}]);
+        let has_changed = flag.load(Ordering::SeqCst);
+        answer(seen, true, if has_changed { &new } else { &offered })
+    });
+    let peer = peer.await;
     let mut config = passed_through(before(&[("crm", &peer)]), Passthrough::default());
     // A modern server is asked for its capabilities whenever its health is checked.
     config.servers[0].limits.ping = Duration::from_millis(50);
     config.servers[0].limits.backoff = Duration::from_millis(10);
-    let harness = Harness::behind(peer, config).await;
+    (Harness::behind(peer, config).await, is_new)
+}
+
+/// EXT-9: a server that shows other variants at its next handshake has these from then on. A session keeps its own variant,
+/// and its order.
+#[tokio::test]
+async fn variants_follow_the_handshake_of_the_server() {
+    let offered = json!([{"id": "agent"}, {"id": "gone"}]);
+    let (harness, is_new) = with_changing_offers(offered).await;
     let none = json!({});
     let ids = available_ids(&harness, &none).await;
     assert_eq!(ids, ["standard", "crm/agent", "crm/gone"]);
@@ -384,23 +385,7 @@ async fn variants_follow_the_handshake_of_the_server() {
 /// EXT-9: a session keeps its order when its server gets another variant, and can select that one.
 #[tokio::test]
 async fn a_session_continues_when_a_server_gets_another_variant() {
-    let is_new = Arc::new(AtomicBool::new(false));
-    let serve = {
-        let is_new = Arc::clone(&is_new);
-        move |seen: &ReceivedRequest| {
-            let offered = if is_new.load(Ordering::SeqCst) {
-                json!([{"id": "agent"}, {"id": "new"}])
-            } else {
-                json!([{"id": "agent"}])
-            };
-            answer(seen, true, &offered)
-        }
-    };
-    let peer = ScriptedServer::start(serve).await;
-    let mut config = passed_through(before(&[("crm", &peer)]), Passthrough::default());
-    config.servers[0].limits.ping = Duration::from_millis(50);
-    config.servers[0].limits.backoff = Duration::from_millis(10);
-    let harness = Harness::behind(peer, config).await;
+    let (harness, is_new) = with_changing_offers(json!([{"id": "agent"}])).await;
     let none = json!({});
     let mut session = LegacyClient::open(&harness, "2025-11-25", &none).await;
     is_new.store(true, Ordering::SeqCst);

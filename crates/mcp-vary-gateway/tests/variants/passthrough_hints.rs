@@ -126,11 +126,10 @@ async fn without_passthrough_hints_stay_with_the_gateway() {
     let chat = hints(json!({"useCase": "chat"}));
     for is_modern in [false, true] {
         for variant in [None, Some("agent")] {
-            let adapt = |mut config: Config| {
-                config.servers[0].variant = variant.map(|id| id.parse().unwrap());
-                config
-            };
-            let harness = Harness::behind_one(server(is_modern).await, adapt).await;
+            let harness = Harness::edited(server(is_modern).await, |config| {
+                config.servers[0].variant = variant.map(|id| id.parse().unwrap())
+            })
+            .await;
             for way in ClientKind::ALL {
                 let called = way.ask(&harness, &chat, "tools/call", tool("hints")).await;
                 let expected = json!({"variant": variant, "settings": null}).to_string();

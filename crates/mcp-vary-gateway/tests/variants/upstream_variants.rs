@@ -95,9 +95,7 @@ fn offering(seen: &ReceivedRequest, is_modern: bool) -> Option<Reply> {
             result["capabilities"] = capabilities;
             result
         }
-        "initialize" if !is_modern => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "n", "version": "1"}, "capabilities": capabilities,
-        }),
+        "initialize" if !is_modern => introduced("n", capabilities),
         "tools/list" => json!({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}),
         "resources/list" => json!({"resources": [{"uri": "map://all", "name": "all"}]}),
         "prompts/list" => json!({"prompts": [{"name": "plan", "arguments": [{"name": "a"}]}]}),
