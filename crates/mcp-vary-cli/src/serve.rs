@@ -13,6 +13,7 @@ use mcp_vary_config::{LogSettings, Position, SecretFiles, VariantSpans};
 use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, Naming, ServerReport};
 use mcp_vary_operator::Requests;
+use mcp_vary_traces::Tracer;
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -69,7 +70,7 @@ pub(crate) async fn run(
     let mut config = with_audit_log(config, &args, &source)?;
     config.metrics = operator.metrics(&sockets);
     if let Some(traces) = &config.traces {
-        let started = traces.start(now_in_microseconds, config.environment);
+        let started = Tracer::start(traces, now_in_microseconds, config.environment);
         config.tracer = Some(started.map_err(|error| Failure::command(error.to_string()))?);
     }
     let mut reloads = ServedFile {

@@ -19,6 +19,7 @@
 mod carrier;
 mod context;
 mod export;
+mod processor;
 mod proto;
 mod settings;
 mod span;

@@ -1,14 +1,11 @@
 //! Where spans go, and which requests are sampled.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Uri};
-use mcp_vary_base::environment::{Environment, Variables};
+use mcp_vary_base::environment::Variables;
 use percent_encoding::percent_decode_str;
-
-use crate::tracer::Tracer;
 
 /// Where spans go, and which requests are sampled.
 ///
@@ -144,27 +141,19 @@ impl TracesSettings {
         traces_url("it", endpoint).map(drop)
     }
 
-    /// Starts to export, in the background. `now` returns microseconds since 1970-01-01 UTC. Must be called within a
-    /// runtime.
-    ///
-    /// # Errors
-    ///
-    /// When the address or the headers are invalid; the error names the variable if it is of the environment. Whether the
-    /// collector can be reached shows later, and never stops the gateway.
-    pub fn start(
-        &self,
-        now: fn() -> u64,
-        environment: Environment,
-    ) -> Result<Arc<Tracer>, TracesError> {
-        let target = Target {
-            url: self.url(environment.variables)?,
-            headers: self.all_headers(environment.variables)?,
-            variables: environment.variables,
-        };
-        let service_name = self.service_name.clone();
-        let service_name = service_name.or_else(|| set(environment.variables, SERVICE_NAME));
-        let service_name = service_name.unwrap_or_else(|| "vary".to_owned());
-        Ok(Tracer::start(self, now, environment, target, service_name))
+    /// Where spans go, and what is sent with them.
+    pub(crate) fn target(&self, variables: Variables) -> Result<Target, TracesError> {
+        Ok(Target {
+            url: self.url(variables)?,
+            headers: self.all_headers(variables)?,
+            variables,
+        })
+    }
+
+    pub(crate) fn service_name_or_default(&self, variables: Variables) -> String {
+        let name = self.service_name.clone();
+        let name = name.or_else(|| set(variables, SERVICE_NAME));
+        name.unwrap_or_else(|| "vary".to_owned())
     }
 
     fn url(&self, variables: Variables) -> Result<String, TracesError> {

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::carrier::Carrier;
 use crate::context::TraceContext;
+use crate::processor::SpanProcessor;
 use crate::proto::{CLIENT, ERROR, KeyValue, Link, SAMPLED, SERVER, Span, Status};
-use crate::tracer::Tracer;
 
 /// The longest text in a span, in bytes.
 pub const MAX_TEXT: usize = 512;
@@ -128,7 +128,7 @@ impl RequestSpan {
     }
 
     pub(crate) fn sampled(
-        tracer: &Arc<Tracer>,
+        processor: &Arc<SpanProcessor>,
         arrival: &Arrival<'_>,
         (context, parent, link): (TraceContext, Option<TraceContext>, Option<TraceContext>),
         inherited: Carrier,
@@ -148,14 +148,14 @@ impl RequestSpan {
         ];
         let texts = texts.into_iter();
         attributes.extend(texts.filter_map(|(key, text)| Some(KeyValue::text(key, text?))));
-        let mut span = new_span(tracer, context, parent, SERVER);
+        let mut span = new_span(processor, context, parent, SERVER);
         span.name = arrival.method.to_owned();
         span.attributes = attributes;
         span.trace_state = trace_state(&inherited);
         span.links = link.iter().map(link_to).collect();
         Self {
             recorder: Some(Recorder {
-                tracer: Arc::clone(tracer),
+                processor: Arc::clone(processor),
                 context,
                 method: arrival.method,
                 pending: ScopedLock::new(Some(span)),
@@ -217,9 +217,9 @@ impl RequestSpan {
                 carrier,
             };
         };
-        let tracer = &recorder.tracer;
-        let context = tracer.child_of(Some(recorder.context));
-        let mut span = new_span(tracer, context, Some(recorder.context), CLIENT);
+        let processor = &recorder.processor;
+        let context = processor.child_of(Some(recorder.context));
+        let mut span = new_span(processor, context, Some(recorder.context), CLIENT);
         span.name = recorder.method.to_owned();
         span.trace_state = trace_state(&self.inherited);
         let attributes = &mut span.attributes;
@@ -243,7 +243,7 @@ impl RequestSpan {
         carrier.traceparent = Some(context.to_string());
         CallSpan {
             recorder: Some(Recorder {
-                tracer: Arc::clone(tracer),
+                processor: Arc::clone(processor),
                 context,
                 method: recorder.method,
                 pending: ScopedLock::new(Some(span)),
@@ -305,7 +305,7 @@ impl CallSpan {
 /// A span that is recorded.
 #[derive(Debug)]
 struct Recorder {
-    tracer: Arc<Tracer>,
+    processor: Arc<SpanProcessor>,
     context: TraceContext,
     method: &'static str,
     /// `None` after the outcome.
@@ -325,8 +325,8 @@ impl Recorder {
         };
         outcome.describe(&mut span, caller_codes);
         // The clock may have been set back.
-        span.end = self.tracer.now().max(span.start);
-        self.tracer.submit(span);
+        span.end = self.processor.now().max(span.start);
+        self.processor.submit(span);
     }
 }
 
@@ -337,7 +337,7 @@ impl Drop for Recorder {
 }
 
 fn new_span(
-    tracer: &Tracer,
+    processor: &SpanProcessor,
     context: TraceContext,
     parent: Option<TraceContext>,
     kind: i32,
@@ -348,7 +348,7 @@ fn new_span(
         span_id: context.span().to_vec(),
         parent_span_id: parent.unwrap_or_default(),
         kind,
-        start: tracer.now(),
+        start: processor.now(),
         flags: SAMPLED,
         ..Span::default()
     }

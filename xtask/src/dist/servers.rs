@@ -126,8 +126,8 @@ impl<'a> Files<'a> {
 
     fn write(&self, path: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.place.join(path);
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        let written = made.and_then(|()| fs::write(&path, text));
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = folder.and_then(|()| fs::write(&path, text));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     }

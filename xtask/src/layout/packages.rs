@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway login operator upstream vary view weather wire",
+        "access auth base catalog config conformance experiment gateway login operator traces upstream vary view weather wire",
         NOTHING,
     ),
     // It checks anybody's servers, so it must not share a mistake with ours.

@@ -138,7 +138,7 @@ pub struct Config {
     /// The audit log, once it is started; without it nothing is recorded. A gateway keeps the one that it was opened
     /// with.
     pub audit_log: Option<AuditLog>,
-    /// The traces that the configuration asks for. [`TracesSettings::start`] starts them.
+    /// The traces that the configuration asks for. [`Tracer::start`] starts them.
     pub traces: Option<TracesSettings>,
     /// What begins spans, once it is started; without it there are none. A gateway keeps the one that it was opened with.
     pub tracer: Option<Arc<Tracer>>,

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcp_vary_traces::{Follow, Ratio, TracesSettings};
+use mcp_vary_traces::{Follow, Ratio, Tracer, TracesSettings};
 
 use crate::support::*;
 
@@ -25,7 +25,7 @@ pub(super) fn sampling_all(collector: &TraceCollector) -> TracesSettings {
 pub(super) fn traced(settings: &TracesSettings) -> impl FnOnce(Config) -> Config {
     let settings = settings.clone();
     move |mut config| {
-        let tracer = settings.start(now, config.environment);
+        let tracer = Tracer::start(&settings, now, config.environment);
         config.tracer = Some(tracer.unwrap());
         config.traces = Some(settings);
         config

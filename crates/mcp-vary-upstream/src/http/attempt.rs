@@ -13,8 +13,6 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
-use mcp_vary::error_code::SERVER_ERROR;
-use mcp_vary::json::Members;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::server_message::{self, ServerMessage};
@@ -26,10 +24,10 @@ use super::event_stream::PendingAnswer;
 use super::headers::{LAST_EVENT_ID, STREAM, is_stream};
 use super::received::Received;
 use super::sending::{SendError, Sending};
-use super::session::Session;
+use super::session::{Session, is_session_expired};
 use super::shared::Shared;
 use super::stream::{Read, ResumePoint, Stream};
-use crate::error::{UpstreamError, error_code};
+use crate::error::UpstreamError;
 use crate::handshake::is_modern_error;
 use crate::message::{Answer, Event, Message, RequestKind};
 
@@ -411,8 +409,9 @@ impl Attempt {
             return Err(endpoint.broke_off(format!("the stream of its reply {how}")));
         };
         let headers = HeaderMap::from_iter([(ACCEPT, STREAM), (LAST_EVENT_ID, last_id)]);
-        let pause = RESUME_PAUSE * (1 << self.resumes.min(6));
-        let pause = resume_point.retry.unwrap_or(pause);
+        let pause = resume_point
+            .retry
+            .unwrap_or(RESUME_PAUSE * (1 << self.resumes.min(6)));
         self.resumes += 1;
         let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
         let token = self.call.token.clone();
@@ -420,9 +419,8 @@ impl Attempt {
             tokio::time::sleep(pause).await;
             let request = (Method::GET, &headers, Bytes::new());
             let response = shared.endpoint.send_for(token.as_ref(), &session, request);
-            response
-                .await
-                .map_err(|error| shared.endpoint.unreachable(&error))
+            let response = response.await;
+            response.map_err(|error| shared.endpoint.unreachable(&error))
         };
         self.state = State::Resuming(resume_point, Box::pin(response));
         Ok(())
@@ -481,9 +479,8 @@ fn begin(shared: &Shared, session: &Session, call: &Call) -> State {
     // Registered before it is sent, since the answer may be faster than the response.
     let answer = session.stream.as_ref().map(|stream| stream.expect(call.id));
     let request = (Method::POST, &call.headers, call.body.clone());
-    let response = shared
-        .endpoint
-        .send_for(call.token.as_ref(), session, request);
+    let (endpoint, token) = (&shared.endpoint, call.token.as_ref());
+    let response = endpoint.send_for(token, session, request);
     match answer {
         None => State::Sending(response),
         Some(answer) => State::Posted {
@@ -491,13 +488,6 @@ fn begin(shared: &Shared, session: &Session, call: &Call) -> State {
             answer,
         },
     }
-}
-
-/// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.
-fn is_session_expired(error: &str) -> bool {
-    let members = Members::parse(error).unwrap_or_default();
-    let message = members.get_str("message").unwrap_or_default();
-    error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
 }
 
 /// The pause before a stream is resumed, if the server sends no `retry`.

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
+use mcp_vary::error_code::SERVER_ERROR;
+use mcp_vary::json::Members;
 use mcp_vary_wire::headers::{SESSION_ID, VERSION};
 use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::watch;
 
 use super::event_stream::EventStream;
 use super::headers::{JSON, JSON_OR_STREAM};
+use crate::error::error_code;
 
 /// A session of the endpoint, or for a modern one the headers alone.
 #[derive(Clone, Debug)]
@@ -91,4 +94,11 @@ impl CurrentSession {
     pub(super) fn generation(&self) -> watch::Receiver<u64> {
         self.generation.subscribe()
     }
+}
+
+/// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.
+pub(super) fn is_session_expired(error: &str) -> bool {
+    let members = Members::parse(error).unwrap_or_default();
+    let message = members.get_str("message").unwrap_or_default();
+    error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
 }
