@@ -2,7 +2,7 @@
 //!
 //! | question | here |
 //! |---|---|
-//! | who may request it? | whoever has the [`AdminToken`] |
+//! | who may request it? | a client that sends the [`AdminToken`] |
 //! | what can be requested? | a [`Command`] |
 //! | is the gateway ready for clients? | by its [`Readiness`] in a [`GatewayState`] |
 //! | who does it? | the program: it receives [`Requests`] from an [`Operator`] |
