@@ -166,8 +166,8 @@ fn the_servers_of_zed_are_imported() {
     let refused = Source::new("settings.json", zed).read(&|_| None);
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "settings.json:1:18: `context_servers` has servers as Zed writes them, which are read by an import only; write \
-         `vary config import settings.json > vary.yaml`, and use vary.yaml"
+        "settings.json:1:18: `context_servers` has servers as Zed writes them, which Vary has to import; run `vary config \
+         import settings.json > vary.yaml`, and name vary.yaml instead"
     );
 }
 

@@ -340,7 +340,7 @@ mod tests {
         );
         refuses_json(
             "{\"a\": \"b,\n}",
-            "1:11: is not JSON: a text goes on in the next line, or has another control character; look for a quotation mark that is missing \
+            "1:9: is not JSON: a text goes on in the next line, or has another control character; look for a quotation mark that is missing \
              in this line",
         );
         for empty in ["", " \n", "// c"] {
