@@ -304,8 +304,9 @@ impl Selection {
                     name: item.name.to_owned(),
                 },
                 None => ViewDiagnostic::UnmatchedRule {
-                    suggestion: nearest(&rule_text, items.iter().map(|item| item.name))
-                        .map(str::to_owned),
+                    suggestion: meant_server(rule, items).or_else(|| {
+                        nearest(&rule_text, items.iter().map(|item| item.name)).map(str::to_owned)
+                    }),
                     key,
                     rule: rule_text,
                 },
@@ -313,6 +314,16 @@ impl Selection {
         })
         .collect()
     }
+}
+
+/// The server that a rule most likely means, if what it names is none.
+fn meant_server(rule: &Rule, items: &[Candidate<'_>]) -> Option<String> {
+    let written = rule.server.as_ref()?;
+    if items.iter().any(|item| written.matches(item.server)) {
+        return None;
+    }
+    let meant = nearest(written.as_str(), items.iter().map(|item| item.server))?;
+    Some(format!("server: {meant}"))
 }
 
 /// A pattern on names, or an object of conditions.
@@ -519,6 +530,21 @@ mod tests {
         is(r#"{"include": [{"server": "*", "name": "write_*"}]}"#, true);
         let none: Selection = serde_json::from_str(r#"{"exclude": ["write_*"]}"#).unwrap();
         assert_eq!(none.diagnostics("tools", &[item]), []);
+    }
+
+    #[test]
+    fn a_rule_of_a_server_that_is_not_there_names_the_one_that_is_meant() {
+        let selection = r#"{"exclude": [{"server": "note", "name": "drop_*"}]}"#;
+        let selection: Selection = serde_json::from_str(selection).unwrap();
+        let item = Candidate {
+            name: "list_notes",
+            upstream_name: "list_notes",
+            server: "notes",
+            hints: None,
+        };
+        let said = selection.diagnostics("tools", &[item])[0].to_string();
+        let expected = "`tools.exclude[0]` matches nothing now: `drop_*, server: note`; did you mean `server: notes`?";
+        assert_eq!(said, expected);
     }
 
     #[test]

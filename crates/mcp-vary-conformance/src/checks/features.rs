@@ -73,7 +73,7 @@ pub(crate) const CHECKS: &[Check] = &[
         scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(do_not_depend_on_tags(probe, &PROMPTS))) },
     Check { id: "CN-16/capabilities-do-not-depend-on-tags", level: Level::Must, source: source::BEHAVIOR,
         sentence: "Feature tags are for content shaping only. They MUST NOT be used to: Control access to tools/resources (use authorization)",
-        does: "Connects without the extension, as an agent and as a human: capabilities other than extensions are the same.",
+        does: "Connects with the extension and no tags, as an agent and as a human: capabilities other than extensions are the same.",
         scope: Scope::Negotiation, eras: BOTH, test: Test::Server(|probe| Box::pin(capabilities_do_not_depend_on_tags(probe))) },
     Check { id: "CN-18/tags-last-for-the-session", level: Level::Should, source: source::DESIGN,
         sentence: "MCP's capability system is session-scoped: declared once at `initialize`, then unchanged for the session.",
@@ -211,7 +211,7 @@ async fn do_not_depend_on_tags(probe: &Probe<'_>, kind: &ListKind) -> Verdict {
 }
 
 async fn capabilities_do_not_depend_on_tags(probe: &Probe<'_>) -> Verdict {
-    let expected = flags(&probe.connect(json!({})).await?.capabilities);
+    let expected = flags(&probe.connect_with_features(json!([])).await?.capabilities);
     for tags in [
         json!(["agent", "format=json", "verbosity=compact"]),
         json!(["human", "format=markdown", "verbosity=verbose"]),

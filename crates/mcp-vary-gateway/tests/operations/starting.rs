@@ -262,6 +262,29 @@ async fn a_call_to_a_server_that_was_never_reached_says_that_it_is_down() {
     said.has("/error/message", "Unknown tool: quick_x");
 }
 
+/// No name has a prefix, so that each unknown one may be its.
+#[tokio::test]
+async fn a_call_of_an_unknown_name_says_that_a_server_was_never_reached_where_names_have_no_prefix()
+{
+    let quick = ScriptedServer::start(|seen| answer("quick", Era::Legacy, seen)).await;
+    let gone = || UpstreamConfig::new("gone", Target::command("no-such-program", []));
+    let mut beside = before(&[("quick", &quick)]).with_naming(Naming::OnCollision);
+    beside.servers.push(gone());
+    let mut alone = before(&[("quick", &quick)]);
+    alone.servers = vec![gone()];
+    for config in [beside, waiting_little(alone)] {
+        let gateway = Gateway::open(config).await;
+        let _ = gateway.connected().await;
+        let (address, _stop) = serve(&gateway).await;
+        let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+        let said = client.answer("tools/call", tool("hello")).await;
+        said.has("/error/code", -32603);
+        let message = said["error"]["message"].as_str().unwrap();
+        let expected = "server `gone` is down: its program was not found";
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_call_is_answered_as_soon_as_its_server_is_ready() {
     let (late, peer) = Late::start(Era::Legacy).await;

@@ -359,8 +359,13 @@ impl Endpoint {
         }
     }
 
-    /// Names the usual reason for a refusal of `initialize`.
-    pub(super) fn explain_refusal(&self, error: UpstreamError) -> ConnectError {
+    /// Names the usual reason for a refusal of `initialize`; `on_stream` is what went wrong on the stream of the transport
+    /// of 2024-11-05, if there is one.
+    pub(super) fn explain_refusal(
+        &self,
+        error: UpstreamError,
+        on_stream: Option<&str>,
+    ) -> ConnectError {
         match &error {
             UpstreamError::Status {
                 status, excerpt, ..
@@ -374,15 +379,24 @@ impl Endpoint {
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; {advice}"
                     ),
                     None if excerpt == WEB_PAGE => self.describe_web_page(*status),
-                    None => format!(
-                        "`{url}` answered `initialize` with HTTP {status}{}, and has no stream of the transport of \
-                         2024-11-05 (SSE) either; {advice}",
-                        if excerpt.is_empty() {
-                            String::new()
-                        } else {
-                            format!(" ({excerpt})")
-                        }
-                    ),
+                    None => {
+                        let excerpt = match excerpt.as_str() {
+                            "" => String::new(),
+                            excerpt => format!(" ({excerpt})"),
+                        };
+                        let stream = match on_stream {
+                            Some(why) => format!(
+                                "was not ready on its event stream (the transport of 2024-11-05, SSE): {why}; look at the \
+                                 log of the server"
+                            ),
+                            None => format!(
+                                "has no stream of the transport of 2024-11-05 (SSE) either; {advice}"
+                            ),
+                        };
+                        format!(
+                            "`{url}` answered `initialize` with HTTP {status}{excerpt}, and {stream}"
+                        )
+                    }
                 };
                 ConnectError::Handshake {
                     server: Arc::clone(&self.server),

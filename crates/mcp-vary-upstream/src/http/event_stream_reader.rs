@@ -11,6 +11,7 @@ use mcp_vary_wire::server_message;
 use mcp_vary_wire::sse::{EventTooLarge, SseEvent};
 
 use super::body::Collect;
+use super::endpoint::Endpoint;
 use super::event_stream::EventStream;
 use super::get_stream::receive;
 use super::headers::{STREAM, is_stream};
@@ -21,15 +22,32 @@ use crate::error::UpstreamError;
 use crate::liveness::Liveness;
 use crate::message::Event;
 
-/// Opens the stream of a server and waits for the address for messages; returns a session before the handshake. A
-/// task reads the stream until the connection ends.
-pub(super) async fn open_event_stream(
+/// Requests the stream of a server.
+///
+/// # Errors
+///
+/// If the server has none.
+pub(super) async fn request_event_stream(
     shared: &Arc<Shared>,
+    limit: Duration,
+) -> Result<Stream, UpstreamError> {
+    let opening = tokio::time::timeout(limit, request(shared));
+    opening.await.unwrap_or_else(|_| {
+        let what = format!("it did not answer GET within {limit:?}");
+        Err(shared.endpoint.misbehaved(what))
+    })
+}
+
+/// Waits for the address for messages; returns a session before the handshake. A task reads the stream until the
+/// connection ends.
+pub(super) async fn enter_event_stream(
+    shared: &Arc<Shared>,
+    stream: Stream,
     limit: Duration,
 ) -> Result<Session, UpstreamError> {
     let endpoint = &shared.endpoint;
-    let opening = tokio::time::timeout(limit, request(shared));
-    let (uri, stream, events) = opening.await.unwrap_or_else(|_| {
+    let reading = tokio::time::timeout(limit, read_address(endpoint, stream));
+    let (uri, stream, events) = reading.await.unwrap_or_else(|_| {
         let what = format!("its stream named no address for messages within {limit:?}");
         Err(endpoint.misbehaved(what))
     })?;
@@ -49,8 +67,7 @@ pub(super) async fn open_event_stream(
     Ok(session)
 }
 
-/// Requests the stream, and reads it up to the address for messages. Returns the events that follow, too.
-async fn request(shared: &Arc<Shared>) -> Result<(Uri, Stream, Vec<SseEvent>), UpstreamError> {
+async fn request(shared: &Arc<Shared>) -> Result<Stream, UpstreamError> {
     let endpoint = &shared.endpoint;
     let session = endpoint.blank_session(Revision::LATEST_LEGACY, false);
     let headers = HeaderMap::from_iter([(ACCEPT, STREAM)]);
@@ -70,7 +87,18 @@ async fn request(shared: &Arc<Shared>) -> Result<(Uri, Stream, Vec<SseEvent>), U
         return Err(endpoint.misbehaved(what.to_owned()));
     }
     let limit = endpoint.limits.message;
-    let mut stream = Stream::new(response.into_body(), limit, ResumePoint::default());
+    Ok(Stream::new(
+        response.into_body(),
+        limit,
+        ResumePoint::default(),
+    ))
+}
+
+/// Reads the stream up to the address for messages. Returns the events that follow, too.
+async fn read_address(
+    endpoint: &Endpoint,
+    mut stream: Stream,
+) -> Result<(Uri, Stream, Vec<SseEvent>), UpstreamError> {
     loop {
         let events = stream.read_events().await;
         let events = events.map_err(|error| endpoint.too_large("an event", error.limit))?;

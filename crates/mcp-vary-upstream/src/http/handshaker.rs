@@ -12,10 +12,11 @@ use mcp_vary_wire::server_message;
 use tokio::sync::Mutex;
 
 use super::attempt::{Attempt, Call};
-use super::event_stream_reader::open_event_stream;
+use super::event_stream_reader::{enter_event_stream, request_event_stream};
 use super::headers::modern_headers;
 use super::session::Session;
 use super::shared::Shared;
+use super::stream::Stream;
 use crate::config::UpstreamConfig;
 use crate::connect_error::ConnectError;
 use crate::error::{UpstreamError, without_server};
@@ -113,7 +114,8 @@ impl Handshaker {
     async fn open(&self, opening: Opening) -> Result<Handshake, ConnectError> {
         if self.is_sse {
             let limit = self.shared.endpoint.limits.handshake;
-            return self.initialize_on_stream(limit).await;
+            let stream = request_event_stream(&self.shared, limit).await?;
+            return self.initialize_on_stream(stream, limit).await;
         }
         match opening {
             Opening::Discover => self.discover_or_initialize().await,
@@ -245,13 +247,21 @@ impl Handshaker {
             InitializeError::Refused(error) if self.may_have_stream(&error) => error,
             refusal => return Err(refusal.into()),
         };
-        let limit = self.shared.endpoint.limits.probe;
-        let handshake = self.initialize_on_stream(limit).await;
+        let endpoint = &self.shared.endpoint;
+        let limit = endpoint.limits.probe;
+        let stream = match request_event_stream(&self.shared, limit).await {
+            Ok(stream) => stream,
+            Err(why) => {
+                let (server, why) = (&endpoint.server, why.to_string());
+                let why = without_server(&why, server);
+                tracing::debug!(server = %server, why, "no stream of the transport of 2024-11-05");
+                return Err(endpoint.explain_refusal(error, None));
+            }
+        };
+        let handshake = self.initialize_on_stream(stream, limit).await;
         handshake.map_err(|why| {
-            let (server, why) = (&self.shared.endpoint.server, why.to_string());
-            let why = without_server(&why, server);
-            tracing::debug!(server = %server, why, "no stream of the transport of 2024-11-05");
-            self.shared.endpoint.explain_refusal(error)
+            let why = why.to_string();
+            endpoint.explain_refusal(error, Some(without_server(&why, &endpoint.server)))
         })
     }
 
@@ -271,8 +281,12 @@ impl Handshaker {
     }
 
     /// Starts a session in the transport of 2024-11-05.
-    async fn initialize_on_stream(&self, limit: Duration) -> Result<Handshake, ConnectError> {
-        let session = open_event_stream(&self.shared, limit).await?;
+    async fn initialize_on_stream(
+        &self,
+        stream: Stream,
+        limit: Duration,
+    ) -> Result<Handshake, ConnectError> {
+        let session = enter_event_stream(&self.shared, stream, limit).await?;
         let blank = |_| session.clone();
         let headers = HeaderMap::new();
         let initializing = self.initialize_in(blank, Revision::LATEST_LEGACY, &headers);

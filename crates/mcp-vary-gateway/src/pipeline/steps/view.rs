@@ -222,7 +222,8 @@ async fn find_when_started<T>(
     }
 }
 
-/// Refuses a name with the prefix of a server that is down and was never reached.
+/// Refuses a name that may be one of a server that is down and was never reached: it has the prefix of the server, or
+/// names have none.
 async fn refuse_if_down<T>(
     context: &RequestContext<'_>,
     name: &str,
@@ -231,7 +232,8 @@ async fn refuse_if_down<T>(
     let servers = context.class.sources().len();
     let named = context.visible_sources().filter_map(|source| {
         let prefix = layout.name_prefix(&source.server_name, servers);
-        let is_its = !prefix.is_empty() && name.starts_with(&prefix);
+        let was_reached = source.snapshot().handshake.is_some();
+        let is_its = name.starts_with(&prefix) && !(prefix.is_empty() && was_reached);
         is_its.then_some((prefix.len(), source))
     });
     let Some((_, source)) = named.max_by_key(|(length, _)| *length) else {

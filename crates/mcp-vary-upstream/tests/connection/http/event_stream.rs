@@ -125,7 +125,7 @@ async fn a_server_of_the_type_sse_is_not_posted_to_first() {
 }
 
 /// A server whose `GET` is answered like this is not usable.
-async fn fails(get: fn() -> Reply, limit: Duration, parts: &[&str]) {
+async fn fails(get: fn() -> Reply, opens: bool, limit: Duration, parts: &[&str]) {
     let peer = ScriptedServer::start(move |seen| {
         Some(match seen.verb.as_str() {
             "GET" => get(),
@@ -138,12 +138,15 @@ async fn fails(get: fn() -> Reply, limit: Duration, parts: &[&str]) {
     let error = UpstreamConnection::connect(config.clone())
         .await
         .unwrap_err();
-    says(
-        &error,
-        &[
-            "answered `initialize` with HTTP 404 Not Found (not here), and has no stream of the transport of 2024-11-05 (SSE) either",
-        ],
-    );
+    let refused = "answered `initialize` with HTTP 404 Not Found (not here), and ";
+    if opens {
+        let broken = "was not ready on its event stream (the transport of 2024-11-05, SSE): ";
+        says(&error, &[refused, broken]);
+        says(&error, parts);
+    } else {
+        let none = "has no stream of the transport of 2024-11-05 (SSE) either";
+        says(&error, &[refused, none]);
+    }
     let requests = peer.received().len();
     config.is_sse = true;
     config.limits.handshake = limit;
@@ -159,18 +162,21 @@ async fn a_stream_that_cannot_be_used_is_an_error_that_says_why() {
     let long = Duration::from_secs(20);
     fails(
         || Reply::new(404, "text/plain", "nothing"),
+        false,
         long,
         &["404 Not Found", "nothing"],
     )
     .await;
     fails(
         || Reply::json(200, &json!({})),
+        false,
         long,
         &["answered GET with something else than a stream"],
     )
     .await;
     fails(
         || Reply::events(": hello\n\n"),
+        true,
         long,
         &["the stream ended before it named an address for messages"],
     )
@@ -178,14 +184,16 @@ async fn a_stream_that_cannot_be_used_is_an_error_that_says_why() {
     let other = || Reply::events("event: endpoint\ndata: https://elsewhere.example/messages\n\n");
     fails(
         other,
+        true,
         long,
         &["the address for messages that its stream names is not one of its own origin"],
     )
     .await;
     let huge = || Reply::events(format!("data: {}", "y".repeat(2_000_000)));
-    fails(huge, long, &["an event of more than 1048576 bytes"]).await;
+    fails(huge, true, long, &["an event of more than 1048576 bytes"]).await;
     fails(
         Reply::silence,
+        false,
         Duration::from_millis(100),
         &["within 100ms"],
     )
