@@ -217,7 +217,7 @@ fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
         .map(Result::unwrap)
         .skip_while(|line| !line.starts_with("metric "))
         .skip(1)
-        .take(11);
+        .take(12);
     let mut rows: Vec<(String, String)> = rows
         .map(|row| {
             let (name, value) = row.split_once(' ').unwrap();
@@ -230,6 +230,7 @@ fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
         rows.contains(&("vary_sessions".to_owned(), "3".to_owned())),
         "{rows:?}"
     );
+    assert!(rows.contains(&("vary_result_store_bytes".to_owned(), "0".to_owned())));
     // The connection that asks is a task, too.
     rows.retain(|(name, _)| name != "vary_tasks");
     let scraped = get(metrics, "/metrics");

@@ -194,6 +194,18 @@ async fn a_session_is_shown_by_a_digest_of_its_id() {
     assert_eq!(session("ping").len(), 32);
 }
 
+/// The revision is the negotiated one: a client may ask for another.
+#[tokio::test]
+async fn initialize_shows_the_revision_of_its_session() {
+    for (asked, negotiated) in [("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")] {
+        let (collector, harness) = before(Era::Legacy).await;
+        LegacyClient::open(&harness, asked, &json!({})).await;
+        let spans = spans(&collector, &harness).await;
+        let span = only(&spans, SERVER, "initialize");
+        assert_eq!(span.attributes["mcp.protocol.version"], negotiated);
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_its_client_leaves_is_cancelled_in_both_spans() {
     let (collector, harness) = before(Era::Modern).await;
