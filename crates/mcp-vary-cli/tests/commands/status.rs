@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::program::{INITIALIZE, Server, VARY, command, file, get, run, signal};
+use crate::program::{INITIALIZE, Server, VARY, WEATHER, command, file, get, run, signal};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
@@ -86,7 +86,7 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
         "status-down.json",
         r#"{"mcpServers": {"gone": {"url": "http://127.0.0.1:1/private/mcp"}}}"#,
     );
-    let server = Server::start(&["serve", "--admin", "0", path.to_str().unwrap()]);
+    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", path.to_str().unwrap()]);
     let shown = run(&["status", &admin(&server)]).data(1);
     assert!(
         shown.contains("  server `gone` cannot be reached: connection refused; the log of `vary serve` says more; "),
@@ -146,7 +146,8 @@ fn where_no_gateway_answers_is_said() {
             "it is not the address of a status; clients connect to another one: start Vary with `--admin 8801`",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
-    let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
+    let admin = ["--listen", "0", "--admin", "0.0.0.0:0"];
+    let served = run(&[&["serve"], &admin[..], &WEATHER].concat());
     served.refuses(&["can be reached from other machines"]);
 }
 
