@@ -24,6 +24,7 @@ fn a_token_is_long_enough_and_fits_a_header() {
     assert_eq!(format!("{made:?}"), "AdminToken(..)");
 }
 
+/// OP-8
 #[test]
 fn only_the_token_admits() {
     let (operator, _requests) = channel(Some(&TOKEN.parse().unwrap()));

@@ -81,6 +81,7 @@ async fn use_everything(harness: &Harness) {
     }
 }
 
+/// OP-1
 #[tokio::test]
 async fn promtool_finds_nothing_to_complain_about() {
     let harness = Harness::with(measured).await;
@@ -144,6 +145,7 @@ async fn the_client_chooses_the_form() {
     assert!(open.ends_with("# EOF\n"));
 }
 
+/// OP-2
 #[tokio::test]
 async fn gauges_are_read_when_scraped() {
     let harness = Harness::with(measured).await;
@@ -175,7 +177,7 @@ async fn gauges_are_read_when_scraped() {
     assert!((100.0..standard as f64).contains(&tokens("compact")));
 }
 
-/// Without the zero, the first refusal would be no increase.
+/// OP-1: without the zero, the first refusal would be no increase.
 #[tokio::test]
 async fn every_reason_of_a_refusal_is_counted_from_zero() {
     let harness = Harness::with(measured).await;
