@@ -149,7 +149,10 @@ fn probes_are_got_at_their_paths_alone() {
 fn a_reason_against_a_gateway_makes_it_not_ready() {
     let servers = [("a\nb", "up"), ("c", "down")];
     let ready = ProbeResponse::ready(&[], servers);
-    assert_eq!(ready, ProbeResponse::new(StatusCode::OK, "ok\na\\nb: up\nc: down\n"));
+    assert_eq!(
+        ready,
+        ProbeResponse::new(StatusCode::OK, "ok\na\\nb: up\nc: down\n")
+    );
     let stopping = ProbeResponse::ready(&["stopping".to_owned()], []);
     let expected = ProbeResponse::new(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
     assert_eq!(stopping, expected);

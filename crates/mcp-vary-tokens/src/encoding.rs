@@ -49,7 +49,11 @@ impl Encoding {
         while let Some(Reverse((_, start, end))) = merges.pop() {
             if parts.merge(start, end) {
                 merges.extend(parts.end_of(end).and_then(|next| candidate(start, next)));
-                merges.extend(parts.before(start).and_then(|before| candidate(before, end)));
+                merges.extend(
+                    parts
+                        .before(start)
+                        .and_then(|before| candidate(before, end)),
+                );
             }
         }
         parts.number

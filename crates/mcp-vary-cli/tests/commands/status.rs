@@ -86,7 +86,14 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
         "status-down.json",
         r#"{"mcpServers": {"gone": {"url": "http://127.0.0.1:1/private/mcp"}}}"#,
     );
-    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", path.to_str().unwrap()]);
+    let server = Server::start(&[
+        "serve",
+        "--listen",
+        "0",
+        "--admin",
+        "0",
+        path.to_str().unwrap(),
+    ]);
     let shown = run(&["status", &admin(&server)]).data(1);
     assert!(
         shown.contains("  server `gone` cannot be reached: connection refused; the log of `vary serve` says more; "),

@@ -184,9 +184,14 @@ async fn every_reason_of_a_refusal_is_counted_from_zero() {
     let lines = scrape(probes(&harness).await).await;
     let reasons = lines.iter().map(|line| series(line));
     let reasons = reasons.filter(|it| it.name == "vary_refused_messages_total");
-    let shown: Vec<_> = reasons.map(|it| (it.labels["reason"].clone(), it.value)).collect();
+    let shown: Vec<_> = reasons
+        .map(|it| (it.labels["reason"].clone(), it.value))
+        .collect();
     let counters = Counters::default();
-    let expected: Vec<_> = counters.all().map(|(reason, _)| (reason.to_owned(), "0")).collect();
+    let expected: Vec<_> = counters
+        .all()
+        .map(|(reason, _)| (reason.to_owned(), "0"))
+        .collect();
     assert_eq!(shown, expected);
 }
 
