@@ -130,8 +130,6 @@ const O200K_TOKENS: usize = 199_998;
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
-
     #[test]
     fn tokens_are_those_of_tiktoken() {
         for text in [
