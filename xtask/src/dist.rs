@@ -65,13 +65,16 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
     if options.install && binaries.len() > 1 {
         return Err("--install takes the binary of this machine alone".to_owned());
     }
+    for binary in &binaries {
+        is_small(&binary.path, LARGEST_BINARY)?;
+    }
     let out = workspace.path("").join(&options.out);
     let names = pack(workspace, &binaries, &out, Compression::best())?;
     for name in &names {
         println!("{}", out.join(name).display());
     }
     let image = names.iter().find(|name| name.ends_with(".tar"));
-    image.map_or(Ok(()), |name| is_small(&out.join(name)))?;
+    image.map_or(Ok(()), |name| is_small(&out.join(name), LARGEST_IMAGE))?;
     if !options.install {
         return Ok(());
     }
@@ -83,14 +86,14 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
     }
 }
 
-/// Refuses an image that takes long to pull.
-fn is_small(image: &Path) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}", image.display());
-    let size = fs::metadata(image).map_err(failed)?.len();
-    if size > LARGEST_IMAGE {
+/// Refuses a file that takes long to load.
+fn is_small(path: &Path, largest: u64) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", path.display());
+    let size = fs::metadata(path).map_err(failed)?.len();
+    if size > largest {
         return Err(format!(
-            "{} has {size} bytes, and at most {LARGEST_IMAGE} are allowed; find what has grown",
-            image.display()
+            "{} has {size} bytes, and at most {largest} are allowed; find what has grown",
+            path.display()
         ));
     }
     Ok(())
@@ -259,6 +262,9 @@ fn archive(release: &Release, binary: &Binary) -> Result<(String, Vec<u8>), Stri
     ))
 }
 
+/// In bytes. `nm --size-sort --demangle` shows what is in a binary that was built with `CARGO_PROFILE_DIST_STRIP=none`.
+const LARGEST_BINARY: u64 = 32_000_000;
+
 /// In bytes, compressed.
 const LARGEST_IMAGE: u64 = 20_000_000;
 
@@ -270,6 +276,19 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_too_large_is_refused() {
+        let path = std::env::temp_dir().join(format!("vary-dist-size-{}", std::process::id()));
+        fs::write(&path, [0; 101]).unwrap();
+        assert_eq!(is_small(&path, 101), Ok(()));
+        let refused = is_small(&path, 100).unwrap_err();
+        assert!(
+            refused.ends_with("has 101 bytes, and at most 100 are allowed; find what has grown"),
+            "{refused}"
+        );
+        fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn a_directory_with_other_files_is_not_emptied() {

@@ -16,8 +16,8 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
     metrics.expose(&mut exposition);
     let status = Status::of(snapshot);
     add_servers(&mut exposition, snapshot, &status.servers);
-    add_gauges(&mut exposition, snapshot, &status);
-    add_counters(&mut exposition, &status);
+    add_gauges(&mut exposition, &status);
+    add_counters(&mut exposition, snapshot, &status);
     add_keys(&mut exposition, snapshot);
     add_spans(&mut exposition, snapshot);
     // The bill: what the tools of each variant cost in a list.
@@ -115,8 +115,7 @@ fn add_spans(exposition: &mut Exposition, snapshot: &ConfigSnapshot) {
     exposition.add_by_labels(&families::SPANS, spans);
 }
 
-fn add_gauges(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &Status) {
-    let result_store = snapshot.services.result_store.bytes();
+fn add_gauges(exposition: &mut Exposition, status: &Status) {
     #[rustfmt::skip]
     let gauges: [(&'static Family, usize); 12] = [
         (&families::SESSIONS, status.sessions),
@@ -129,7 +128,7 @@ fn add_gauges(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &S
         (&families::COMPLETED_TASKS, status.completed_tasks),
         (&families::DEDICATED_CONNECTIONS, status.dedicated_connections),
         (&families::MEMORY, status.memory),
-        (&families::RESULT_STORE, result_store),
+        (&families::RESULT_STORE, status.result_store),
         (&families::TASKS, status.tasks),
     ];
     for (family, count) in gauges {
@@ -137,12 +136,13 @@ fn add_gauges(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &S
     }
 }
 
-fn add_counters(exposition: &mut Exposition, status: &Status) {
+fn add_counters(exposition: &mut Exposition, snapshot: &ConfigSnapshot, status: &Status) {
     let limited = status.rate_limits.iter();
     let limited = limited.map(|(limit, count)| ([&**limit], Value::Counter(*count)));
     exposition.add_by_labels(&families::LIMITED, limited);
-    let refused = status.counters.iter();
-    let refused = refused.map(|(reason, count)| ([*reason], Value::Counter(*count)));
+    // Shown at zero, too, so that the first one is an increase.
+    let refused = snapshot.services.counters.all();
+    let refused = refused.map(|(reason, count)| ([reason], Value::Counter(count)));
     exposition.add_by_labels(&families::REFUSED_MESSAGES, refused);
     let audit = status.audit.iter().flat_map(|audit| {
         let counts = [

@@ -72,6 +72,8 @@ pub struct Status {
     pub dedicated_connections: usize,
     /// Bytes of `limits.memory` that requests and subscriptions use now.
     pub memory: usize,
+    /// Bytes of the parts of results that were left out, and that clients can still read.
+    pub result_store: usize,
     /// The asynchronous tasks of this process.
     pub tasks: usize,
     /// How many rankings of the variants this configuration computed, instead of finding them in its cache.
@@ -321,6 +323,7 @@ impl Status {
             completed_tasks: services.tasks.core_over_ext.completed.count(),
             dedicated_connections: services.pool.dedicated.count(),
             memory: services.memory.used(),
+            result_store: services.result_store.bytes(),
             tasks: tasks(),
             rankings: snapshot.selector.rankings.computed(),
             model_ranking: snapshot

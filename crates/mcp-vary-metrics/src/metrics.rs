@@ -242,6 +242,7 @@ mod tests {
         );
     }
 
+    /// OP-2
     #[test]
     fn a_call_counts_for_its_variant_its_server_and_its_tool() {
         let metrics = Arc::new(Metrics::default());

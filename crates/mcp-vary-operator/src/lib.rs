@@ -5,6 +5,7 @@
 //! | who may request it? | a client that sends the [`AdminToken`] |
 //! | what can be requested? | a [`Command`] |
 //! | is the gateway ready for clients? | by its [`Readiness`] in a [`GatewayState`] |
+//! | what do machines ask? | a [`Probe`], which gets a [`ProbeResponse`] |
 //! | who does it? | the program: it receives [`Requests`] from an [`Operator`] |
 //!
 //! The gateway answers requests over HTTP with an [`Operator`]. It reads no files, so the program that started it reads the
@@ -12,11 +13,13 @@
 
 mod command;
 mod operator;
+mod probe;
 mod readiness;
 mod token;
 
 pub use command::Command;
 pub use operator::{Operator, Outcome, RefusedCommand, ReloadRequest, Requests, channel};
+pub use probe::{Probe, ProbeResponse};
 pub use readiness::{GatewayState, Readiness};
 pub use token::{AdminToken, TokenError};
 

@@ -1,4 +1,9 @@
-use crate::{AdminToken, Command, GatewayState, Readiness, RefusedCommand, TokenError, channel};
+use http::{Method, StatusCode};
+
+use crate::{
+    AdminToken, Command, GatewayState, Probe, ProbeResponse, Readiness, RefusedCommand, TokenError,
+    channel,
+};
 
 const TOKEN: &str = "correct-horse-battery";
 
@@ -24,6 +29,7 @@ fn a_token_is_long_enough_and_fits_a_header() {
     assert_eq!(format!("{made:?}"), "AdminToken(..)");
 }
 
+/// OP-8
 #[test]
 fn only_the_token_admits() {
     let (operator, _requests) = channel(Some(&TOKEN.parse().unwrap()));
@@ -119,4 +125,35 @@ fn a_gateway_is_ready_without_a_reason_against_it() {
         .collect();
     assert_eq!(begins, ["starting", "stopping", "servers", "keys"]);
     assert_eq!(Readiness::None.reasons(worst).len(), 3);
+}
+
+#[test]
+fn probes_are_got_at_their_paths_alone() {
+    for (path, expected) in [
+        ("/livez", Probe::Live),
+        ("/readyz", Probe::Ready),
+        ("/healthz", Probe::Ready),
+        ("/metrics", Probe::Metrics),
+    ] {
+        assert_eq!(Probe::of(&Method::GET, path), Ok(expected));
+        let refused = Probe::of(&Method::POST, path).unwrap_err();
+        assert_eq!(refused.status, StatusCode::METHOD_NOT_ALLOWED);
+    }
+    for path in ["/", "/livez/", "/status", "/Metrics"] {
+        let refused = Probe::of(&Method::GET, path).unwrap_err();
+        assert_eq!(refused.status, StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[test]
+fn a_reason_against_a_gateway_makes_it_not_ready() {
+    let servers = [("a\nb", "up"), ("c", "down")];
+    let ready = ProbeResponse::ready(&[], servers);
+    assert_eq!(
+        ready,
+        ProbeResponse::new(StatusCode::OK, "ok\na\\nb: up\nc: down\n")
+    );
+    let stopping = ProbeResponse::ready(&["stopping".to_owned()], []);
+    let expected = ProbeResponse::new(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
+    assert_eq!(stopping, expected);
 }

@@ -70,13 +70,15 @@ impl Counters {
         self.counts[counter as usize].fetch_add(amount, Ordering::Relaxed) + amount
     }
 
+    /// Every counter with its name, in the order of declaration.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = Counter::ALL.iter().zip(&self.counts);
+        counts.map(|((_, name), count)| (*name, count.load(Ordering::Relaxed)))
+    }
+
     /// The counters above zero, by name.
     pub fn above_zero(&self) -> BTreeMap<&'static str, u64> {
-        let counts = Counter::ALL.iter().map(|(counter, name)| {
-            let count = self.counts[*counter as usize].load(Ordering::Relaxed);
-            (*name, count)
-        });
-        counts.filter(|(_, count)| *count > 0).collect()
+        self.all().filter(|(_, count)| *count > 0).collect()
     }
 }
 

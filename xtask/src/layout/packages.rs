@@ -51,6 +51,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-operator", "", QUIET),
     rule("mcp-vary-rates", "base", QUIET),
     rule("mcp-vary-search", "", PURE),
+    rule("mcp-vary-tokens", "", PURE),
     rule("mcp-vary-view", "vary", PURE),
     rule("mcp-vary-access", "base vary view", PURE),
     rule("mcp-vary-auth", "access base json vary wire", PURE),
@@ -83,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway login operator traces upstream vary view weather wire",
+        "access auth base catalog config conformance experiment gateway login operator tokens traces upstream vary view weather wire",
         NOTHING,
     ),
     // It checks anybody's servers, so it must not share a mistake with ours.
@@ -105,7 +106,7 @@ pub(super) const RULES: &[Rule] = &[
     // For its features only, see xtask/Cargo.toml.
     rule(
         "xtask",
-        "config faults gateway login search vary view",
+        "config faults gateway login search tokens vary view",
         NOTHING,
     )
     .with_sdk(),

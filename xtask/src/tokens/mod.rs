@@ -6,6 +6,7 @@ mod results;
 use std::fs;
 use std::path::Path;
 
+use mcp_vary_tokens::count;
 use mcp_vary_view::model_tool;
 
 use crate::page::with_table;
@@ -90,24 +91,10 @@ fn count_model_list<T: AsRef<str>>(tools: &[T]) -> usize {
     count_list(&tools)
 }
 
-/// The tokens of `text`, counted in pieces, because the encoding's pattern fails on very long texts.
-fn count(text: &str) -> usize {
-    let encoding = tiktoken_rs::o200k_base_singleton();
-    let mut remaining = text;
-    let mut tokens = 0;
-    while !remaining.is_empty() {
-        let (piece, after) = remaining.split_at(remaining.floor_char_boundary(LONGEST_PIECE));
-        tokens += encoding.count_ordinary(piece);
-        remaining = after;
-    }
-    tokens
-}
-
 fn percent(part: usize, whole: usize) -> String {
     format!("{} %", (part * 200 + whole) / (whole * 2).max(1))
 }
 
-const LONGEST_PIECE: usize = 100_000;
 /// The page for users, with the sums.
 const PAGE: &str = "docs/reference/tokens.md";
 

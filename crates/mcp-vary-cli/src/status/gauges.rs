@@ -16,6 +16,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("vary_completed_tasks", "completedTasks"),
     ("vary_dedicated_connections", "dedicatedConnections"),
     ("vary_memory_bytes", "memory"),
+    ("vary_result_store_bytes", "resultStore"),
     ("vary_tasks", "tasks"),
 ];
 

@@ -205,7 +205,16 @@ fn a_level_that_does_not_exist_is_refused_at_its_place() {
 /// Errors that end the command have the same form.
 #[test]
 fn with_the_format_json_the_last_error_is_an_object() {
-    let failed = run(&["serve", "--log-format", "json", "--", "no-such-program"]);
+    let args = [
+        "serve",
+        "--listen",
+        "0",
+        "--log-format",
+        "json",
+        "--",
+        "no-such-program",
+    ];
+    let failed = run(&args);
     assert_eq!((failed.code, failed.stdout.as_str()), (Some(2), ""));
     let lines: Vec<_> = failed.stderr.lines().map(object).collect();
     let last = lines.last().unwrap();

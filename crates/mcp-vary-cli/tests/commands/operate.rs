@@ -29,6 +29,7 @@ fn configuration(more: &str) -> String {
     )
 }
 
+/// OP-8
 #[test]
 fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
     let state = state("reload-state");
@@ -54,6 +55,7 @@ fn a_reload_prints_what_changed_and_a_mistake_changes_nothing() {
     assert!(changed.contains("variants: 4 removed"), "{changed}");
 }
 
+/// OP-8
 #[cfg(unix)]
 #[test]
 fn a_drain_ends_the_gateway_and_its_token() {
@@ -86,6 +88,7 @@ fn a_drain_ends_the_gateway_and_its_token() {
     assert!(!token.exists());
 }
 
+/// OP-8
 #[test]
 fn a_configured_token_is_not_written_and_the_only_one() {
     let state = state("token-state");
@@ -110,6 +113,7 @@ fn a_configured_token_is_not_written_and_the_only_one() {
     );
 }
 
+/// OP-8
 #[test]
 fn a_token_that_can_be_guessed_is_a_mistake() {
     let state = state("short-state");

@@ -177,12 +177,15 @@ impl Server {
                 break address.parse().unwrap();
             }
         };
-        Self {
+        let server = Self {
             child,
             stderr,
             said: printed,
             address,
-        }
+        };
+        // Tests run at the same time, and another program may have the port.
+        assert_ne!(server.address.port(), 8800, "serve with `--listen 0`");
+        server
     }
 
     pub(crate) fn url(&self) -> String {

@@ -288,6 +288,7 @@ async fn replaced_under_load(least: usize) {
     }
 }
 
+/// OP-7
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_fails_while_gateways_are_replaced() {
     replaced_under_load(1_000).await;

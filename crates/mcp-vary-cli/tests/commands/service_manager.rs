@@ -98,6 +98,7 @@ fn activated(socket: &TcpListener, name: &str, args: &[&str]) -> Command {
     shell
 }
 
+/// OP-7
 #[test]
 fn clients_wait_at_a_passed_socket_while_the_process_is_replaced() {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::program::{INITIALIZE, Server, VARY, command, file, get, run, signal};
+use crate::program::{INITIALIZE, Server, VARY, WEATHER, command, file, get, run, signal};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
@@ -86,7 +86,14 @@ fn a_server_that_is_down_has_the_cause_without_its_address() {
         "status-down.json",
         r#"{"mcpServers": {"gone": {"url": "http://127.0.0.1:1/private/mcp"}}}"#,
     );
-    let server = Server::start(&["serve", "--admin", "0", path.to_str().unwrap()]);
+    let server = Server::start(&[
+        "serve",
+        "--listen",
+        "0",
+        "--admin",
+        "0",
+        path.to_str().unwrap(),
+    ]);
     let shown = run(&["status", &admin(&server)]).data(1);
     assert!(
         shown.contains("  server `gone` cannot be reached: connection refused; the log of `vary serve` says more; "),
@@ -146,7 +153,8 @@ fn where_no_gateway_answers_is_said() {
             "it is not the address of a status; clients connect to another one: start Vary with `--admin 8801`",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
-    let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
+    let admin = ["--listen", "0", "--admin", "0.0.0.0:0"];
+    let served = run(&[&["serve"], &admin[..], &WEATHER].concat());
     served.refuses(&["can be reached from other machines"]);
 }
 
@@ -217,7 +225,7 @@ fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
         .map(Result::unwrap)
         .skip_while(|line| !line.starts_with("metric "))
         .skip(1)
-        .take(11);
+        .take(12);
     let mut rows: Vec<(String, String)> = rows
         .map(|row| {
             let (name, value) = row.split_once(' ').unwrap();
@@ -230,6 +238,7 @@ fn a_status_that_is_watched_shows_the_numbers_of_the_metrics() {
         rows.contains(&("vary_sessions".to_owned(), "3".to_owned())),
         "{rows:?}"
     );
+    assert!(rows.contains(&("vary_result_store_bytes".to_owned(), "0".to_owned())));
     // The connection that asks is a task, too.
     rows.retain(|(name, _)| name != "vary_tasks");
     let scraped = get(metrics, "/metrics");

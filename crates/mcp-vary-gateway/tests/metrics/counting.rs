@@ -92,6 +92,7 @@ fn sums(lines: &[String], family: &str, labels: &[&str]) -> Counts {
     sums
 }
 
+/// OP-1
 #[tokio::test]
 async fn counters_equal_what_clients_count() {
     let harness = Harness::with(measured).await;
@@ -114,6 +115,7 @@ async fn counters_equal_what_clients_count() {
     assert_eq!(operations.values().sum::<u64>(), all);
 }
 
+/// OP-1
 #[tokio::test]
 async fn a_call_that_its_client_leaves_is_cancelled_once() {
     let harness = Harness::with(measured).await;

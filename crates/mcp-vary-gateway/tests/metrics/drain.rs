@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use super::scraping::{get, probes};
 use crate::support::*;
 
+/// OP-7
 #[tokio::test]
 async fn while_the_drain_is_delayed_clients_are_served_and_the_gateway_is_not_ready() {
     let delay = Duration::from_secs(3);
@@ -22,6 +23,7 @@ async fn while_the_drain_is_delayed_clients_are_served_and_the_gateway_is_not_re
     assert_eq!(get(address, "/livez", "*/*").await.status, 200);
 }
 
+/// OP-7
 #[tokio::test]
 async fn streams_that_listen_end_one_after_the_other() {
     let drain = Duration::from_secs(10);

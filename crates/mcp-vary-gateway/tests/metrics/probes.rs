@@ -88,7 +88,7 @@ async fn answers(row: &[&str]) {
     }
 }
 
-/// The table of the page is what a gateway answers.
+/// OP-6: the table of the page is what a gateway answers.
 #[tokio::test]
 async fn probes_answer_as_the_page_says() {
     let page = include_str!("../../../../docs/how-to/metrics.md");
@@ -104,6 +104,7 @@ async fn probes_answer_as_the_page_says() {
     futures_util::future::join_all(rows.iter().map(|row| answers(row))).await;
 }
 
+/// OP-6
 #[tokio::test]
 async fn a_verbose_probe_names_the_servers() {
     let (_gateway, address, _served) = in_state("some servers are up", Readiness::Any).await;
@@ -111,6 +112,7 @@ async fn a_verbose_probe_names_the_servers() {
     assert_eq!(text, "ok\nfirst: up\nsecond: down\n");
 }
 
+/// OP-6
 #[tokio::test]
 async fn a_gateway_that_stops_is_not_ready() {
     let harness = Harness::start().await;
@@ -127,6 +129,7 @@ async fn a_gateway_that_stops_is_not_ready() {
     assert_eq!(get(address, "/livez", "*/*").await.status, 200);
 }
 
+/// OP-6
 #[tokio::test]
 async fn only_get_on_known_paths_is_answered() {
     let harness = Harness::start().await;

@@ -154,6 +154,7 @@ fn queries_of_the_page() -> Vec<&'static str> {
     queries
 }
 
+/// OP-1
 #[tokio::test]
 async fn prometheus_reads_what_clients_count() {
     scraped_under_load(Duration::from_secs(3)).await;

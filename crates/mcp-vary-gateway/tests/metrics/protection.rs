@@ -110,6 +110,7 @@ async fn fetches_of_keys_are_counted_by_issuer() {
     );
 }
 
+/// OP-6
 #[tokio::test]
 async fn a_gateway_without_the_keys_of_an_issuer_is_not_ready() {
     let mut server = AuthorizationServer::start().await;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_metrics::REASONS;
+use mcp_vary_wire::counters::Counters;
 use tokio::net::TcpListener;
 
 use crate::support::*;
@@ -80,6 +81,7 @@ async fn use_everything(harness: &Harness) {
     }
 }
 
+/// OP-1
 #[tokio::test]
 async fn promtool_finds_nothing_to_complain_about() {
     let harness = Harness::with(measured).await;
@@ -143,6 +145,7 @@ async fn the_client_chooses_the_form() {
     assert!(open.ends_with("# EOF\n"));
 }
 
+/// OP-2
 #[tokio::test]
 async fn gauges_are_read_when_scraped() {
     let harness = Harness::with(measured).await;
@@ -172,6 +175,24 @@ async fn gauges_are_read_when_scraped() {
     let standard = Value::Array(forwarded.collect()).to_string().len();
     assert_eq!(tokens("standard"), standard as f64);
     assert!((100.0..standard as f64).contains(&tokens("compact")));
+}
+
+/// OP-1: without the zero, the first refusal would be no increase.
+#[tokio::test]
+async fn every_reason_of_a_refusal_is_counted_from_zero() {
+    let harness = Harness::with(measured).await;
+    let lines = scrape(probes(&harness).await).await;
+    let reasons = lines.iter().map(|line| series(line));
+    let reasons = reasons.filter(|it| it.name == "vary_refused_messages_total");
+    let shown: Vec<_> = reasons
+        .map(|it| (it.labels["reason"].clone(), it.value))
+        .collect();
+    let counters = Counters::default();
+    let expected: Vec<_> = counters
+        .all()
+        .map(|(reason, _)| (reason.to_owned(), "0"))
+        .collect();
+    assert_eq!(shown, expected);
 }
 
 #[tokio::test]

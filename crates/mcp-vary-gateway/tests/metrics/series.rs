@@ -9,6 +9,7 @@ use mcp_vary_metrics::families;
 use super::scraping::{measured, probes, scrape, series};
 use crate::support::*;
 
+/// OP-1
 #[tokio::test]
 async fn names_that_clients_invent_make_no_series() {
     let harness = Harness::with(measured).await;
@@ -89,6 +90,7 @@ fn own_tools(lines: &[String]) -> String {
     tools.unwrap().value.to_owned()
 }
 
+/// OP-1
 #[tokio::test]
 async fn a_server_that_renames_its_tools_leaves_the_number_of_series_bounded() {
     renamed(30).await;

@@ -20,6 +20,7 @@ async fn calls_beside(behavior: CollectorBehavior, calls: usize) -> (TraceCollec
     (collector, harness)
 }
 
+/// OP-5
 #[tokio::test]
 async fn ten_thousand_calls_beside_a_collector_that_hangs_lose_nothing_but_spans() {
     let (collector, harness) = calls_beside(CollectorBehavior::Hangs, 10_000).await;
@@ -35,6 +36,7 @@ async fn ten_thousand_calls_beside_a_collector_that_hangs_lose_nothing_but_spans
     assert!(collector.spans().is_empty());
 }
 
+/// OP-5
 #[tokio::test]
 async fn what_a_collector_refuses_is_lost_and_counted() {
     for behavior in [
@@ -49,6 +51,7 @@ async fn what_a_collector_refuses_is_lost_and_counted() {
     }
 }
 
+/// OP-5
 #[tokio::test]
 async fn a_slow_collector_gets_every_span_before_the_end() {
     let slow = CollectorBehavior::Delays(Duration::from_millis(300));

@@ -7,6 +7,7 @@ use mcp_vary_traces::Ratio;
 const IN_META: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 const IN_HEADER: &str = "00-1bf7651916cd43dd8448eb211c80319c-11f067aa0ba902b7-01";
 
+/// OP-3
 #[tokio::test]
 async fn the_context_in_meta_is_the_parent_and_that_in_headers_a_link() {
     for era in [Era::Legacy, Era::Modern] {
@@ -40,6 +41,7 @@ async fn the_context_in_meta_is_the_parent_and_that_in_headers_a_link() {
     }
 }
 
+/// OP-3
 #[tokio::test]
 async fn the_context_in_headers_alone_is_the_parent() {
     let (collector, harness) = before(Era::Legacy).await;
@@ -109,6 +111,7 @@ async fn upstream_bytes(
     (sent.text.clone(), context.map(str::to_owned).collect())
 }
 
+/// OP-4
 #[tokio::test]
 async fn without_a_sample_and_a_context_the_bytes_upstream_are_those_of_a_gateway_without_traces() {
     for era in [Era::Legacy, Era::Modern] {
@@ -124,6 +127,7 @@ async fn without_a_sample_and_a_context_the_bytes_upstream_are_those_of_a_gatewa
     }
 }
 
+/// OP-4
 #[tokio::test]
 async fn a_context_in_headers_goes_on_unchanged_without_a_sample() {
     let headers = [("traceparent", IN_HEADER), ("baggage", "c=3")];

@@ -31,6 +31,7 @@ async fn recorded(kind: ClientKind, follow: Follow, sample: Ratio, traceparent: 
         .count()
 }
 
+/// OP-4
 #[tokio::test]
 async fn a_stranger_does_not_choose_what_is_recorded() {
     use ClientKind::{HttpModern, StdioModern};

@@ -44,6 +44,7 @@ fn port(peer: &ScriptedServer) -> String {
     port.split('/').next().unwrap().to_owned()
 }
 
+/// OP-2, OP-3
 #[tokio::test]
 async fn a_call_of_a_modern_client_to_a_legacy_server() {
     shows(
@@ -78,6 +79,7 @@ async fn a_call_of_a_modern_client_to_a_legacy_server() {
     .await;
 }
 
+/// OP-3
 #[tokio::test]
 async fn a_failed_call_of_a_legacy_client_to_a_modern_server() {
     shows(
@@ -114,6 +116,7 @@ async fn a_failed_call_of_a_legacy_client_to_a_modern_server() {
     .await;
 }
 
+/// OP-3
 #[tokio::test]
 async fn an_error_that_the_caller_made_is_one_of_the_client_span_alone() {
     shows(
@@ -148,6 +151,7 @@ async fn an_error_that_the_caller_made_is_one_of_the_client_span_alone() {
     .await;
 }
 
+/// OP-3
 #[tokio::test]
 async fn what_a_client_makes_up_is_in_no_name() {
     let (collector, harness) = before(Era::Legacy).await;
@@ -182,6 +186,7 @@ async fn what_a_client_makes_up_is_in_no_name() {
     );
 }
 
+/// OP-3
 #[tokio::test]
 async fn a_session_is_shown_by_a_digest_of_its_id() {
     let (collector, harness) = before(Era::Legacy).await;
@@ -192,6 +197,18 @@ async fn a_session_is_shown_by_a_digest_of_its_id() {
     let session = |name: &str| only(&spans, SERVER, name).attributes["mcp.session.id"].clone();
     assert_eq!(session("tools/call odd"), session("ping"));
     assert_eq!(session("ping").len(), 32);
+}
+
+/// OP-3: the revision is the negotiated one: a client may ask for another.
+#[tokio::test]
+async fn initialize_shows_the_revision_of_its_session() {
+    for (asked, negotiated) in [("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")] {
+        let (collector, harness) = before(Era::Legacy).await;
+        LegacyClient::open(&harness, asked, &json!({})).await;
+        let spans = spans(&collector, &harness).await;
+        let span = only(&spans, SERVER, "initialize");
+        assert_eq!(span.attributes["mcp.protocol.version"], negotiated);
+    }
 }
 
 #[tokio::test]

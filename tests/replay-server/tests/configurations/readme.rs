@@ -38,7 +38,7 @@ fn configuration(readme: &str) -> String {
 fn tokens(tools: &[Value]) -> usize {
     let tools: Vec<String> = tools.iter().map(|it| model_tool(&it.to_string())).collect();
     let text = format!("[{}]", tools.join(","));
-    tiktoken_rs::o200k_base_singleton().count_ordinary(&text)
+    mcp_vary_tokens::count(&text)
 }
 
 /// A figure with a comma between thousands.

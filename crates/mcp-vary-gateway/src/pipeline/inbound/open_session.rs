@@ -32,6 +32,7 @@ pub(super) async fn open_session(
     }
     let (snapshot, caller) = (sender.snapshot, &*sender.caller);
     let (negotiated, result) = initialize(snapshot, caller, params).await?;
+    caller.observation.speaks(negotiated.revision);
     let declared = count_tags(negotiated.features.as_deref());
     let sessions = &snapshot.services.sessions;
     let (id, session) = if let MessageSource::Connection(connection_sessions) = &mut sender.source {

@@ -1,0 +1,15 @@
+//! Writes `src/o200k.bin`: the length of each token in one byte, then the bytes of all, in the order of their ranks.
+
+use std::error::Error;
+use std::fs;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let encoding = tiktoken_rs::o200k_base_singleton();
+    let tokens = (0..199_998).map(|rank| encoding.decode_bytes(&[rank]));
+    let tokens = tokens.collect::<Result<Vec<_>, _>>()?;
+    let lengths = tokens.iter().map(|token| u8::try_from(token.len()));
+    let mut file = lengths.collect::<Result<Vec<_>, _>>()?;
+    file.extend(tokens.concat());
+    fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/o200k.bin"), file)?;
+    Ok(())
+}
