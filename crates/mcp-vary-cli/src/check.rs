@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 
+use std::path::Path;
 use std::time::Duration;
 
 use mcp_vary_conformance::{
@@ -9,7 +10,7 @@ use mcp_vary_conformance::{
     run_client,
 };
 
-use mcp_vary_gateway::Config;
+use mcp_vary_gateway::{Config, UpstreamConfig};
 
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
@@ -21,7 +22,7 @@ use crate::print::{self, Progress, sanitize_json};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::target_args::{ServerTarget, TargetFile};
-use crate::{chain, target};
+use crate::{chain, file, target};
 
 use args::{Format, ServerCheck};
 
@@ -45,12 +46,16 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
             return Err(Failure::command(error));
         }
         ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
-        ServerTarget::Url { url, headers } => {
+        ServerTarget::Url { url, headers, ca } => {
             let target = endpoint(url, headers, &args.other_headers)?;
-            let target = logged_in(target, url, headers).await?;
+            let target = trusting(target, ca.as_deref())?;
+            let target = logged_in(target, url, (headers, ca.as_deref())).await?;
             match check(&target, &options, &mut stop).await {
                 Ok(report) => report,
-                Err(failure) => return Err(explained(failure, url, headers, &mut stop).await?),
+                Err(failure) => {
+                    let server = target::url(url, headers, ca.as_deref())?;
+                    return Err(explained(failure, server, &mut stop).await?);
+                }
             }
         }
         ServerTarget::Command(command) => {
@@ -141,13 +146,26 @@ fn endpoint(url: &str, headers: &[String], others: &[String]) -> Result<Target, 
     Ok(target)
 }
 
+/// The `target`, which may show certificates of the authorities in the file `ca`.
+fn trusting(target: Target, ca: Option<&Path>) -> Result<Target, Failure> {
+    let Some(ca) = ca else {
+        return Ok(target);
+    };
+    let trusting = target.with_authorities(file::text(ca)?.as_bytes());
+    trusting.map_err(|error| Failure::command(format!("--ca {}: {error}", ca.display())))
+}
+
 /// The `target` with the stored login at `url`, unless the `headers` have another one.
-async fn logged_in(target: Target, url: &str, headers: &[String]) -> Result<Target, Failure> {
+async fn logged_in(
+    target: Target,
+    url: &str,
+    (headers, ca): (&[String], Option<&Path>),
+) -> Result<Target, Failure> {
     let mut names = headers.iter().filter_map(|header| header.split_once(':'));
     if names.any(|(name, _)| name.trim().eq_ignore_ascii_case("authorization")) {
         return Ok(target);
     }
-    let login = source::authorization(url).await?;
+    let login = source::authorization(url, ca).await?;
     let Some(value) = login.as_ref().and_then(|value| value.to_str().ok()) else {
         return Ok(target);
     };
@@ -185,11 +203,10 @@ async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Re
 /// The `failure` of a check, or why `vary inspect` cannot connect to the server either, which names what to do.
 async fn explained(
     failure: Failure,
-    url: &str,
-    headers: &[String],
+    server: UpstreamConfig,
     stop: &mut Stop,
 ) -> Result<Failure, Failure> {
-    let config = Config::new(target::url(url, headers)?, environment()?);
+    let config = Config::new(server, environment()?);
     let server = with_logins(config, LoginMode::Stored).servers.pop();
     let Some(mut server) = server else {
         return Ok(failure);

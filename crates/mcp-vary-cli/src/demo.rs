@@ -60,7 +60,7 @@ async fn show(url: &str) -> Result<String, Failure> {
     let mut blocks = Vec::new();
     for (who, features) in CLIENTS {
         let identity = ClientIdentity::from_args(*features, &[])?;
-        let client = Client::connect(target::url(url, &[])?, &identity).await?;
+        let client = Client::connect(target::url(url, &[], None)?, &identity).await?;
         let answer = client.call(TOOL, ARGUMENTS, None).await?;
         let title = match features {
             Some(features) => format!("{who}\n{}", features.replace(',', ", ")),
@@ -78,7 +78,7 @@ async fn show(url: &str) -> Result<String, Failure> {
 
 /// The cost of the tools in each variant, in one line.
 async fn variants(url: &str) -> Result<String, Failure> {
-    let client = Client::connect(target::url(url, &[])?, &ClientIdentity::default()).await?;
+    let client = Client::connect(target::url(url, &[], None)?, &ClientIdentity::default()).await?;
     let variants = inspect::variant_tools(&client, Vec::new(), None).await?;
     client.close().await;
     let whole = inspect::baseline(&variants).map_or(0, |variant| variant.tokens);

@@ -142,7 +142,7 @@ impl ServeConfig {
         let target = args.target.resolve(args.named.as_deref(), "vary serve")?;
         let server = match &target {
             ServerTarget::File(file) => return Self::from_file(file, args, log),
-            ServerTarget::Url { url, headers } => target::url(url, headers)?,
+            ServerTarget::Url { url, headers, ca } => target::url(url, headers, ca.as_deref())?,
             ServerTarget::Command(command) => target::command(command)?,
         };
         log.start_serving(args.log_format, &LogSettings::default())?;

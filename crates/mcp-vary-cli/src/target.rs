@@ -20,8 +20,12 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
     Ok(config)
 }
 
-/// The server at `url`. Every request to it has `headers` (`Name: value`).
-pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failure> {
+/// The server at `url`. Every request to it has `headers` (`Name: value`); `ca` is the file of further authorities.
+pub(crate) fn url(
+    url: &str,
+    headers: &[String],
+    ca: Option<&Path>,
+) -> Result<UpstreamConfig, Failure> {
     let uri = http_url(url, url).map_err(Failure::command)?;
     let headers = headers
         .iter()
@@ -32,10 +36,9 @@ pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failu
         .collect::<Option<HeaderMap>>()
         .ok_or_else(|| Failure::command("a --header cannot be read; write it as 'Name: value'"))?;
     let name = uri.host().unwrap_or(url).to_owned();
-    Ok(UpstreamConfig::new(
-        name,
-        Target::Http { url: uri, headers },
-    ))
+    let mut config = UpstreamConfig::new(name, Target::Http { url: uri, headers });
+    config.ca = ca.map(Path::to_owned);
+    Ok(config)
 }
 
 /// Reads `text` as the URL of a streamable HTTP endpoint. `written` is the same before variables are replaced.

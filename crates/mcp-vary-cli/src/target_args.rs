@@ -17,6 +17,9 @@ pub(crate) struct TargetArgs {
     /// A header for every request to the URL; may be repeated
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
+    /// A file with the certificate of a further authority to trust, for the URL
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     /// Without TARGET: use the file of this directory without asking
     #[arg(long)]
     pub(crate) yes: bool,
@@ -33,6 +36,8 @@ pub(crate) enum ServerTarget {
         url: String,
         /// Further headers, as `Name: value`.
         headers: Vec<String>,
+        /// The file of further authorities.
+        ca: Option<PathBuf>,
     },
     /// A server to start: a program and its arguments.
     Command(Vec<String>),
@@ -81,6 +86,7 @@ impl TargetArgs {
             return Ok(ServerTarget::Url {
                 url: word.to_owned(),
                 headers: self.headers.clone(),
+                ca: self.ca.clone(),
             });
         }
         let path = PathBuf::from(word);
@@ -131,6 +137,16 @@ impl TargetArgs {
             return Err(Failure::command(
                 "--server selects servers of a file, and TARGET is not a file; leave it out",
             ));
+        }
+        if self.ca.is_some() && !is_url {
+            let instead = if is_file {
+                "write `ca` into the server's entry of the file"
+            } else {
+                "leave it out"
+            };
+            return Err(Failure::command(format!(
+                "--ca is for a URL, and TARGET is not a URL; {instead}"
+            )));
         }
         if !self.headers.is_empty() && !is_url {
             let instead = if is_file {

@@ -50,8 +50,8 @@ impl TargetSession {
     ) -> Result<Self, Failure> {
         let config = match named {
             ServerTarget::File(file) => file_with_logins(file.read()?, mode)?,
-            ServerTarget::Url { url, headers } => {
-                let server = target::url(url, headers)?;
+            ServerTarget::Url { url, headers, ca } => {
+                let server = target::url(url, headers, ca.as_deref())?;
                 with_logins(Config::new(server, environment()?), mode)
             }
             ServerTarget::Command(command) => {
@@ -91,7 +91,7 @@ impl TargetSession {
             });
         }
         Ok(Self {
-            server: target::url(&serving.url(), &[])?,
+            server: target::url(&serving.url(), &[], None)?,
             summary,
             serving: Some(serving),
             client: Mutex::default(),

@@ -4,6 +4,8 @@ use std::fmt;
 
 use http::Uri;
 use http::header::{HeaderName, HeaderValue};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 /// A server under test: a streamable HTTP endpoint with the headers that it wants, or a command that speaks MCP on its
 /// standard streams.
@@ -26,6 +28,8 @@ pub struct Target {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The headers of another principal, each instead of one of the same name.
     other_headers: Vec<(HeaderName, HeaderValue)>,
+    /// The certificates of authorities that are trusted beside those of the machine.
+    authorities: Vec<CertificateDer<'static>>,
 }
 
 /// Where the server is.
@@ -76,7 +80,22 @@ impl Target {
             endpoint,
             headers: Vec::new(),
             other_headers: Vec::new(),
+            authorities: Vec::new(),
         }
+    }
+
+    /// The same target, which may show certificates of the authorities in `pem`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no certificate in it.
+    pub fn with_authorities(mut self, pem: &[u8]) -> Result<Self, InvalidTarget> {
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        self.authorities = certificates.unwrap_or_default();
+        if self.authorities.is_empty() {
+            return Err(InvalidTarget::Authorities);
+        }
+        Ok(self)
     }
 
     /// The same target, with a header for every request. Its value appears in no report.
@@ -113,6 +132,10 @@ impl Target {
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    pub(crate) fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
     }
 
     /// The headers of requests by the run's principal, or by the other one.
@@ -206,6 +229,9 @@ pub enum InvalidTarget {
     /// A header for a command.
     #[error("a command has no headers; only URLs do")]
     HeaderOfCommand,
+    /// The text has no certificate.
+    #[error("it has no certificate in PEM, which begins with `-----BEGIN CERTIFICATE-----`")]
+    Authorities,
 }
 
 #[cfg(test)]

@@ -10,4 +10,7 @@ mod headers {
     mod people;
     mod refreshed;
     mod refused;
+    mod several_servers;
+    mod shared_lists;
+    mod unauthorized;
 }

@@ -15,12 +15,15 @@ use quick_cache::sync::Cache;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::address::{Address, AddressPolicy};
+use crate::challenge::Challenge;
 use crate::client::Client;
+use crate::credentials::Credentials;
 use crate::discovery::{ServerMetadata, server_metadata};
 use crate::error;
 use crate::http_client::{HttpClient, Transport};
 use crate::scope::Scopes;
-use crate::service::ServiceAuthentication;
+use crate::service::{ServiceAuthentication, ServiceCredentials, ServiceSettings};
+use crate::source::AuthorizationSource;
 use crate::token::{TokenEndpoint, Tokens};
 
 /// What is exchanged, and where.
@@ -43,6 +46,8 @@ pub struct ExchangeSettings {
     pub audience: Option<String>,
     /// The scopes to request.
     pub scope: Scopes,
+    /// The service that reads the lists of all clients; if absent, each client has its own.
+    pub for_lists: Option<ServiceSettings>,
     /// The file of authorities that are trusted beside those of the system.
     pub ca: Option<PathBuf>,
 }
@@ -83,6 +88,7 @@ struct Exchange {
     identity: String,
     http: HttpClient,
     environment: Environment,
+    for_lists: Option<Arc<AuthorizationSource>>,
     metadata: AsyncMutex<Option<ServerMetadata>>,
     tokens: Cache<[u8; 32], Arc<AsyncMutex<Option<Exchanged>>>>,
 }
@@ -124,6 +130,7 @@ impl ExchangeSettings {
             form: ExchangeForm::default(),
             audience: None,
             scope: Scopes::default(),
+            for_lists: None,
             ca: None,
         }
     }
@@ -140,10 +147,19 @@ impl TokenExchange {
             ca: settings.ca.clone(),
             variables: environment.variables,
         };
+        let for_lists = settings.for_lists.clone().map(|service| {
+            let service = ServiceCredentials::new(service, environment);
+            let credentials = Credentials::Service(service);
+            Arc::new(AuthorizationSource::configured(
+                credentials,
+                identity.clone(),
+            ))
+        });
         Self(Arc::new(Exchange {
             http: HttpClient::new(policy, transport),
             settings,
             identity,
+            for_lists,
             environment,
             metadata: AsyncMutex::default(),
             tokens: Cache::new(MAX_TOKENS),
@@ -158,6 +174,11 @@ impl ClientCredentials for TokenExchange {
             latest: Mutex::new(caller.clone()),
             renewed: Notify::new(),
         })
+    }
+
+    fn for_lists(&self) -> Option<Arc<dyn CredentialSource>> {
+        let source = self.0.for_lists.clone()?;
+        Some(source)
     }
 
     fn identity(&self) -> &str {
@@ -205,7 +226,7 @@ impl CredentialSource for ExchangedSource {
         Box::pin(async move {
             // Another token has the same scopes.
             if refusal.status != StatusCode::UNAUTHORIZED {
-                return Ok(Retry::Never);
+                return Err(self.exchange.too_few_scopes(refusal.challenges));
             }
             let latest = self.latest();
             let caller = refusal.caller.unwrap_or(&latest);
@@ -276,6 +297,24 @@ impl Exchange {
         }
         let exchanged = known.insert(self.exchange(caller, true).await);
         exchanged.value.clone().map(|_| Retry::Once)
+    }
+
+    /// The error for a token that has too few scopes. What the server wants is for the operator alone.
+    fn too_few_scopes(&self, challenges: &[HeaderValue]) -> CredentialError {
+        let scopes = &self.settings.scope;
+        let requested = if scopes.is_empty() {
+            "no `scopes` are configured for the exchange".to_owned()
+        } else {
+            format!("the exchange requests `{scopes}`")
+        };
+        let error =
+            CredentialError::new(format!("its user's token has too few scopes; {requested}"));
+        match Challenge::parse(challenges).scope {
+            Some(wanted) => error.with_details(format!(
+                "the server wants `{wanted}`; add what is missing to `scopes` in `auth.token-exchange`"
+            )),
+            None => error,
+        }
     }
 
     /// Exchanges a token. A failure is the result for a moment, so that it is not repeated for each who waits.

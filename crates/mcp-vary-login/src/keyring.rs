@@ -1,47 +1,103 @@
 //! The key of the store in the system's keyring: the Secret Service, the keychain of macOS, or the credentials of Windows.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use keyring::v1::{Entry, Error};
 use mcp_vary_base::environment::Environment;
 
 use crate::seal::SealKey;
 
-/// The system's keyring. It is asked when a sealed file is read or something is written, and may wait for a person who
-/// unlocks it.
+/// The system's keyring. It is asked when a sealed file is read or something is written. If it waits for a person who
+/// unlocks it, nobody waits for that longer than five seconds.
 ///
 /// It has the key and not the tokens: some keyrings hold little, none can be listed, and a file is replaced whole.
 #[derive(Default)]
 pub(crate) struct Keyring {
     key: OnceLock<SealKey>,
+    pending: Mutex<Option<Pending>>,
+}
+
+/// The keyring does not answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct KeyringLocked;
+
+/// A question that the keyring has not answered yet.
+struct Pending {
+    began: Instant,
+    answer: Receiver<Option<SealKey>>,
 }
 
 impl Keyring {
     /// The key; `None` if there is no keyring, or no key in it.
-    pub(crate) fn find(&self) -> Option<&SealKey> {
-        if self.key.get().is_none()
-            && let Some(key) = read(&entry()?)
-        {
-            return Some(self.key.get_or_init(|| key));
-        }
-        self.key.get()
+    pub(crate) fn find(&self) -> Result<Option<&SealKey>, KeyringLocked> {
+        self.key_by(|| read(&entry()?))
     }
 
     /// The key, which is stored if there is none yet; `None` if there is no keyring.
-    pub(crate) fn find_or_create(&self, environment: Environment) -> Option<&SealKey> {
-        if self.key.get().is_none() {
+    pub(crate) fn find_or_create(
+        &self,
+        environment: Environment,
+    ) -> Result<Option<&SealKey>, KeyringLocked> {
+        if let Some(key) = self.find()? {
+            return Ok(Some(key));
+        }
+        self.key_by(move || {
             let entry = entry()?;
             if matches!(entry.get_secret(), Err(Error::NoEntry)) {
                 let mut bytes = [0; 32];
                 (environment.random)(&mut bytes);
                 entry.set_secret(&bytes).ok()?;
             }
+            // What another process stored at the same time counts for both.
+            read(&entry)
+        })
+    }
+
+    /// The key that is known, or that `ask` returns.
+    fn key_by(
+        &self,
+        ask: impl FnOnce() -> Option<SealKey> + Send + 'static,
+    ) -> Result<Option<&SealKey>, KeyringLocked> {
+        if let Some(key) = self.key.get() {
+            return Ok(Some(key));
         }
-        // What another process stored at the same time counts for both.
-        self.find()
+        let found = self.within(PATIENCE, ask)?;
+        Ok(found.map(|key| self.key.get_or_init(|| key)))
+    }
+
+    /// What `ask` returns within `limit`. While a question is open, its answer is the one for all: a keyring that waits for
+    /// a person shows one prompt.
+    fn within(
+        &self,
+        limit: Duration,
+        ask: impl FnOnce() -> Option<SealKey> + Send + 'static,
+    ) -> Result<Option<SealKey>, KeyringLocked> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = pending.take().unwrap_or_else(|| {
+            let (sender, answer) = channel();
+            // A thread of its own: it may never end, and the runtime waits for its own threads.
+            thread::spawn(move || sender.send(ask()));
+            let began = Instant::now();
+            Pending { began, answer }
+        });
+        let left = limit.saturating_sub(asked.began.elapsed());
+        match asked.answer.recv_timeout(left) {
+            Ok(found) => Ok(found),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Timeout) => {
+                *pending = Some(asked);
+                Err(KeyringLocked)
+            }
+        }
     }
 }
+
+/// How long the keyring may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 fn entry() -> Option<Entry> {
     Entry::new("vary", "logins").ok()
@@ -132,10 +188,10 @@ mod tests {
         let ones = Environment::new(|| 0, |bytes| bytes.fill(1));
         let twos = Environment::new(|| 0, |bytes| bytes.fill(2));
         let first = Keyring::default();
-        let key = first.find_or_create(ones).unwrap();
+        let key = first.find_or_create(ones).unwrap().unwrap();
         let sealed = key.seal("text", "a", ones).unwrap();
         let second = Keyring::default();
-        let key = second.find_or_create(twos).unwrap();
+        let key = second.find_or_create(twos).unwrap().unwrap();
         assert_eq!(key.open(&sealed, "a").as_deref(), Some("text"));
         assert_eq!(format!("{second:?}"), "Keyring { .. }");
     }
@@ -146,6 +202,31 @@ mod tests {
             return;
         }
         let environment = Environment::new(|| 0, |bytes| bytes.fill(1));
-        assert!(Keyring::default().find_or_create(environment).is_none());
+        let key = Keyring::default().find_or_create(environment).unwrap();
+        assert!(key.is_none());
+    }
+
+    /// A keyring that waits for a person shows one prompt, and is used once that person has answered.
+    #[test]
+    fn a_locked_keyring_is_asked_once_and_nobody_waits_for_it() {
+        let keyring = Keyring::default();
+        let (unlock, unlocked) = channel::<()>();
+        let asking = move || {
+            unlocked.recv().unwrap();
+            SealKey::new(&[1; 32])
+        };
+        let moment = Duration::from_millis(50);
+        assert_eq!(keyring.within(moment, asking).err(), Some(KeyringLocked));
+        let never = || panic!("a second prompt");
+        assert_eq!(keyring.within(moment, never).err(), Some(KeyringLocked));
+        unlock.send(()).unwrap();
+        let began = Instant::now();
+        let key = loop {
+            match keyring.within(moment, || panic!("a second prompt")) {
+                Ok(key) => break key,
+                Err(KeyringLocked) => assert!(began.elapsed() < Duration::from_secs(10)),
+            }
+        };
+        assert!(key.is_some());
     }
 }

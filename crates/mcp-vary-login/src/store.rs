@@ -12,7 +12,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
-use crate::keyring::Keyring;
+use crate::keyring::{Keyring, KeyringLocked, PATIENCE};
 use crate::scope::Scopes;
 use crate::seal::{SealKey, is_sealed};
 use crate::token::Tokens;
@@ -120,6 +120,13 @@ pub enum StoreError {
     /// The file is sealed with a key that is not known.
     #[error("{0} is sealed with a key that is neither in the keyring nor in `keys`")]
     Sealed(String),
+    /// The keyring waits for a person, or hangs.
+    #[error(
+        "the system's keyring did not answer within {} s; unlock it, or write `keys` into the configuration, which seal logins \
+         without it",
+        PATIENCE.as_secs()
+    )]
+    KeyringLocked,
     /// The file is not a login.
     #[error("{0} is damaged; remove it, and log in again")]
     Damaged(String),
@@ -195,8 +202,10 @@ impl TokenStore {
         if is_sealed(&text) {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             let opened = self.keys.iter().find_map(|key| key.open(&text, &name));
-            let keyring = || self.keyring.as_ref()?.find()?.open(&text, &name);
-            let opened = opened.or_else(keyring);
+            let opened = match (opened, &self.keyring) {
+                (None, Some(keyring)) => keyring.find()?.and_then(|key| key.open(&text, &name)),
+                (opened, _) => opened,
+            };
             text = opened.ok_or_else(|| StoreError::Sealed(path.display().to_string()))?;
         }
         let login = serde_json::from_str(&text);
@@ -264,8 +273,11 @@ impl LockedLogin {
         let mut text =
             serde_json::to_string(login).map_err(|error| StoreError::Failed(error.to_string()))?;
         let environment = self.store.environment;
-        let keyring = || self.store.keyring.as_ref()?.find_or_create(environment);
-        if let Some(key) = self.store.keys.first().or_else(keyring) {
+        let key = match (self.store.keys.first(), &self.store.keyring) {
+            (None, Some(keyring)) => keyring.find_or_create(environment)?,
+            (key, _) => key,
+        };
+        if let Some(key) = key {
             let sealed = key.seal(&text, &self.key.file_name(), environment);
             text = sealed.ok_or_else(|| StoreError::Failed("it cannot be sealed".to_owned()))?;
         }
@@ -312,6 +324,12 @@ impl Login {
             is_refreshed,
             has_ended: !has_token && !is_refreshed,
         }
+    }
+}
+
+impl From<KeyringLocked> for StoreError {
+    fn from(KeyringLocked: KeyringLocked) -> Self {
+        Self::KeyringLocked
     }
 }
 

@@ -318,6 +318,23 @@ impl UpstreamConfig {
         self.needs_claims() || self.client_credentials.is_some()
     }
 
+    /// Whether its clients share lists that are read for all of them.
+    #[must_use]
+    pub fn shares_lists(&self) -> bool {
+        let of_clients = self.client_credentials.as_ref();
+        of_clients.is_some_and(|credentials| credentials.for_lists().is_some())
+    }
+
+    /// The configuration of the connection that reads the lists of all clients, without headers that have claims; `None` if
+    /// each client has the lists of its own connections.
+    #[must_use]
+    pub fn for_lists(&self) -> Option<Self> {
+        let source = self.client_credentials.as_ref()?.for_lists()?;
+        let mut config = self.clone();
+        config.client_credentials = None;
+        Some(config.with_credential(AUTHORIZATION, source))
+    }
+
     /// The configuration of connections for a client with these `values`, one for each header with claims, and this token.
     ///
     /// A connection with a claim that gives no value, without a token that is needed, or without a client, is never opened,

@@ -142,6 +142,12 @@ impl ConnectError {
         }
     }
 
+    /// Whether the server answered 401, or there are no usable credentials for it.
+    #[must_use]
+    pub const fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_unauthorized())
+    }
+
     /// Whether a retry soon cannot help, since the setup is wrong.
     #[must_use]
     pub const fn is_permanent(&self) -> bool {

@@ -92,6 +92,12 @@ pub trait ClientCredentials: fmt::Debug + Send + Sync {
     /// The source of the values of `Authorization` for the connections of the client with this token.
     fn for_client(&self, caller: &CallerToken) -> Arc<dyn CredentialSource>;
 
+    /// The source for the connection that reads the lists of all clients. By default there is none, and each client has
+    /// the lists of its own connections.
+    fn for_lists(&self) -> Option<Arc<dyn CredentialSource>> {
+        None
+    }
+
     /// As [`CredentialSource::identity`].
     fn identity(&self) -> &str;
 }

@@ -282,6 +282,15 @@ impl UpstreamError {
         )
     }
 
+    /// Whether the server answered 401, or there are no usable credentials for it.
+    pub const fn is_unauthorized(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => status.as_u16() == 401,
+            Self::Credentials { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether the request never reached the server.
     pub const fn is_undelivered(&self) -> bool {
         matches!(self, Self::Unreachable { .. })

@@ -43,7 +43,7 @@ pub(crate) struct ServerCheck {
     #[arg(long = "other-header", value_name = "NAME: VALUE")]
     pub(crate) other_headers: Vec<String>,
     /// Check a client: COMMAND and the URL of a mock server
-    #[arg(long, conflicts_with_all = ["named", "servers", "headers", "other_headers"])]
+    #[arg(long, conflicts_with_all = ["named", "servers", "headers", "ca", "other_headers"])]
     pub(crate) client: bool,
     /// With --client: the last arguments are the command of the mock server instead of its URL
     #[arg(long, requires = "client")]

@@ -1,6 +1,7 @@
 //! The stored logins as credentials of servers.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,11 +187,16 @@ fn address(server: &UpstreamConfig) -> Option<Address> {
 }
 
 /// The login for requests to `url`, if somebody is logged in there.
-pub(crate) async fn authorization(url: &str) -> Result<Option<HeaderValue>, Failure> {
+/// `ca` is the file of further authorities.
+pub(crate) async fn authorization(
+    url: &str,
+    ca: Option<&Path>,
+) -> Result<Option<HeaderValue>, Failure> {
     let (Ok(address), Ok(store)) = (Address::parse(url), store(&SealingKeys::default())) else {
         return Ok(None);
     };
-    let settings = LoginSettings::new(address.resource(), address);
+    let mut settings = LoginSettings::new(address.resource(), address);
+    settings.ca = ca.map(Path::to_owned);
     let login = LoginCredentials::new(settings, store, None, environment()?);
     let value = Credentials::Login(login).authorization().await;
     value.map_err(|error| Failure::command(error.to_string()))

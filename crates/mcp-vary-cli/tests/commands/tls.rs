@@ -67,9 +67,36 @@ fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
     let refused = other.run(&["inspect", &house.url("localhost")]);
     refused.refuses(&[
         "cannot be reached",
-        "its certificate is signed by an unknown authority; it is not signed by an authority that this machine trusts",
-        "name the file of its authority's certificate in the server's `ca`, or in SSL_CERT_FILE, which replaces the system's",
+        "its certificate is signed by an unknown authority; name the file of that authority's certificate in `ca` of the \
+         server (on the command line, --ca), or in SSL_CERT_FILE, which replaces the system's",
     ]);
+}
+
+#[test]
+fn an_authority_on_the_command_line_is_trusted() {
+    let house = House::of("named-by-ca", &["localhost"]);
+    let other = House::of("trusted-elsewhere", &["localhost"]);
+    let url = house.url("localhost");
+    let ca = house.authority.to_str().unwrap();
+    for args in [
+        &["inspect", &url][..],
+        &["tools", &url],
+        &["call", &url, "get_weather", r#"{"location":"Bern"}"#],
+        &["check", "--only", "EXT-4", &url],
+    ] {
+        other.run(&[args, &["--ca", ca]].concat()).data(0);
+    }
+    let file = file(
+        "tls-ca.json",
+        r#"{"servers": {"weather": {"url": "https://localhost/"}}}"#,
+    );
+    let refused = run(&["inspect", file.to_str().unwrap(), "--ca", ca]);
+    refused.refuses(&[
+        "--ca is for a URL, and TARGET is not a URL; write `ca` into the server's entry of the file",
+    ]);
+    let key = crate::program::file("tls-no-ca.pem", "no certificate");
+    let refused = run(&["check", &url, "--ca", key.to_str().unwrap()]);
+    refused.refuses(&["--ca ", "it has no certificate in PEM"]);
 }
 
 #[test]

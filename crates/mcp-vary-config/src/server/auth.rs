@@ -61,6 +61,7 @@ pub(super) struct PartialAuth {
     form: ExchangeForm,
     resource: Option<String>,
     audience: Option<String>,
+    for_lists: Option<Box<Self>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,49 +115,99 @@ impl PartialAuth {
             return None;
         };
         let table = field.deepest(&[method.key()]);
-        let is_complete = self.check(reader, &table, method);
-        let issuer = self.address(reader, &table, "issuer", self.issuer.as_deref());
-        let token_endpoint = self.token_endpoint.as_deref();
-        let token_endpoint = self.address(reader, &table, "token-endpoint", token_endpoint);
         let identity = self.identity(method, &url);
-        let scopes = self.scopes();
-        let issuer = issuer.filter(|_| is_complete)?;
-        let token_endpoint = token_endpoint?;
+        let entry = (address, server);
         let method = match method {
-            Method::Login => {
-                let mut settings = LoginSettings::new(&server.name, address);
-                settings.ca.clone_from(&server.ca);
-                settings.issuer = issuer;
-                self.into_login(settings)
-            }
+            Method::Login => self.into_login(reader, &table, entry),
             Method::ClientCredentials => {
-                let authentication = self.authentication(reader, &table)?;
-                let mut settings = ServiceSettings::new(address, self.client_id?, authentication);
-                settings.ca.clone_from(&server.ca);
-                settings.issuer = issuer;
-                settings.scope = scopes;
-                AuthMethod::ClientCredentials(Box::new(settings))
+                let settings = self.into_service(reader, &table, entry)?;
+                Some(AuthMethod::ClientCredentials(Box::new(settings)))
             }
-            Method::TokenExchange => {
-                let authentication = self.authentication(reader, &table)?;
-                let endpoint = token_endpoint.map(ExchangeServer::TokenEndpoint);
-                let exchange_server = endpoint.or(issuer.map(ExchangeServer::Issuer))?;
-                let id = self.client_id?;
-                let mut settings =
-                    ExchangeSettings::new(address, exchange_server, id, authentication);
-                settings.ca.clone_from(&server.ca);
-                settings.scope = scopes;
-                settings.form = self.form;
-                settings.audience = self.audience;
-                // Authorization servers with this form take the resource from the scopes.
-                let by_default = settings
-                    .resource
-                    .filter(|_| self.form != ExchangeForm::OnBehalfOf);
-                settings.resource = self.resource.or(by_default);
-                AuthMethod::TokenExchange(Box::new(settings))
-            }
+            Method::TokenExchange => self.into_exchange(reader, &table, entry),
         };
+        let method = method?;
         Some(ServerAuth { method, identity })
+    }
+
+    /// The login at the server with this address and entry.
+    fn into_login(
+        self,
+        reader: &mut Reader<'_>,
+        table: &Located<'_>,
+        (address, server): (Address, &UpstreamConfig),
+    ) -> Option<AuthMethod> {
+        let is_complete = self.check(reader, table, Method::Login);
+        let issuer = self.address(reader, table, "issuer", self.issuer.as_deref());
+        let mut settings = LoginSettings::new(&server.name, address);
+        settings.ca.clone_from(&server.ca);
+        settings.issuer = issuer.filter(|_| is_complete)?;
+        settings.scope = self.scopes();
+        settings.client.id = self.client_id;
+        settings.client.secret = self.client_secret.map(Secret::new);
+        settings.client.redirect_port = self.redirect_port;
+        let flow = if self.is_device {
+            Flow::Device
+        } else {
+            Flow::AuthorizationCode
+        };
+        Some(AuthMethod::Login {
+            settings: Box::new(settings),
+            flow,
+        })
+    }
+
+    /// The service that the server knows.
+    fn into_service(
+        self,
+        reader: &mut Reader<'_>,
+        table: &Located<'_>,
+        (address, server): (Address, &UpstreamConfig),
+    ) -> Option<ServiceSettings> {
+        let is_complete = self.check(reader, table, Method::ClientCredentials);
+        let issuer = self.address(reader, table, "issuer", self.issuer.as_deref());
+        let issuer = issuer.filter(|_| is_complete)?;
+        let authentication = self.authentication(reader, table)?;
+        let scopes = self.scopes();
+        let mut settings = ServiceSettings::new(address, self.client_id?, authentication);
+        settings.ca.clone_from(&server.ca);
+        settings.issuer = issuer;
+        settings.scope = scopes;
+        Some(settings)
+    }
+
+    /// The exchange of tokens for those of the server.
+    fn into_exchange(
+        mut self,
+        reader: &mut Reader<'_>,
+        table: &Located<'_>,
+        (address, server): (Address, &UpstreamConfig),
+    ) -> Option<AuthMethod> {
+        let is_complete = self.check(reader, table, Method::TokenExchange);
+        let issuer = self.address(reader, table, "issuer", self.issuer.as_deref());
+        let token_endpoint = self.token_endpoint.as_deref();
+        let token_endpoint = self.address(reader, table, "token-endpoint", token_endpoint);
+        let for_lists = self.for_lists.take().map(|service| {
+            let table = table.deepest(&["for-lists"]);
+            service.into_service(reader, &table, (address.clone(), server))
+        });
+        let issuer = issuer.filter(|_| is_complete)?;
+        let endpoint = token_endpoint?.map(ExchangeServer::TokenEndpoint);
+        let authentication = self.authentication(reader, table)?;
+        let exchange_server = endpoint.or(issuer.map(ExchangeServer::Issuer))?;
+        let scopes = self.scopes();
+        let id = self.client_id?;
+        let mut settings = ExchangeSettings::new(address, exchange_server, id, authentication);
+        settings.ca.clone_from(&server.ca);
+        settings.scope = scopes;
+        settings.form = self.form;
+        settings.audience = self.audience;
+        settings.for_lists = for_lists.map_or(Some(None), |service| service.map(Some))?;
+        // Authorization servers with this form take the resource from the scopes.
+        let by_default = settings
+            .resource
+            .filter(|_| self.form != ExchangeForm::OnBehalfOf);
+        settings.resource = self.resource.or(by_default);
+        Some(AuthMethod::TokenExchange(Box::new(settings)))
     }
 
     /// Reports keys that are missing, or that contradict each other.
@@ -254,6 +305,9 @@ impl PartialAuth {
             (&self.private_key, &self.key_id, &self.scopes, &self.issuer),
             (self.redirect_port, self.is_device, self.form),
             (&self.token_endpoint, &self.resource, &self.audience),
+            self.for_lists
+                .as_ref()
+                .map(|it| it.identity(Method::ClientCredentials, url)),
         );
         let digest = Sha256::digest(format!("{settings:?}"));
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -261,22 +315,6 @@ impl PartialAuth {
 
     fn scopes(&self) -> Scopes {
         Scopes::from_names(self.scopes.iter().map(String::as_str))
-    }
-
-    fn into_login(self, mut settings: LoginSettings) -> AuthMethod {
-        settings.scope = self.scopes();
-        settings.client.id = self.client_id;
-        settings.client.secret = self.client_secret.map(Secret::new);
-        settings.client.redirect_port = self.redirect_port;
-        let flow = if self.is_device {
-            Flow::Device
-        } else {
-            Flow::AuthorizationCode
-        };
-        AuthMethod::Login {
-            settings: Box::new(settings),
-            flow,
-        }
     }
 
     fn authentication(
@@ -356,6 +394,20 @@ const EXCHANGE: &[KeySpec<PartialAuth>] = keys![
     "resource" => Other(SchemaBuilder::text, |reader, field, auth| auth.resource = filled(reader, field)),
     /// the parameter `audience`, if the authorization server wants one
     "audience" => Other(SchemaBuilder::text, |reader, field, auth| auth.audience = filled(reader, field)),
+    /// the service that [reads the lists](../../how-to/remote-servers.md#lists-that-all-users-share) of all users, with
+    /// the keys of `client-credentials`. Without it, each user has the lists that the server shows to that user
+    "for-lists" => Other(
+        |schema| {
+            let table = schema.table("`auth.token-exchange.for-lists`", &[SERVICE, COMMON]);
+            schema.with_required(table, &["client-id"])
+        },
+        |reader, field, auth| {
+            let mut service = PartialAuth::default();
+            let example = "{client-id: ..., client-secret: ...}";
+            reader.settings(field, &[SERVICE, COMMON], &mut service, example);
+            auth.for_lists = Some(Box::new(service));
+        },
+    ),
 ];
 
 const FORMS: &[(&str, ExchangeForm)] = &[

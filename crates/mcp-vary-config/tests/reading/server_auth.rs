@@ -211,6 +211,21 @@ fn a_server_gets_tokens_in_exchange_for_those_of_users() {
         panic!("no endpoint");
     };
     assert_eq!(endpoint.as_str(), "https://idp.example/t");
+    assert!(settings.for_lists.is_none());
+}
+
+#[test]
+fn a_service_reads_the_lists_of_all_users() {
+    let settings = exchange(
+        "issuer: 'https://idp.example', client-id: vary, client-secret: s, \
+         for-lists: {client-id: lists, client-secret: '${SECRET}', scopes: [read], issuer: 'https://crm.example'}",
+    );
+    let service = settings.for_lists.unwrap();
+    assert_eq!(service.client_id, "lists");
+    assert_eq!(service.scope.to_string(), "read");
+    assert_eq!(service.ca.unwrap().to_str(), Some("ca.pem"));
+    assert_eq!(service.issuer.unwrap().as_str(), "https://crm.example");
+    assert_eq!(service.server.resource(), "https://x/mcp");
 }
 
 #[test]
@@ -239,6 +254,15 @@ fn a_mistake_in_an_exchange_is_named() {
         "client-id: a, client-secret: b, issuer: 'https://i', token-endpoint: 'https://i/t'",
         &[
             "4:49: `servers.a.auth.token-exchange` has `issuer` and `token-endpoint`; keep one of them",
+        ],
+    );
+    refuses_exchange(
+        "client-id: a, client-secret: b, issuer: 'https://i', for-lists: {scopes: [read]}",
+        &[
+            "4:118: `servers.a.auth.token-exchange.for-lists` has no `client-id`; add `client-id: ...`, as the authorization \
+             server knows the service",
+            "4:118: `servers.a.auth.token-exchange.for-lists` has neither `client-secret` nor `private-key`; write one of \
+             them",
         ],
     );
     refuses_exchange(

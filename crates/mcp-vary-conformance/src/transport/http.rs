@@ -14,6 +14,7 @@ use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder}
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
@@ -53,7 +54,7 @@ impl Http {
     ///
     /// If the machine's certificates cannot be read.
     pub(crate) fn new(uri: Uri, target: &Target, limit: Duration) -> Result<Self, String> {
-        let connector = connector(uri.scheme() == Some(&Scheme::HTTPS))?;
+        let connector = connector(uri.scheme() == Some(&Scheme::HTTPS), target.authorities())?;
         Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             uri,
@@ -147,13 +148,22 @@ fn headers(message: &Outgoing<'_>) -> HeaderMap {
     headers
 }
 
-/// Connections with and without TLS. Only for `is_tls` the machine's certificates are read.
-fn connector(is_tls: bool) -> Result<HttpsConnector<HttpConnector>, String> {
+/// Connections with and without TLS. Only for `is_tls` the machine's certificates are read. `authorities` are trusted beside
+/// them.
+fn connector(
+    is_tls: bool,
+    authorities: &[CertificateDer<'static>],
+) -> Result<HttpsConnector<HttpConnector>, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let builder = if is_tls {
+    let builder = if is_tls && !authorities.is_empty() {
+        let mut roots = RootCertStore::empty();
+        let native = rustls_native_certs::load_native_certs().certs;
+        roots.add_parsable_certificates(native.into_iter().chain(authorities.iter().cloned()));
+        builder.with_root_certificates(roots)
+    } else if is_tls {
         builder.with_native_roots().map_err(|error| {
             format!(
                 "the machine's root certificates cannot be read: {error}; name a file of them in SSL_CERT_FILE"

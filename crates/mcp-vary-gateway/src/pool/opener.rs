@@ -71,6 +71,7 @@ impl ClassOpener {
         let spec = ClassSpec {
             capabilities: Arc::clone(&key.capabilities),
             connections,
+            shared_lists: self.servers.shared_lists(&self.context),
             known: &known,
             usage: usage.unwrap_or_else(|| Arc::new(ClassUsage::now())),
             layout: self.layout_of(key),

@@ -86,6 +86,7 @@ impl UpstreamPool {
         let base = ClassSpec {
             capabilities: BASE_CLASS.into(),
             connections: connections.collect(),
+            shared_lists: servers.shared_lists(context),
             known: known.unwrap_or_default(),
             usage: Arc::new(ClassUsage::now()),
             layout: config.layout.clone(),
@@ -329,7 +330,7 @@ impl UpstreamPool {
             concurrency: &server.concurrency,
             learned: &server.learned,
             principal: client.principal_id(),
-            legacy_first: client.session.is_some(),
+            legacy_first: server.is_legacy_first(client.era()),
         };
         let dedicated = self.dedicated();
         match &client.session {

@@ -58,6 +58,8 @@ enum Third {
     Up(Era),
     Down,
     Starting,
+    /// It answers 401.
+    Refusing,
 }
 
 async fn harness(third: Third, allowed: &[ItemPattern]) -> Harness {
@@ -73,8 +75,14 @@ async fn harness(third: Third, allowed: &[ItemPattern]) -> Harness {
             Some(Target::http(url))
         }
         Third::Down => Some(Target::http("http://127.0.0.1:1/mcp".parse().unwrap())),
-        Third::Starting => {
-            let server = ScriptedServer::start(|_| Some(Reply::silence())).await;
+        Third::Starting | Third::Refusing => {
+            let server = ScriptedServer::start(move |_| {
+                Some(match third {
+                    Third::Starting => Reply::silence(),
+                    _ => Reply::new(401, "text/plain", "log in"),
+                })
+            });
+            let server = server.await;
             let url = server.url.clone();
             std::mem::forget(server);
             Some(Target::http(url))
@@ -176,6 +184,7 @@ async fn a_server_of_which_rules_allow_nothing_does_not_show() {
             Third::Up(Era::Modern),
             Third::Down,
             Third::Starting,
+            Third::Refusing,
         ] {
             let found = differences(third, &allowed).await;
             assert!(found.is_empty(), "{third:?}: {}", found.join("\n"));

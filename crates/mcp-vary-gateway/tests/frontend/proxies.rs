@@ -127,11 +127,12 @@ async fn a_proxy_opens_a_tunnel_to_a_server_with_tls_whose_authority_the_file_na
     assert!(head.starts_with(expected), "{head}");
     assert!(head.contains(CREDENTIALS), "{head}");
     let distrusted = failure(with_ca(None)).await;
-    let expected = "it is not signed by an authority that this machine trusts";
+    let expected =
+        "signed by an unknown authority; name the file of that authority's certificate in `ca`";
     assert!(distrusted.contains(expected), "{distrusted}");
     std::fs::write(&ca, tls::authority().pem()).unwrap();
     let other = failure(with_ca(Some(ca.clone()))).await;
-    let expected = "it is signed by none of the authorities in ";
+    let expected = "that authority is not among those in ";
     assert!(other.contains(expected), "{other}");
     std::fs::write(&ca, "no certificate").unwrap();
     let empty = failure(with_ca(Some(ca.clone()))).await;

@@ -10,7 +10,7 @@ use mcp_vary_gateway::settings::authentication::Authentication;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::exchange::{ExchangeServer, ExchangeSettings, TokenExchange};
 use mcp_vary_login::secret::Secret;
-use mcp_vary_login::service::ServiceAuthentication;
+use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
 use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
 
 use super::every_method::{methods, next};
@@ -19,14 +19,14 @@ use crate::support::people::{key_entry, token_config, trusted};
 use crate::support::*;
 
 /// Who issues the tokens of clients, and who exchanges them.
-struct Provider {
+pub(super) struct Provider {
     issuer: AuthorizationServer,
     endpoint: ScriptedServer,
 }
 
 impl Provider {
     /// Exchanges a token of NAME for `exchanged-NAME`, and none of `mallory`.
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let endpoint = ScriptedServer::start(|seen| {
             let who = subject(&seen.text);
             Some(if who == "mallory" {
@@ -48,29 +48,49 @@ impl Provider {
     }
 
     /// A token of `who`, for the gateway.
-    fn token(&self, who: &str) -> String {
+    pub(super) fn token(&self, who: &str) -> String {
         let claims = json!({"sub": who, "aud": "here", "exp": 1_000_600, "jti": next()});
         self.issuer.sign(claims)
     }
 
     /// `server`, which gets exchanged tokens.
-    fn exchanged(&self, server: UpstreamConfig) -> UpstreamConfig {
+    pub(super) fn exchanged(&self, server: UpstreamConfig) -> UpstreamConfig {
+        self.exchanged_as(server, |_| {})
+    }
+
+    /// The same, whose lists a service reads for all users.
+    pub(super) fn exchanged_with_lists(&self, server: UpstreamConfig) -> UpstreamConfig {
+        self.exchanged_as(server, |settings| {
+            settings.for_lists = Some(service(settings.server.clone()));
+        })
+    }
+
+    fn exchanged_as(
+        &self,
+        server: UpstreamConfig,
+        edit: impl FnOnce(&mut ExchangeSettings),
+    ) -> UpstreamConfig {
         let Target::Http { url, .. } = &server.target else {
             panic!("a program has no headers");
         };
         let address = |url: &http::Uri| Address::parse(&url.to_string()).unwrap();
         let secret = ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw"));
         let endpoint = ExchangeServer::TokenEndpoint(address(&self.endpoint.url));
-        let settings = ExchangeSettings::new(address(url), endpoint, "vary".to_owned(), secret);
-        let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
-        let exchange = TokenExchange::new(settings, "exchange".to_owned(), environment);
+        let mut settings = ExchangeSettings::new(address(url), endpoint, "vary".to_owned(), secret);
+        edit(&mut settings);
+        let exchange = TokenExchange::new(settings, "exchange".to_owned(), environment());
         server.with_client_credentials(Arc::new(exchange))
     }
 
     /// `config`, whose first server gets exchanged tokens.
-    fn in_front_of(&self, mut config: Config) -> Config {
+    pub(super) fn in_front_of(&self, mut config: Config) -> Config {
         let server = self.exchanged(config.servers.remove(0));
         config.servers.insert(0, server);
+        self.with_people(config)
+    }
+
+    /// `config`, whose clients have tokens of the issuer.
+    pub(super) fn with_people(&self, mut config: Config) -> Config {
         let keys = KeyTable::new(vec![key_entry("robot", mcp_vary_access::Claims::default())]);
         let tokens = token_config(trusted(&self.issuer, &["here"], &[]));
         let authentication = Authentication::new(keys.unwrap(), Some(tokens), true);
@@ -78,9 +98,20 @@ impl Provider {
         config
     }
 
-    fn exchanges(&self) -> usize {
+    pub(super) fn exchanges(&self) -> usize {
         self.endpoint.received().len()
     }
+}
+
+/// The clock of the tokens, and randomness.
+pub(super) fn environment() -> Environment {
+    Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap())
+}
+
+/// The service `lists` at the authorization server that `server` names.
+pub(super) fn service(server: Address) -> ServiceSettings {
+    let secret = ServiceAuthentication::Secret(Secret::new("TOPSECRET-pw"));
+    ServiceSettings::new(server, "lists".to_owned(), secret)
 }
 
 /// The `sub` of the token in a request for an exchange.
@@ -92,7 +123,7 @@ fn subject(form: &str) -> String {
 }
 
 /// The user as whom a request arrived at a server that gets exchanged tokens.
-fn user(seen: &ReceivedRequest) -> &str {
+pub(super) fn user(seen: &ReceivedRequest) -> &str {
     let authorization = seen.header("authorization").unwrap_or_default();
     let user = authorization.strip_prefix("Bearer exchanged-");
     user.unwrap_or_else(|| panic!("{} with {authorization:?}", seen.method()))
@@ -121,7 +152,7 @@ async fn harness(era: Era, provider: &Provider) -> Harness {
 }
 
 /// The answers to a request, of a modern client and in a session.
-async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
+pub(super) async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
     let client = (token, &json!({}));
     let modern = ask_modern(harness, client, method, params.clone()).await;
     let mut session = Session::open(harness, token, &json!({})).await;
@@ -181,7 +212,7 @@ async fn every_method_of_every_user_has_the_token_of_that_user() {
     }
 }
 
-/// AU-6: BerriAI/litellm#37497 shows empty lists to users whom a server refuses.
+/// LI-7: BerriAI/litellm#37497 shows empty lists to users whom a server refuses.
 #[tokio::test]
 async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothing_else() {
     let (log, _listening) = CapturedLog::listen("", Level::TRACE);
@@ -238,6 +269,35 @@ async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothi
     }
 }
 
+/// LI-8: there is no other exchange, since the scopes are those of the configuration.
+#[tokio::test]
+async fn a_user_whose_token_has_too_few_scopes_gets_an_error_that_names_them() {
+    let provider = Provider::start().await;
+    let peer = ScriptedServer::start(|seen| {
+        if seen.method() == "tools/call" {
+            let challenge = "Bearer error=\"insufficient_scope\", scope=\"TOPSECRET\"";
+            let refusal = Reply::json(403, &json!({"TOPSECRET": "of the server"}));
+            return Some(refusal.with_header("www-authenticate", challenge));
+        }
+        super::every_method::answer(Era::Modern, seen)
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        let server = provider.exchanged_as(config.servers.remove(0), |settings| {
+            settings.scope = mcp_vary_login::scope::Scopes::parse("read list");
+        });
+        config.servers.insert(0, server);
+        provider.with_people(config)
+    })
+    .await;
+    for answer in ask(&harness, &provider.token("ann"), "tools/call", tool("odd")).await {
+        let message = "server `peer` answered HTTP 403 Forbidden: its user's token has too few scopes; the exchange \
+                       requests `read list`";
+        assert_eq!(answer["error"]["message"], message);
+    }
+    assert_eq!(provider.exchanges(), 1);
+}
+
 #[tokio::test]
 async fn a_client_without_an_access_token_gets_an_error_that_says_so() {
     const NO_TOKEN: &str = "server `peer` cannot be used by this client: the server gets a token in exchange for the access \
@@ -257,35 +317,6 @@ async fn a_client_without_an_access_token_gets_an_error_that_says_so() {
     }
     assert!(harness.peer.received().is_empty());
     assert_eq!(provider.exchanges(), 0);
-}
-
-#[tokio::test]
-async fn each_of_three_servers_gets_its_own_credentials() {
-    let provider = Provider::start().await;
-    let open = || ScriptedServer::start(|seen| places_server::answer(Era::Modern, seen));
-    let (exchanging, fixed, bare) = (server(Era::Modern).await, open().await, open().await);
-    let mut config = before(&[("own", &exchanging), ("fixed", &fixed), ("bare", &bare)]);
-    let with_header = config.servers.remove(1).with_header(
-        http::header::AUTHORIZATION,
-        HeaderSource::Fixed("Bearer of-the-operator".parse().unwrap()),
-    );
-    config.servers.insert(1, with_header);
-    let harness = Harness::behind(exchanging, provider.in_front_of(config)).await;
-    for who in ["ann", "bob"] {
-        let token = provider.token(who);
-        for name in ["own_odd", "fixed_odd", "bare_odd"] {
-            for answer in ask(&harness, &token, "tools/call", tool(name)).await {
-                assert!(answer["result"].is_object(), "{who} {name}: {answer}");
-            }
-        }
-    }
-    let calls = harness.peer.of("tools/call");
-    let users: Vec<_> = calls.iter().map(user).collect();
-    assert_eq!(users, ["ann", "ann", "bob", "bob"]);
-    let is = |seen: &ReceivedRequest, value| seen.header("authorization") == value;
-    let mut of_operator = fixed.received().into_iter();
-    assert!(of_operator.all(|seen| is(&seen, Some("Bearer of-the-operator"))));
-    assert!(bare.received().iter().all(|seen| is(seen, None)));
 }
 
 /// A refreshed token is exchanged, and the session at the server goes on with it.

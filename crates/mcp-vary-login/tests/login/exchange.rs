@@ -168,7 +168,6 @@ async fn a_refused_token_is_exchanged_again_once() {
         retry.map_err(|error| error.to_string())
     };
     assert_eq!(token(&*source, &caller).await, Ok("1".to_owned()));
-    assert_eq!(refuse("1", StatusCode::FORBIDDEN).await, Ok(Retry::Never));
     assert_eq!(refuse("1", StatusCode::UNAUTHORIZED).await, Ok(Retry::Once));
     assert_eq!(token(&*source, &caller).await, Ok("2".to_owned()));
     // Another request was refused at the same time.
@@ -176,6 +175,38 @@ async fn a_refused_token_is_exchanged_again_once() {
     let rejected = Err("it does not accept its user".to_owned());
     assert_eq!(refuse("2", StatusCode::UNAUTHORIZED).await, rejected);
     assert_eq!(peer.requests("POST /token").len(), 2);
+}
+
+/// Another token has the same scopes. What the server wants is for the operator.
+#[tokio::test]
+async fn a_token_with_too_few_scopes_is_an_error_that_names_those_of_the_configuration() {
+    let peer = LoginServer::start().await;
+    for (scopes, requested) in [
+        ("", "no `scopes` are configured for the exchange"),
+        ("read list", "the exchange requests `read list`"),
+    ] {
+        let exchange = exchange(&peer, |settings| {
+            settings.scope = mcp_vary_login::scope::Scopes::parse(scopes);
+        });
+        let caller = caller(1);
+        let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+        let refusal = Refusal {
+            sent: None,
+            status: StatusCode::FORBIDDEN,
+            challenges: &[HeaderValue::from_static(challenge)],
+            caller: Some(&caller),
+        };
+        let error = source(&exchange, &caller)
+            .refused(refusal)
+            .await
+            .unwrap_err();
+        let message = format!("its user's token has too few scopes; {requested}");
+        assert_eq!(error.to_string(), message);
+        let details =
+            "the server wants `write`; add what is missing to `scopes` in `auth.token-exchange`";
+        assert_eq!(error.details(), format!("{message}: {details}"));
+    }
+    assert!(peer.requests("POST /token").is_empty());
 }
 
 #[tokio::test]

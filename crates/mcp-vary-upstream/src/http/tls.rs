@@ -152,8 +152,8 @@ pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option
     );
     match ca {
         Some(ca) if is_of_unknown => Some(format!(
-            "it is signed by none of the authorities in {}, which `ca` names, nor by one that this machine \
-             trusts; write the certificate of its issuer there (`openssl s_client -connect HOST:PORT` prints the issuer)",
+            "that authority is not among those in {}, which `ca` names; write its certificate there (`openssl s_client -connect \
+             HOST:PORT` prints its name)",
             ca.display()
         )),
         _ => known_advice(why).map(str::to_owned),
@@ -164,7 +164,7 @@ fn known_advice(why: &rustls::Error) -> Option<&'static str> {
     match why {
         rustls::Error::InvalidCertificate(why) => match why {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-                "it is not signed by an authority that this machine trusts; name the file of its authority's certificate in the server's `ca`, or in \
+                "name the file of that authority's certificate in `ca` of the server (on the command line, --ca), or in \
                  SSL_CERT_FILE, which replaces the system's (a self-signed certificate is its own authority)",
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

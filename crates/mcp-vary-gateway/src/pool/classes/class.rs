@@ -44,6 +44,8 @@ pub(crate) struct CapabilityClass {
 pub(crate) struct ClassSpec<'a> {
     pub(crate) capabilities: Arc<str>,
     pub(crate) connections: Vec<Arc<SupervisedConnection>>,
+    /// For each server, what is read for all its clients, if they share its lists.
+    pub(crate) shared_lists: Vec<Option<Arc<ListFollower>>>,
     /// The connections that are followed already.
     pub(crate) known: &'a [Arc<ListFollower>],
     pub(crate) usage: Arc<ClassUsage>,
@@ -54,10 +56,17 @@ impl CapabilityClass {
     /// Opens a class and follows its connections.
     pub(crate) async fn open(spec: ClassSpec<'_>, context: &PoolContext) -> Arc<Self> {
         let capabilities = spec.capabilities;
-        let followers = spec.connections.into_iter().map(|connection| {
+        let connections = std::iter::zip(spec.connections, spec.shared_lists);
+        let followers = connections.map(|(connection, shared_lists)| {
             let mut known = spec.known.iter();
             let found = known.find(|known| Arc::ptr_eq(&known.source.connection, &connection));
-            found.map_or_else(|| ListFollower::begin(connection, context), Arc::clone)
+            // Clients that cannot use the server do not see its lists.
+            let shared_lists = shared_lists.filter(|_| connection.config().refusal.is_none());
+            match (found, shared_lists) {
+                (Some(known), _) => Arc::clone(known),
+                (None, Some(lists)) => ListFollower::with_lists_of(&lists, connection, context),
+                (None, None) => ListFollower::begin(connection, context),
+            }
         });
         let connections = ClassConnections::new(followers.collect(), spec.usage);
         let servers = ServerIndex::enumerate(&connections.followers);

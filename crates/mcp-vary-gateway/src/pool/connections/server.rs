@@ -1,7 +1,7 @@
 //! One server and its connections for all classes.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
@@ -19,6 +19,8 @@ use super::capabilities::capabilities_for_server;
 use super::client_declarations::{NEGOTIATED, forwards, without_extension};
 use super::connection_map::{ConnectionKey, ConnectionMap, ConnectionOwner};
 use super::eviction::{ConnectionStatus, Evictions};
+use crate::pool::lists::follower::ListFollower;
+use crate::pool::lists::observer::PoolContext;
 use crate::session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
@@ -33,6 +35,8 @@ pub(crate) struct PooledServer {
     pub(crate) learned: Arc<ServerFacts>,
     /// How long the first connection waits for the era of the first client.
     era_wait: Duration,
+    /// The connection that is read for all clients, if they share its lists. No client calls on it.
+    shared_lists: OnceLock<Arc<ListFollower>>,
     connections: Lock<ConnectionMap>,
     evictions: Lock<Evictions<ConnectionKey>>,
 }
@@ -57,6 +61,7 @@ impl PooledServer {
             concurrency,
             learned: Arc::default(),
             config,
+            shared_lists: OnceLock::new(),
             connections: Lock::default(),
             evictions: Lock::default(),
         }
@@ -102,6 +107,23 @@ impl PooledServer {
     fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
         let (concurrency, learned) = (Arc::clone(&self.concurrency), Arc::clone(&self.learned));
         SupervisedConnection::open_sharing(config, concurrency, learned)
+    }
+
+    /// What is read for all clients; `None` if each has the lists of its own connection.
+    pub(crate) fn shared_lists(&self, context: &PoolContext) -> Option<Arc<ListFollower>> {
+        if let Some(known) = self.shared_lists.get() {
+            return Some(Arc::clone(known));
+        }
+        let config = self.config.for_lists()?;
+        let begin = || ListFollower::begin(self.open(config), context);
+        Some(Arc::clone(self.shared_lists.get_or_init(begin)))
+    }
+
+    /// Whether a new connection for clients of `era` begins with `initialize`. It is of the era of the lists that it shows.
+    pub(crate) fn is_legacy_first(&self, era: Era) -> bool {
+        let shared = self.shared_lists.get();
+        let handshake = shared.and_then(|shared| shared.source.snapshot().handshake.clone());
+        handshake.map_or(era, |handshake| handshake.era()) == Era::Legacy
     }
 
     /// The open connection of `key`, also for clients of the other era if the server supports only that.
@@ -189,7 +211,7 @@ impl PooledServer {
         }
         let mut config = config.into_owned();
         config = config.with_capabilities(wanted.capabilities.clone());
-        config.legacy_first = key.era == Era::Legacy;
+        config.legacy_first = self.is_legacy_first(key.era);
         let accepts_requests = ServerRequestSupport::from_capabilities(&key.capabilities).is_any();
         let session = match owner {
             Some(ConnectionOwner::Session(session)) if accepts_requests => Some(session),
@@ -382,11 +404,11 @@ impl PooledServer {
     }
 
     pub(crate) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
+        let shared = self.shared_lists.get();
+        let shared = shared.map(|shared| Arc::clone(&shared.source.connection));
         let connections = self.connections.lock();
-        connections
-            .open()
-            .map(|(_, connection)| connection)
-            .collect()
+        let of_clients = connections.open().map(|(_, connection)| connection);
+        of_clients.chain(shared).collect()
     }
 }
 

@@ -16,6 +16,8 @@ use super::claims::header_values;
 use super::client_declarations::{ClientDeclarations, NEGOTIATED, without_extension};
 use super::eviction::ConnectionStatus;
 use super::server::PooledServer;
+use crate::pool::lists::follower::ListFollower;
+use crate::pool::lists::observer::PoolContext;
 use crate::session::ClaimHeaders;
 
 /// The servers of one configuration, in its order.
@@ -187,6 +189,12 @@ impl Servers {
         let servers = self.all.iter();
         let timeouts = servers.map(|server| server.config.limits.idle_timeout);
         timeouts.max().unwrap_or(Duration::MAX)
+    }
+
+    /// For each server, what is read for all its clients, if they share its lists.
+    pub(crate) fn shared_lists(&self, context: &PoolContext) -> Vec<Option<Arc<ListFollower>>> {
+        let servers = self.all.iter();
+        servers.map(|it| it.shared_lists(context)).collect()
     }
 
     /// The open connections that clients share.

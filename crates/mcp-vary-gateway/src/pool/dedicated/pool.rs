@@ -228,8 +228,9 @@ impl DedicatedPool {
         if let Some(mirror) = &mirror {
             self.spawn(Arc::clone(mirror).forward(), &stop);
         }
-        // If the class reads its lists on the connection, the class follows it.
-        let lists = (!is_adopted).then(|| DedicatedLists::new(&upstream, &self.lists));
+        // If the class reads its lists on the connection, the class follows it. If all clients share them, nobody does.
+        let has_lists = !is_adopted && !upstream.config().shares_lists();
+        let lists = has_lists.then(|| DedicatedLists::new(&upstream, &self.lists));
         if let Some(lists) = &lists {
             self.tasks.spawn(Arc::clone(lists).watch(stop.clone()));
         }

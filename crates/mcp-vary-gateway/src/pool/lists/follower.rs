@@ -40,11 +40,25 @@ impl ListFollower {
 
     /// Starts to follow a server.
     pub(crate) fn begin(connection: Arc<SupervisedConnection>, context: &PoolContext) -> Arc<Self> {
-        let stop = context.shutdown.child_token();
         let source = ServerSource::new(connection, Arc::clone(&context.shared_lists));
+        Self::start(source, Catalogs::default(), context)
+    }
+
+    /// Starts to follow a server on a connection that is called, and shows the lists of `other`.
+    pub(crate) fn with_lists_of(
+        other: &Self,
+        connection: Arc<SupervisedConnection>,
+        context: &PoolContext,
+    ) -> Arc<Self> {
+        let source = ServerSource::with_lists_of(&other.source, connection);
+        Self::start(source, Arc::clone(&other.catalogs), context)
+    }
+
+    fn start(source: ServerSource, catalogs: Catalogs, context: &PoolContext) -> Arc<Self> {
+        let stop = context.shutdown.child_token();
         let follower = Arc::new(Self {
             source: Arc::new(source),
-            catalogs: Arc::default(),
+            catalogs,
             _following: Some(stop.clone().drop_guard()),
         });
         let (source, catalogs) = (Arc::clone(&follower.source), Arc::clone(&follower.catalogs));
@@ -53,7 +67,11 @@ impl ListFollower {
         let observer = Arc::clone(&context.observer);
         let lists = async move {
             let merge = |changes| merge(&source, &catalogs, &*observer, changes);
-            following::follow(&source, merge).await;
+            if source.shares_lists() {
+                following::follow_resources(&source, merge).await;
+            } else {
+                following::follow(&source, merge).await;
+            }
         };
         let lists = stop.clone().run_until_cancelled_owned(lists);
         context.background_tasks.spawn(lists);

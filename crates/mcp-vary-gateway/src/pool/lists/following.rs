@@ -27,7 +27,23 @@ where
     follow_after(source, next, events, changed).await;
 }
 
-/// The same for a source whose lists have been [read](ServerSource::read_now), with the events since then.
+/// Follows the connection of `source`, whose lists are read on another one, until it is closed. `changed` gets the
+/// resources that changed.
+pub(super) async fn follow_resources<F>(
+    source: &ServerSource,
+    mut changed: impl FnMut(Changes) -> F,
+) where
+    F: Future<Output = ()>,
+{
+    let mut events = source.connection.events();
+    while let Some(pending) = PendingChanges::receive(&mut events).await {
+        if !pending.updates.is_empty() {
+            changed(Changes::of(pending.updates)).await;
+        }
+    }
+}
+
+/// As [`follow`], for a source whose lists have been [read](ServerSource::read_now), with the events since then.
 pub(super) async fn follow_on<F>(
     source: &ServerSource,
     events: broadcast::Receiver<Event>,

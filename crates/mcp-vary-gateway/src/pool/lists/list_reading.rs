@@ -5,20 +5,57 @@ use std::time::Duration;
 
 use mcp_vary::json::{self, Members, edit};
 use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
-use mcp_vary_upstream::{Request, UpstreamConnection};
+use mcp_vary_upstream::{Request, UpstreamConnection, UpstreamError};
 use mcp_vary_wire::headers::param_headers;
 use mcp_vary_wire::response::RpcError;
+
+/// Why a list could not be read.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    /// There is no response.
+    Failed(UpstreamError),
+    /// The server's error, or the fault of its response.
+    Refused(RpcError),
+}
+
+impl ReadError {
+    /// Whether the server does not say whether it has the list, since it does not accept the credentials of the request.
+    pub(crate) const fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_unauthorized())
+    }
+}
+
+impl From<UpstreamError> for ReadError {
+    fn from(error: UpstreamError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<RpcError> for ReadError {
+    fn from(error: RpcError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<ReadError> for RpcError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Failed(error) => error.into(),
+            ReadError::Refused(error) => error,
+        }
+    }
+}
 
 /// Reads all pages of a list. `views` is the number of views of each item.
 ///
 /// # Errors
 ///
-/// The server's error, or the fault of its response.
+/// As [`ReadError`] says.
 pub(crate) async fn read_list(
     upstream: &UpstreamConnection,
     kind: ListKind,
     views: usize,
-) -> Result<Listing, RpcError> {
+) -> Result<Listing, ReadError> {
     let mut room = ReadBudget::new(kind, views);
     let page = Page::ask(upstream, kind, None, &mut room).await?;
     let (mut listing, cursor) = first_page(page);
@@ -31,7 +68,9 @@ pub(crate) async fn read_list(
     let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
     while followed.insert(cursor.clone()) {
         if followed.len() > MAX_PAGES {
-            return Err(room.exceeded(&format!("has more than {MAX_PAGES} pages")));
+            return Err(room
+                .exceeded(&format!("has more than {MAX_PAGES} pages"))
+                .into());
         }
         let page = Page::ask(upstream, kind, Some(&cursor), &mut room).await?;
         let new = page.items.into_iter();
@@ -123,7 +162,7 @@ async fn request_page(
     kind: ListKind,
     cursor: Option<&str>,
     room: &mut ReadBudget,
-) -> Result<String, RpcError> {
+) -> Result<String, ReadError> {
     let mut params = Members::default();
     if let Some(cursor) = cursor {
         params.set("cursor", json::string(cursor));
@@ -144,7 +183,7 @@ async fn request_page(
             room.take_text(result.len())?;
             Ok(result.to_owned())
         }
-        Err(error) => Err(RpcError::from_upstream_or_internal(error)),
+        Err(error) => Err(RpcError::from_upstream_or_internal(error).into()),
     }
 }
 
@@ -164,7 +203,7 @@ impl Page {
         kind: ListKind,
         cursor: Option<&str>,
         room: &mut ReadBudget,
-    ) -> Result<Self, RpcError> {
+    ) -> Result<Self, ReadError> {
         let result = request_page(upstream, kind, cursor, room).await?;
         let checks_headers = kind == ListKind::Tools && upstream.accepts_param_headers();
         let page = Self::read(result, kind, checks_headers, room.items)

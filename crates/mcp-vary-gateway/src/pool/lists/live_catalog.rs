@@ -164,8 +164,10 @@ impl LiveCatalog {
         find(&current).ok_or_else(|| current.failure(kind))
     }
 
-    /// Requests the list from servers that do not declare it, once from each.
+    /// Requests the list from servers that do not declare it, once from each. Servers that refuse the gateway are not
+    /// asked.
     async fn request_undeclared(&self, kind: ListKind) {
+        self.sources.iter().for_each(|source| source.note_refusal());
         let is_undecided = |source: &&Arc<ServerSource>| {
             source.lists().is_undecided(kind) && self.may_show_some_of(source)
         };
@@ -185,6 +187,13 @@ impl LiveCatalog {
         access.is_none_or(|access| access.server_access(server, &prefix).something)
     }
 
+    /// Whether clients must not learn why a list of a server cannot be read: access rules show them nothing of it.
+    fn hides_failure(&self, source: &ServerSource, kind: ListKind) -> bool {
+        let snapshot = source.snapshot();
+        let is_failure = matches!(snapshot.listings.get(&kind), Some(Err(_)));
+        is_failure && !self.may_show_some_of(source)
+    }
+
     /// Merges a list again if it has changed since the last merge.
     async fn catch_up(&self, kind: ListKind) {
         let current = self.current.load();
@@ -193,8 +202,10 @@ impl LiveCatalog {
             .get(&kind)
             .map_or(&[][..], |lists| &lists.listings);
         let is_behind = (0..self.sources.len()).any(|at| {
-            let then = from.get(at).and_then(|part| part.listing.as_ref());
-            self.sources[at].lists().differs_from(kind, then)
+            let (source, part) = (&self.sources[at], from.get(at));
+            let then = part.and_then(|part| part.listing.as_ref());
+            let is_hidden = then.is_none() && self.hides_failure(source, kind);
+            !is_hidden && source.lists().differs_from(kind, then)
         });
         drop(current);
         if is_behind {
@@ -224,7 +235,11 @@ impl LiveCatalog {
             if !has || (lists.contains_key(&kind) && !kinds.contains(&kind)) {
                 continue;
             }
-            let parts = self.sources.iter().map(|source| source.listing(kind));
+            let parts = self.sources.iter().map(|source| {
+                let mut part = source.listing(kind);
+                part.listing = part.listing.filter(|_| !self.hides_failure(source, kind));
+                part
+            });
             let parts: Vec<_> = parts.collect();
             let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
             let shared = Arc::clone(&self.shared);

@@ -132,11 +132,14 @@ impl ListReader {
         let limit = self.connection.config().limits.handshake;
         let reading = list_reading::read_list(upstream, kind, self.views());
         let reading = tokio::time::timeout(limit, reading).await;
-        let listing = reading.unwrap_or_else(|_elapsed| {
-            let limit = limit.as_secs();
-            let why = format!("server `{server}` did not respond to {list} within {limit} s");
-            Err(RpcError::internal(why))
-        });
+        let listing = match reading {
+            Ok(listing) => listing.map_err(RpcError::from),
+            Err(_elapsed) => {
+                let limit = limit.as_secs();
+                let why = format!("server `{server}` did not respond to {list} within {limit} s");
+                Err(RpcError::internal(why))
+            }
+        };
         match &listing {
             Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
             Err(failure) if is_absence(kind, failure) => debug!(server, list, "no such list"),
@@ -153,9 +156,8 @@ impl ListReader {
         &self,
         upstream: &UpstreamConnection,
         kind: ListKind,
-        listing: Listing,
+        listing: Result<Listing, RpcError>,
     ) {
-        let listing = Ok(listing);
         let ttl = self.ttl(upstream, kind, &listing);
         if let Some(last) = self.readings.get(&kind) {
             *last.lock().await = Some(Instant::now());

@@ -31,9 +31,10 @@ pub(crate) struct ServerSource {
     /// The server's name in the configuration, which access rules, limits and names go by.
     pub(crate) server_name: Arc<str>,
     pub(crate) connection: Arc<SupervisedConnection>,
-    pub(super) reader: ListReader,
-    pub(super) progress: ReadingProgress,
-    pub(super) revalidation: Revalidation,
+    /// Reads its lists: on its connection, or on another one whose lists it shares.
+    pub(super) reader: Arc<ListReader>,
+    pub(super) progress: Arc<ReadingProgress>,
+    pub(super) revalidation: Arc<Revalidation>,
 }
 
 impl ServerSource {
@@ -64,11 +65,29 @@ impl ServerSource {
             id: ConnectionId::next(),
             name: connection.config().name.as_str().into(),
             server_name: connection.config().server_name().into(),
-            reader: ListReader::new(Arc::clone(&connection), stored, views),
+            reader: Arc::new(ListReader::new(Arc::clone(&connection), stored, views)),
             connection,
-            progress: ReadingProgress::default(),
-            revalidation: Revalidation::default(),
+            progress: Arc::default(),
+            revalidation: Arc::default(),
         }
+    }
+
+    /// The source of a connection that is called, and shows the lists of `other`.
+    pub(super) fn with_lists_of(other: &Self, connection: Arc<SupervisedConnection>) -> Self {
+        Self {
+            id: ConnectionId::next(),
+            name: Arc::clone(&other.name),
+            server_name: Arc::clone(&other.server_name),
+            connection,
+            reader: Arc::clone(&other.reader),
+            progress: Arc::clone(&other.progress),
+            revalidation: Arc::clone(&other.revalidation),
+        }
+    }
+
+    /// Whether its lists are read on another connection.
+    pub(super) fn shares_lists(&self) -> bool {
+        !Arc::ptr_eq(&self.connection, &self.reader.connection)
     }
 
     /// The server's name, or that of its variant: `<server>/<id>`.
@@ -101,7 +120,7 @@ impl ServerSource {
     }
 
     /// The lists that were read last.
-    pub(crate) const fn lists(&self) -> &StoredLists {
+    pub(crate) fn lists(&self) -> &StoredLists {
         &self.reader.stored
     }
 
@@ -161,7 +180,7 @@ impl ServerSource {
         let kinds: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
         self.progress.announce(|| {
             for kind in kinds {
-                self.connection.list_may_have_changed(kind);
+                self.reader.connection.list_may_have_changed(kind);
             }
         });
     }
@@ -210,16 +229,30 @@ impl ServerSource {
     ///
     /// When the first attempt to connect fails.
     pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
-        if let Err(error) = self.connection.first_attempt().await {
-            if self.connection.config().client_credentials.is_some() {
-                let message = error.client_message();
-                self.lists().fail(&RpcError::internal(message));
-            }
+        if let Err(error) = self.reader.connection.first_attempt().await {
+            self.note_refusal();
             return Err(error);
         }
         // If the follower has stopped, closing the connection reports it better.
         self.progress.first_reading().await;
         Ok(())
+    }
+
+    /// Records that the server refuses its client, or the gateway, if there was never a connection: its lists are not
+    /// empty, but unknown.
+    pub(super) fn note_refusal(&self) {
+        if self.snapshot().handshake.is_some() {
+            return;
+        }
+        let connection = &self.reader.connection;
+        let is_of_client = connection.config().client_credentials.is_some();
+        let state = connection.state();
+        if let ConnectionState::Disconnected { error, .. } = &*state.borrow()
+            && (error.is_unauthorized() || is_of_client)
+        {
+            let failure = RpcError::internal(error.client_message());
+            self.lists().fail(&failure);
+        }
     }
 
     /// Waits until the server has connected, after any number of attempts, and its lists were read. Returns `false` if

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_upstream::UpstreamConnection;
+use mcp_vary_wire::response::RpcError;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use super::list_reading;
+use super::list_reading::{self, ReadError};
 use super::reader::ListReader;
 use super::source::ServerSource;
 
@@ -25,7 +26,7 @@ pub(super) async fn request(source: &Arc<ServerSource>, kind: ListKind) {
     if !source.lists().is_undecided(kind) {
         return;
     }
-    let upstream = source.connection.current();
+    let upstream = source.reader.connection.current();
     let Some(upstream) = upstream.filter(|_| source.snapshot().handshake.is_some()) else {
         source.revalidation.add_requested([kind]);
         return;
@@ -62,11 +63,13 @@ async fn probe(source: &ServerSource, upstream: &UpstreamConnection, kind: ListK
         Some(_) => None,
         None => read(reader, upstream, kind).await,
     };
+    // A list that the server refuses to show is one that it may have.
     let has = known.unwrap_or(listing.is_some());
-    if known.is_none() {
+    if known.is_none() && !matches!(listing, Some(Err(_))) {
         learned.undeclared_methods().note(method, has);
     }
     if let Some(listing) = listing {
+        let listing = listing.map_err(RpcError::from);
         reader.store_undeclared(upstream, kind, listing).await;
     }
     reader.stored.note_undeclared(kind, has);
@@ -78,18 +81,21 @@ async fn probe(source: &ServerSource, upstream: &UpstreamConnection, kind: ListK
     }
 }
 
-/// The list, if the server has it. Errors are not warnings: the server never declared the list.
+/// The list, if the server has it, or why it does not say so. Errors are not warnings: the server never declared the
+/// list.
 async fn read(
     reader: &ListReader,
     upstream: &UpstreamConnection,
     kind: ListKind,
-) -> Option<Listing> {
+) -> Option<Result<Listing, ReadError>> {
     let (server, list) = (reader.server(), kind.method());
     let limit = UNDECLARED_LIMIT.min(reader.connection.config().limits.handshake);
     let reading = list_reading::read_list(upstream, kind, reader.views());
     let listing = match timeout(limit, reading).await {
         Ok(Ok(listing)) => listing,
+        Ok(Err(failure)) if failure.is_unauthorized() => return Some(Err(failure)),
         Ok(Err(failure)) => {
+            let failure = RpcError::from(failure);
             let error = failure.message();
             debug!(
                 server,
@@ -110,5 +116,5 @@ async fn read(
         server,
         list, items, "the server has a list that it does not declare"
     );
-    Some(listing)
+    Some(Ok(listing))
 }
