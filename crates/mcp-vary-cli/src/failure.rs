@@ -56,6 +56,18 @@ impl Failure {
         })
     }
 
+    /// The same for a server of the command line, which has no settings.
+    pub(crate) fn without_file(mut self) -> Self {
+        let instead = "write it to a file with `start-timeout: 5m`, and name that file";
+        self.text = self.text.replace("raise its `start-timeout`", instead);
+        self
+    }
+
+    /// Whether the command itself could not be run.
+    pub(crate) const fn is_of_command(&self) -> bool {
+        self.code == 2
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
@@ -77,5 +89,20 @@ impl From<ConnectError> for Failure {
 impl From<UpstreamError> for Failure {
     fn from(error: UpstreamError) -> Self {
         Self::looked_at(error.details())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_for_a_server_of_the_command_line_can_be_followed_there() {
+        let why = "it wrote nothing; if it downloads or builds first, raise its `start-timeout`";
+        assert_eq!(
+            Failure::command(why).without_file().to_string(),
+            "it wrote nothing; if it downloads or builds first, write it to a file with `start-timeout: 5m`, and name that \
+             file"
+        );
     }
 }

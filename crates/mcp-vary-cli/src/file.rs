@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcp_vary_base::io_error;
-use mcp_vary_config::{Diagnostics, File, SecretFiles, Source, VaryEntries};
+use mcp_vary_config::{Diagnostics, File, Position, SecretFiles, Source, VaryEntries};
 use mcp_vary_gateway::Config;
 use serde_json::Value;
 
@@ -74,7 +74,16 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
         return is_a_directory(path);
     }
     let why = io_error::describe(error);
-    Failure::command(format!("{} cannot be read: {why}", path.display()))
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let reached = path
+        .ancestors()
+        .find(|it| is_denied && it.metadata().is_ok());
+    let cause = reached.map(|reached| {
+        let reached = reached.display();
+        format!("; run Vary as the owner of {reached}, or change its mode")
+    });
+    let (shown, cause) = (path.display(), cause.unwrap_or_default());
+    Failure::command(format!("{shown} cannot be read: {why}{cause}"))
 }
 
 /// The failure for a directory in place of a file, with the files in it that could be meant.
@@ -128,13 +137,23 @@ pub(crate) fn parse(
     source.with_only(only).read(&variable)
 }
 
-/// Parses the `text` of the file `name`, and returns the variables of the environment that it uses as well.
+/// A file, and the variables of the environment that it uses.
+#[derive(Debug)]
+pub(crate) struct FileWithVariables {
+    pub(crate) file: File,
+    /// Those that are set.
+    pub(crate) used: BTreeSet<String>,
+    /// Those that are not set, each with its first place in the file.
+    pub(crate) missing: Vec<(String, Position)>,
+}
+
+/// Parses the `text` of the file `name`, in which variables may be missing.
 pub(crate) fn parse_with_variables(
     name: &str,
     text: &str,
     secrets: &SecretFiles,
-) -> Result<(File, BTreeSet<String>), Diagnostics> {
-    let names = RefCell::new(BTreeSet::new());
+) -> Result<FileWithVariables, Diagnostics> {
+    let used = RefCell::new(BTreeSet::new());
     let source = Source::new(name, text).with_today(today());
     let written = names_written_by_connect(name);
     let source = source
@@ -143,12 +162,27 @@ pub(crate) fn parse_with_variables(
             names: &written,
             port: None,
         });
-    let file = source.read(&|name| {
-        let value = variable(name)?;
-        names.borrow_mut().insert(name.to_owned());
-        Some(value)
+    let read = |missing: &[(String, Position)]| {
+        source.read(&|name| {
+            let value = variable(name);
+            if value.is_some() {
+                used.borrow_mut().insert(name.to_owned());
+            }
+            let mut missing = missing.iter();
+            value.or_else(|| Some(missing.find(|(it, _)| it == name)?.0.clone()))
+        })
+    };
+    let mut missing = Vec::new();
+    let file = read(&missing).or_else(|diagnostics| {
+        let all = diagnostics.all.iter();
+        missing.extend(all.filter_map(|it| Some((it.missing_variable()?.to_owned(), it.at))));
+        read(&missing).map_err(|_| diagnostics)
     })?;
-    Ok((file, names.into_inner()))
+    Ok(FileWithVariables {
+        file,
+        used: used.into_inner(),
+        missing,
+    })
 }
 
 /// The names of the entries that `vary connect` wrote to the client's file `name`, as its record beside the file has them.
@@ -175,4 +209,29 @@ pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tests may run as root, to whom nothing is denied; so the error is made here.
+    #[test]
+    fn a_file_to_which_access_is_denied_is_named_with_what_denies_it() {
+        let denied = |path: &Path| {
+            let error = io::Error::from(io::ErrorKind::PermissionDenied);
+            unreadable(path, &error).to_string()
+        };
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file = directory.join("Cargo.toml");
+        for (path, what) in [
+            (&file, &*file),
+            (&directory.join("none/vary.yaml"), directory),
+        ] {
+            let what = what.display();
+            let expected =
+                format!("permission denied; run Vary as the owner of {what}, or change its mode");
+            assert!(denied(path).ends_with(&expected), "{}", denied(path));
+        }
+    }
 }

@@ -56,6 +56,9 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
             let review = seen.review.as_ref().map(Review::to_text);
             seen.to_text(print::width()) + &review.unwrap_or_default()
         })?;
+        for line in session.unmatched() {
+            print::notice(&line);
+        }
         let rows = seen
             .variants
             .iter()

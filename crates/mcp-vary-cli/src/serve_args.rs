@@ -56,21 +56,25 @@ fn with_args(
     chain::with_ancestors(config)
 }
 
-/// A warning line for each selection or override of a variant that matches nothing. `config check` notes guards that match
-/// nothing now.
+/// A warning line for each selection or override of a variant that matches nothing.
 pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
-    let lines = gateway
-        .unmatched_overrides()
-        .into_iter()
-        .filter(|(_, diagnostic)| !diagnostic.is_note())
-        .map(|(variant, diagnostic)| {
-            let diagnostic = places.diagnostic(&variant, &diagnostic);
-            format!("\nwarning: {name}:{diagnostic}")
-        });
+    let lines = unmatched_lines(gateway, name, places).into_iter();
+    lines.map(|line| format!("\nwarning: {line}")).collect()
+}
+
+/// A line for each selection or override of a variant that matches nothing, with its place in the file `name`. `config check`
+/// notes guards that match nothing now.
+pub(crate) fn unmatched_lines(gateway: &Gateway, name: &str, places: &VariantSpans) -> Vec<String> {
+    let all = gateway.unmatched_overrides().into_iter();
+    let mistakes = all.filter(|(_, diagnostic)| !diagnostic.is_note());
+    let lines = mistakes.map(|(variant, diagnostic)| {
+        let diagnostic = places.diagnostic(&variant, &diagnostic);
+        sanitize(&format!("{name}:{diagnostic}"))
+    });
     let mut lines: Vec<_> = lines.collect();
     // One entry of the file can match nothing on several servers.
     lines.dedup();
-    sanitize(&lines.concat())
+    lines
 }
 
 /// How long clients wait for the slowest of several servers. Some clients cancel after 10 s, and the other servers are

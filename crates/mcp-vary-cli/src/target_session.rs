@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_config::VariantSpans;
 use mcp_vary_gateway::{Config, Explanation, Gateway, ServedItem, UpstreamConfig};
 use mcp_vary_wire::handshake::Handshake;
 use serde_json::Value;
@@ -14,6 +15,7 @@ use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
 use crate::login::source::{LoginMode, file_with_logins, with_logins};
+use crate::serve_args::unmatched_lines;
 use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
@@ -29,6 +31,8 @@ pub(crate) struct TargetSession {
     pub(crate) summary: ServerSummary,
     /// Vary in front of the server, if the server needs it.
     serving: Option<Serving>,
+    /// The name of the file with the servers, and where its variants are.
+    spans: Option<(String, VariantSpans)>,
     /// The last client.
     client: Mutex<Option<Arc<Client>>>,
 }
@@ -48,8 +52,13 @@ impl TargetSession {
         mode: LoginMode,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
+        let mut spans = None;
         let config = match named {
-            ServerTarget::File(file) => file_with_logins(file.read()?, mode)?,
+            ServerTarget::File(file) => {
+                let read = file.read()?;
+                spans = Some((file.name(), read.places.clone()));
+                file_with_logins(read, mode)?
+            }
             ServerTarget::Url { url, headers, ca } => {
                 let server = target::url(url, headers, ca.as_deref())?;
                 with_logins(Config::new(server, environment()?), mode)
@@ -59,7 +68,21 @@ impl TargetSession {
             }
         };
         let config = file::with_full_start_wait(config);
-        Self::connect(config, needed, stop).await
+        let connected = Self::connect(config, needed, stop).await;
+        let mut session = connected.map_err(|failure| match named {
+            ServerTarget::File(_) => failure,
+            _ => failure.without_file(),
+        })?;
+        session.spans = spans;
+        Ok(session)
+    }
+
+    /// A line for each selection or override of the file that matches nothing.
+    pub(crate) fn unmatched(&self) -> Vec<String> {
+        let (Some((name, spans)), Some(serving)) = (&self.spans, &self.serving) else {
+            return Vec::new();
+        };
+        unmatched_lines(serving.gateway(), name, spans)
     }
 
     async fn connect(
@@ -87,6 +110,7 @@ impl TargetSession {
                 server,
                 summary,
                 serving: None,
+                spans: None,
                 client: Mutex::default(),
             });
         }
@@ -94,6 +118,7 @@ impl TargetSession {
             server: target::url(&serving.url(), &[], None)?,
             summary,
             serving: Some(serving),
+            spans: None,
             client: Mutex::default(),
         })
     }

@@ -73,11 +73,22 @@ impl Diagnostic {
         Self::new(at, "", what).with_fix("a configuration has six levels")
     }
 
+    /// The variable that the environment does not have, if that is the error.
+    #[must_use]
+    pub fn missing_variable(&self) -> Option<&str> {
+        let name = self.what.strip_prefix(NEEDS)?;
+        name.strip_suffix(IS_MISSING)
+    }
+
     pub(super) fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 }
+
+/// How the error for a variable that the environment does not have begins and ends.
+pub(super) const NEEDS: &str = "needs the variable `";
+pub(super) const IS_MISSING: &str = "`, which the environment does not have";
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

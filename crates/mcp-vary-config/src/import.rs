@@ -59,6 +59,8 @@ pub struct Imported {
     pub yaml: String,
     /// Notes on what was left out or changed, with file and position.
     pub notes: Vec<Note>,
+    /// The names of the entries that are left out, since they cannot be used. The notes have the reasons.
+    pub left_out: Vec<String>,
 }
 
 /// A note for the user about an imported file.
@@ -114,6 +116,7 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
                 all: diagnostics,
             });
         }
+        all.left_out.append(&mut found.left_out);
         for server in found.servers {
             all.add(file.name, server, &mut notes);
         }
@@ -125,8 +128,12 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     }
     let names: Vec<&str> = files.iter().map(|file| file.name).collect();
     let yaml = print::configuration(&names, &all.servers, &all.variables);
-    let notes = all.notes;
-    Ok(Imported { yaml, notes })
+    let (notes, left_out) = (all.notes, all.left_out);
+    Ok(Imported {
+        yaml,
+        notes,
+        left_out,
+    })
 }
 
 /// What was found in one file.
@@ -136,6 +143,8 @@ struct Found {
     /// The environment variables that the configuration needs, each with a description.
     variables: BTreeMap<String, String>,
     notes: Vec<Diagnostic>,
+    /// The names of the entries that cannot be used.
+    left_out: Vec<String>,
 }
 
 impl Found {
@@ -164,6 +173,7 @@ struct All {
     names: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
     notes: Vec<Note>,
+    left_out: Vec<String>,
 }
 
 impl All {

@@ -11,7 +11,7 @@ use mcp_vary::variant::Date;
 use super::units;
 use super::variables::{self, Part, Variables};
 use crate::diagnostic::{Diagnostic, Position, nearest};
-use crate::document::{Entry, Node, Value, join};
+use crate::document::{Entry, Node, Value, join, key_without_space};
 use crate::vary_entries::VaryEntries;
 
 /// A value that was read, with its position and the keys that lead to it.
@@ -150,11 +150,19 @@ impl<'a> Reader<'a> {
         if let Value::Table(entries) = &field.node.value {
             return Some(entries);
         }
-        let what = match field.node.value {
+        let what = match &field.node.value {
             Value::Null => "is empty",
             _ => "is not a table of keys",
         };
-        self.report(field, what, &format!("write {example}"));
+        let key = match &field.node.value {
+            Value::Text(text) => key_without_space(text),
+            _ => None,
+        };
+        let example = match key {
+            Some(key) => format!("write `{key}: ...`, with a space after the colon"),
+            None => format!("write {example}"),
+        };
+        self.report(field, what, &example);
         None
     }
 

@@ -3,6 +3,7 @@
 
 use mcp_vary_access::MAX_CLAIM_NAME;
 
+use super::diagnostic::{IS_MISSING, NEEDS};
 use super::secret_files::SecretFiles;
 
 /// Returns the value of an environment variable.
@@ -140,7 +141,7 @@ fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
     let missing = || {
         of_editor(name).unwrap_or_else(|| {
             (
-                format!("needs the variable `{name}`, which the environment does not have"),
+                format!("{NEEDS}{name}{IS_MISSING}"),
                 format!("set it, or write `${{{name}:-default}}`"),
             )
         })

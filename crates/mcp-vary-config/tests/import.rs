@@ -141,7 +141,7 @@ fn what_cannot_be_imported_says_why() {
         ),
         "a.json:1:16: `mcpServers` has no server that can be used; name at least one with `command` or `url`\n\
          a.json:1:22: `mcpServers.a` has neither a command nor an address; it is left out\n\
-         a.json:1:33: `mcpServers.a.comand` has no equivalent, and is left out; see that nothing depends on it\n\
+         a.json:1:33: `mcpServers.a.comand` is not a known key, and is left out; did you mean `command`?\n\
          a.json:1:44: `mcpServers.b` is not a server; it is left out",
     );
     refuses(

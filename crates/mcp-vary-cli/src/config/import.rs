@@ -23,5 +23,8 @@ pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
     for note in &imported.notes {
         print::notice(&sanitize(&format!("note: {note}")));
     }
-    Ok(Verdict::Fine)
+    for name in &imported.left_out {
+        print::notice(&sanitize(&format!("`{name}` is left out")));
+    }
+    Ok(Verdict::fine_if(imported.left_out.is_empty()))
 }

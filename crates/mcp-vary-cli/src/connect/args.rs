@@ -33,9 +33,9 @@ pub(crate) struct Connect {
     /// The variant that the client gets
     #[arg(long, value_name = "ID")]
     pub(crate) variant: Option<String>,
-    /// The name of Vary in the client's file
-    #[arg(long, value_name = "NAME", default_value = "vary")]
-    pub(crate) name: String,
+    /// The name of Vary in the client's file; with --remove, the only entry to take out [default: vary]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// A header for every request to the address. Write ${VARIABLE} for a secret: the client replaces it; may be
     /// repeated
     #[arg(long = "header", value_name = "NAME: VALUE")]
@@ -55,7 +55,7 @@ pub(crate) struct Connect {
     /// Take out what --write added, and put moved servers back
     #[arg(
         long,
-        conflicts_with_all = ["target", "variant", "headers", "config", "command", "name"]
+        conflicts_with_all = ["target", "variant", "headers", "config", "command"]
     )]
     pub(crate) remove: bool,
     /// The command of a server that the client's own Vary serves, after `--`

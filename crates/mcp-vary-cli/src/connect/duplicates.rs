@@ -8,9 +8,11 @@ use mcp_vary_gateway::Target;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
+use crate::environment::environment;
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{notice, sanitize};
+use crate::similar::nearest;
 
 /// A server of the client's file that Vary serves.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,15 +30,22 @@ pub(crate) struct Served {
     servers: Vec<(String, Option<Target>)>,
     /// The variables of the environment that their configuration uses.
     pub(crate) variables: BTreeSet<String>,
+    /// Those that it needs and that are not set here, each with its place.
+    pub(crate) missing_variables: Vec<String>,
 }
 
 impl Served {
-    /// Those of a configuration.
+    /// Those of a configuration, of which the client is to get `variant`.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is `client_file`: the client would start Vary for the file that names Vary.
-    pub(crate) fn of_file(path: &Path, client_file: &Path) -> Result<Self, Failure> {
+    /// If it cannot be read, does not have the variant, or is `client_file`: the client would start Vary for the file that
+    /// names Vary.
+    pub(crate) fn of_file(
+        path: &Path,
+        client_file: &Path,
+        variant: Option<&str>,
+    ) -> Result<Self, Failure> {
         let same = std::fs::canonicalize(path).ok();
         if same.is_some() && same == std::fs::canonicalize(client_file).ok() {
             let shown = path.display();
@@ -48,15 +57,20 @@ impl Served {
         let text = file::text(path)?;
         let (name, secrets) = (path.display().to_string(), SecretFiles::beside(path));
         let parsed = file::parse_with_variables(&name, &text, &secrets);
-        let (read, variables) =
-            parsed.map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
-        for line in file::left_out(&name, &read) {
+        let read = parsed.map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
+        if let Some(id) = variant {
+            check_variant(&name, &read.file, id)?;
+        }
+        for line in file::left_out(&name, &read.file) {
             notice(&sanitize(&line));
         }
-        Ok(Self::of_parsed(read, variables))
+        let missing = read.missing.iter();
+        let missing = missing.map(|(variable, at)| format!("`{variable}` ({name}:{at})"));
+        let missing = missing.collect();
+        Ok(Self::of_parsed(read.file, read.used, missing))
     }
 
-    fn of_parsed(file: File, variables: BTreeSet<String>) -> Self {
+    fn of_parsed(file: File, variables: BTreeSet<String>, missing_variables: Vec<String>) -> Self {
         let left_out = file
             .left_out
             .iter()
@@ -67,6 +81,7 @@ impl Served {
         Self {
             servers: servers.chain(left_out).collect(),
             variables,
+            missing_variables,
         }
     }
 
@@ -79,7 +94,7 @@ impl Served {
         // Its name is made up, so it proves nothing.
         Self {
             servers: vec![(String::new(), Some(target))],
-            variables: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
@@ -113,6 +128,25 @@ impl Served {
         });
         duplicates.collect()
     }
+}
+
+/// Refuses a variant that the configuration `name` does not have.
+fn check_variant(name: &str, file: &File, id: &str) -> Result<(), Failure> {
+    let config = file.clone().into_config(environment()?);
+    let known: Vec<String> = config.variant_set.ids().map(|id| id.to_string()).collect();
+    let Err(why) = config.with_default_variant(id) else {
+        return Ok(());
+    };
+    let fix = match nearest(id, known.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => why
+            .split_once("; ")
+            .map_or(&*why, |(_, fix)| fix)
+            .to_owned(),
+    };
+    Err(Failure::command(sanitize(&format!(
+        "{name} has no variant `{id}`; {fix}"
+    ))))
 }
 
 /// What an entry of a client's file connects to.
@@ -181,7 +215,7 @@ mod tests {
                 ),
                 ("time".to_owned(), None),
             ],
-            variables: BTreeSet::new(),
+            ..Served::default()
         };
         let entries = [
             ("vary", json!({"command": "uvx", "args": ["g"]})),

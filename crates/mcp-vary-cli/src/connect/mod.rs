@@ -30,35 +30,43 @@ use crate::stop::Stop;
 pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
     let file = ClientFile::read(path(&args)?)?;
     if args.remove {
-        write::remove(args.client.client(), &file)?;
+        write::remove(args.client.client(), &file, args.name.as_deref())?;
         return Ok(Verdict::Fine);
     }
     let plan = Plan::new(&args, file)?;
     let snippet = plan.snippet()?;
+    let tried = plan.try_variant(&snippet, args.write, &mut stop).await?;
     if !args.write {
         print::data(&snippet)?;
         notice(&sanitize(&plan.advice(args.project)));
-        return plan.check_variant(&snippet, &mut stop).await;
+        return Ok(Verdict::Fine);
     }
-    write::write(&plan, args.move_servers)?;
+    let has_others = write::write(&plan, args.move_servers)?;
     plan.check_variables()?;
-    let seen = probe::probe(plan.client(), &snippet, &mut stop).await;
+    let seen = match tried {
+        Some(seen) => seen,
+        None => probe::probe(plan.client(), &snippet, &mut stop).await,
+    };
     let seen = seen.map_err(|failure| plan.not_connected(&failure))?;
     notice(&sanitize(&seen));
     if let Some(note) = plan.inherited_variables() {
         notice(&sanitize(&note));
     }
-    notice(&format!(
-        "in {}: {}",
-        plan.client().title,
-        plan.client().see
-    ));
-    let name = args.client.as_str();
-    let project = if args.project { " --project" } else { "" };
-    notice(&format!(
-        "to undo it: vary connect {name}{project} --remove"
-    ));
+    let entry = format!("`{}`", plan.name);
+    let see = plan.client().see.replace("`vary`", &entry);
+    notice(&format!("in {}: {see}", plan.client().title));
+    let mut undo = remove_command(args.client, args.project);
+    if has_others {
+        undo.push_str(&format!(" --name {}", plan.name));
+    }
+    notice(&format!("to undo it: {undo}"));
     Ok(Verdict::Fine)
+}
+
+/// The command that takes Vary out of a file of `client`.
+fn remove_command(client: ClientName, is_project: bool) -> String {
+    let project = if is_project { " --project" } else { "" };
+    format!("vary connect {}{project} --remove", client.as_str())
 }
 
 /// What is to be written, and where.
@@ -69,6 +77,8 @@ struct Plan {
     name: String,
     endpoint: Endpoint,
     file: ClientFile,
+    /// Whether it is the file of the project.
+    is_project: bool,
     /// Where else the client has servers.
     others: Vec<OtherFile>,
     /// The servers that Vary serves; `None` if that is not known.
@@ -79,7 +89,8 @@ struct Plan {
 
 impl Plan {
     fn new(args: &Connect, file: ClientFile) -> Result<Self, Failure> {
-        check_name(&args.name)?;
+        let name = args.name.as_deref().unwrap_or("vary");
+        check_name(name)?;
         let client = args.client.client();
         let variable = client
             .variable
@@ -93,13 +104,16 @@ impl Plan {
             _ => endpoint::stdio(&target, args, &start)?,
         };
         let served = match (&target, &args.config) {
-            (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path)?),
+            (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path, None)?),
             (Target::Address(_), None) => None,
             (_, Some(_)) => {
                 let why = "--config is for an address; here the configuration is TARGET";
                 return Err(Failure::command(why));
             }
-            (Target::File(path), None) => Some(Served::of_file(path, &file.path)?),
+            (Target::File(path), None) => {
+                let variant = args.variant.as_deref();
+                Some(Served::of_file(path, &file.path, variant)?)
+            }
             (Target::Command(command), None) => Some(Served::of_command(command)),
         };
         let others = if args.write {
@@ -109,9 +123,10 @@ impl Plan {
         };
         Ok(Self {
             client: args.client,
-            name: args.name.clone(),
+            name: name.to_owned(),
             endpoint,
             file,
+            is_project: args.project,
             others,
             served,
             variant: args.variant.clone(),
@@ -159,38 +174,53 @@ impl Plan {
         };
         let names = self.served.as_ref()?.variables.iter();
         let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
-        let (names, title) = (names.join(", "), self.client().title);
+        let title = self.client().title;
+        let it = if names.len() == 1 { "it" } else { "them" };
         (!names.is_empty()).then(|| {
             format!(
-                "the configuration uses {names}, set here: {title} needs it in its environment too; if it is started \
-                 from a desktop, write it into `env` of this entry"
+                "the configuration uses {}, set here: {title} needs {it} in its environment too; if it is started from a \
+                 desktop, write {it} into `env` of this entry",
+                names.join(", ")
             )
         })
     }
 
-    /// Connects to the address as the client will, and fails if the variant is refused. Other failures are ignored:
-    /// nothing is written, and the gateway may be started later. No process is started for an entry that is only printed.
-    async fn check_variant(&self, snippet: &str, stop: &mut Stop) -> Result<Verdict, Failure> {
+    /// Connects to the address as the client will, and fails if the variant is refused: then nothing is written or
+    /// printed. Another failure is an outcome: the gateway may be started later. `None` if nothing was tried.
+    async fn try_variant(
+        &self,
+        snippet: &str,
+        is_writing: bool,
+        stop: &mut Stop,
+    ) -> Result<Option<Result<String, Failure>>, Failure> {
         let is_address = matches!(self.endpoint, Endpoint::Http { .. });
         if self.variant.is_none() || !is_address || !self.missing_variables().is_empty() {
-            return Ok(Verdict::Fine);
+            return Ok(None);
         }
-        let seen = probe::probe(self.client(), snippet, stop).await;
-        match seen
-            .err()
-            .and_then(|failure| self.refused_variant(&failure))
-        {
-            None => Ok(Verdict::Fine),
-            Some(why) => Err(Failure::looked_at(sanitize(&format!(
-                "{why}\nrepeat the command with another --variant"
-            )))),
-        }
+        let seen = match probe::probe(self.client(), snippet, stop).await {
+            // A signal, for one.
+            Err(failure) if failure.is_of_command() => return Err(failure),
+            seen => seen,
+        };
+        let failure = seen.as_ref().err();
+        let Some(why) = failure.and_then(|failure| self.refused_variant(failure)) else {
+            return Ok(Some(seen));
+        };
+        let outcome = if is_writing {
+            "nothing was written: "
+        } else {
+            ""
+        };
+        Err(Failure::looked_at(sanitize(&format!(
+            "{outcome}{why}\nrepeat the command with another --variant"
+        ))))
     }
 
-    /// The variables of headers that are not set here, as `NAME`.
+    /// The variables of headers, or of the configuration that the client's own Vary reads, that are not set here.
     fn missing_variables(&self) -> Vec<String> {
         let Endpoint::Http { headers, .. } = &self.endpoint else {
-            return Vec::new();
+            let served = self.served.as_ref();
+            return served.map_or_else(Vec::new, |served| served.missing_variables.clone());
         };
         let values = headers
             .iter()

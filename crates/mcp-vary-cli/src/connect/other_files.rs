@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::client::ClientName;
 use super::file::ClientFile;
 use super::places::{self, System};
+use super::record::Record;
 use crate::print::{notice, sanitize};
 
 /// Another place with servers of the client, which `vary connect` leaves as it is.
@@ -17,7 +18,10 @@ pub(crate) struct OtherFile {
     pub(crate) shown: String,
     /// How to take servers out of it.
     pub(crate) advice: &'static str,
+    /// The servers, without Vary.
     pub(crate) entries: Vec<(String, Value)>,
+    /// The names of the entries that Vary wrote there.
+    pub(crate) vary_entries: Vec<String>,
 }
 
 /// The other places of `client`, when `vary connect` writes to `written`, the project's file if `is_project`. A file that
@@ -54,9 +58,10 @@ pub(crate) fn find(client: ClientName, written: &ClientFile, is_project: bool) -
             shown: format!("{} for this project alone", user.display()),
             advice,
             entries,
+            vary_entries: Vec::new(),
         }));
     }
-    found.retain(|file| !file.entries.is_empty());
+    found.retain(|file| !file.entries.is_empty() || !file.vary_entries.is_empty());
     found
 }
 
@@ -78,11 +83,18 @@ fn read(
             return None;
         }
     };
-    let entries = entries(client, &file.path, file.text.as_deref()?, keys)?;
-    let shown = file.path.display().to_string();
+    let mut entries = entries(client, &file.path, file.text.as_deref()?, keys)?;
+    // What Vary does not know of the file is no reason to fail: another one is written.
+    let written = Record::read(&file).ok().flatten().unwrap_or_default();
+    let is_vary = |(name, entry): &mut (String, Value)| {
+        let mut written = written.entries.iter();
+        written.any(|it| it.name == *name && it.entry == *entry)
+    };
+    let vary_entries = entries.extract_if(.., is_vary).map(|(name, _)| name);
     Some(OtherFile {
-        shown,
+        shown: file.path.display().to_string(),
         advice,
+        vary_entries: vary_entries.collect(),
         entries,
     })
 }

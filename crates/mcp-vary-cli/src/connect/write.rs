@@ -2,26 +2,27 @@
 
 use std::io::{self, IsTerminal as _};
 
-use mcp_vary_config::{ClientText, Diagnostic};
+use mcp_vary_config::{ClientText, Diagnostic, Source};
 use mcp_vary_upstream::command_line::shell_word;
 use serde_json::Value;
 
-use super::Plan;
 use super::client::{Client, ClientName};
 use super::duplicates::Duplicate;
 use super::entry::entry;
 use super::file::{self, ClientFile};
 use super::record::{Record, Written, digest};
+use super::{Plan, remove_command};
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 
-/// Writes the entry, and takes out the servers that Vary serves if `is_moving`, or if the user agrees.
-pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<(), Failure> {
+/// Writes the entry, and takes out the servers that Vary serves if `is_moving`, or if the user agrees. Returns whether the
+/// file has other entries that Vary wrote.
+pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<bool, Failure> {
     let file = &plan.file;
     file.check_writable()?;
     let syntax = plan.client().syntax;
     let located = |diagnostic: Diagnostic| at(file, &diagnostic);
-    let (base, mut entries) = base(plan)?;
+    let (base, mut entries) = base(plan.client(), file)?;
     let before = base.clone().unwrap_or_default();
     let container = container(plan.client, &before).map_err(located)?;
     let keys: Vec<&str> = container.iter().map(String::as_str).collect();
@@ -38,24 +39,35 @@ pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<(), Failure> {
         container,
         moved,
     });
-    let text = applied(plan.client(), &before, &entries).map_err(located)?;
+    let record = apply(plan.client(), file, base.as_deref(), entries)?;
+    report(plan, &record, &present);
+    Ok(record.entries.len() > 1)
+}
+
+/// Writes `entries` to the file, which is `base` without them.
+fn apply(
+    client: &Client,
+    file: &ClientFile,
+    base: Option<&str>,
+    entries: Vec<Written>,
+) -> Result<Record, Failure> {
+    let text = applied(client, base.unwrap_or_default(), &entries);
+    let text = text.map_err(|diagnostic| at(file, &diagnostic))?;
     let record = Record {
         digest: digest(&text),
         is_created: base.is_none(),
         entries,
     };
-    if let Some(base) = &base {
+    if let Some(base) = base {
         file.store(&file.backup(), base)?;
     }
     file.store(&file.record(), &record.to_json())?;
     file.replace(&text)?;
-    report(plan, &record, &present);
-    Ok(())
+    Ok(record)
 }
 
 /// The file without what Vary wrote before, and the entries that it wrote; no text if the file did not exist then.
-fn base(plan: &Plan) -> Result<(Option<String>, Vec<Written>), Failure> {
-    let file = &plan.file;
+fn base(client: &Client, file: &ClientFile) -> Result<(Option<String>, Vec<Written>), Failure> {
     let backup = ClientFile::read(file.backup())?.text;
     let Some(record) = Record::read(file)? else {
         if backup.is_some() {
@@ -69,7 +81,7 @@ fn base(plan: &Plan) -> Result<(Option<String>, Vec<Written>), Failure> {
     let Some(text) = &file.text else {
         return Ok((None, Vec::new()));
     };
-    let undone = record.undo(plan.client().syntax, text, backup.as_deref());
+    let undone = record.undo(client.syntax, text, backup.as_deref());
     let undone = undone.map_err(|diagnostic| at(file, &diagnostic))?;
     Ok((undone.text, record.entries))
 }
@@ -161,10 +173,10 @@ fn confirmed(question: &str) -> bool {
 fn report(plan: &Plan, record: &Record, present: &[(String, Value)]) {
     let file = &plan.file;
     let path = file.path.display();
-    let backup = if record.is_created {
-        "; the file is new".to_owned()
-    } else {
-        format!("; the file as it was is {}", file.backup().display())
+    let backup = match &file.text {
+        None => "; the file is new".to_owned(),
+        Some(_) if record.is_created => String::new(),
+        Some(_) => format!("; the file as it was is {}", file.backup().display()),
     };
     notice(&sanitize(&format!(
         "wrote `{}` to {path}{backup}",
@@ -179,7 +191,23 @@ fn report(plan: &Plan, record: &Record, present: &[(String, Value)]) {
     if !moved.is_empty() {
         notice(&sanitize(&format!("took out {}", moved.join(", "))));
     }
+    report_misspelled(plan);
     report_others(plan, present);
+}
+
+/// Names a key that was meant as the one under which the client has its servers: it ignores what is there.
+fn report_misspelled(plan: &Plan) {
+    let (file, client) = (&plan.file, plan.client());
+    let (name, text) = (file.path.display().to_string(), file.text.as_deref());
+    let read = Source::new(&name, text.unwrap_or_default()).read(&|_| None);
+    let mut mistakes = read.err().into_iter().flat_map(|mistakes| mistakes.all);
+    let key = client.container.concat();
+    let is_it = |it: &Diagnostic| it.key != key && it.key.eq_ignore_ascii_case(&key);
+    if let Some(mut mistake) = mistakes.find(is_it) {
+        let title = client.title;
+        mistake.what = format!("is not a known key, so {title} ignores what it holds");
+        notice(&sanitize(&format!("warning: {name}:{mistake}")));
+    }
 }
 
 /// Names the servers that the client has besides, of this file and its others, if Vary serves them or may serve them.
@@ -189,6 +217,20 @@ fn report_others(plan: &Plan, present: &[(String, Value)]) {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(", ")
     };
+    for other in plan
+        .others
+        .iter()
+        .filter(|other| !other.vary_entries.is_empty())
+    {
+        let entries = other.vary_entries.iter().map(String::as_str).collect();
+        let line = format!(
+            "{title} also reaches Vary by {} in {}, and lists its tools twice; take one of them out: {}",
+            names(entries),
+            other.shown,
+            remove_command(plan.client, !plan.is_project),
+        );
+        notice(&sanitize(&line));
+    }
     let Some(served) = &plan.served else {
         let here = present.iter().map(|(name, _)| name.as_str());
         let here: Vec<&str> = here.filter(|name| *name != plan.name).collect();
@@ -231,8 +273,12 @@ fn report_others(plan: &Plan, present: &[(String, Value)]) {
     }
 }
 
-/// Takes out what Vary wrote to the client's file, and puts back the servers that it took out.
-pub(super) fn remove(client: &Client, file: &ClientFile) -> Result<(), Failure> {
+/// Takes out what Vary wrote to the client's file, or only the entry `name`, and puts back the servers that it took out.
+pub(super) fn remove(
+    client: &Client,
+    file: &ClientFile,
+    name: Option<&str>,
+) -> Result<(), Failure> {
     let path = file.path.display();
     let Some(record) = Record::read(file)? else {
         return Err(Failure::command(format!(
@@ -245,6 +291,17 @@ pub(super) fn remove(client: &Client, file: &ClientFile) -> Result<(), Failure> 
         notice(&sanitize(&format!("{path} is gone already")));
         return Ok(());
     };
+    if let Some(name) = name {
+        let (named, others): (Vec<_>, Vec<_>) =
+            record.entries.iter().partition(|it| it.name == name);
+        if named.is_empty() {
+            let why = format!("Vary has not written `{name}` to {path}");
+            return Err(Failure::command(why));
+        }
+        if !others.is_empty() {
+            return remove_one(client, file, name);
+        }
+    }
     let undone = record.undo(client.syntax, text, backup.as_deref());
     let undone = undone.map_err(|diagnostic| at(file, &diagnostic))?;
     file.check_writable()?;
@@ -270,6 +327,17 @@ pub(super) fn remove(client: &Client, file: &ClientFile) -> Result<(), Failure> 
         Some(_) => format!("took Vary out of {path}"),
         None => format!("removed {path}, which had only Vary"),
     }));
+    Ok(())
+}
+
+/// Takes out the entry `name` that Vary wrote, and leaves its others.
+fn remove_one(client: &Client, file: &ClientFile, name: &str) -> Result<(), Failure> {
+    file.check_writable()?;
+    let (base, mut entries) = base(client, file)?;
+    entries.retain(|written| written.name != name);
+    apply(client, file, base.as_deref(), entries)?;
+    let line = format!("took `{name}` out of {}", file.path.display());
+    notice(&sanitize(&line));
     Ok(())
 }
 

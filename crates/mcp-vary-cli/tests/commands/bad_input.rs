@@ -427,6 +427,22 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
 }
 
 #[test]
+fn a_selection_that_matches_nothing_is_said_by_inspect_as_well() {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nvariants: {{a: {{tools: [get_wether]}}}}\n"
+    );
+    let path = file("inspect-pattern.yaml", &text);
+    let path = path.to_str().unwrap();
+    let line = format!(
+        "{path}:2:24: `variants.a.tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?\n"
+    );
+    let checked = run(&["config", "check", path]);
+    assert!(checked.stdout.contains(&line), "{}", checked.stdout);
+    let inspected = run(&["inspect", path]);
+    assert!(inspected.stderr.contains(&line), "{}", inspected.stderr);
+}
+
+#[test]
 fn a_feature_tag_with_a_slip_is_noted() {
     let called = run(&["inspect", "--features", "huma", "--", VARY, "weather"]);
     assert_eq!(

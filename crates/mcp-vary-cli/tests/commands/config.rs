@@ -380,6 +380,21 @@ fn the_servers_of_other_programs_become_a_configuration() {
     run(&["config", "import", "--format", "zed", claude]).refuses(&["no format is called so"]);
 }
 
+#[test]
+fn a_server_that_an_import_leaves_out_is_named_and_the_exit_code_is_1() {
+    let one = r#"{"mcpServers": {"sky": {"command": "x"}, "one": {"comand": "uvx"}}}"#;
+    let path = file("import-slip.json", one);
+    let imported = run(&["config", "import", path.to_str().unwrap()]);
+    assert_eq!(imported.code, Some(1), "{}", imported.stderr);
+    assert!(imported.stdout.contains("  sky:\n"), "{}", imported.stdout);
+    for part in [
+        "import-slip.json:1:60: `mcpServers.one.comand` is not a known key, and is left out; did you mean `command`?\n",
+        "\n`one` is left out\n",
+    ] {
+        assert!(imported.stderr.contains(part), "{}", imported.stderr);
+    }
+}
+
 const README: &str = include_str!("../../../../README.md");
 
 /// The block of the page that follows `heading` and is of this language.

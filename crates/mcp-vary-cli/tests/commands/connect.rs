@@ -72,6 +72,42 @@ fn a_variable_that_only_the_shell_has_is_named() {
     assert!(!stderr.contains("VARY_TEST_MODE"), "{stderr}");
 }
 
+/// As a variable of `--header`: the client may have it.
+#[test]
+fn a_variable_that_the_shell_does_not_have_is_named_with_its_place_and_the_entry_printed() {
+    let home = Home::new("missing-variable");
+    let server = "command: x, args: ['${VARY_NONE_A}'], env: {B: '${VARY_NONE_B}'}";
+    home.write(
+        "project/vary.yaml",
+        &format!("servers:\n  sky: {{{server}}}\n"),
+    );
+    let printed = home.connect(&["cursor", "vary.yaml"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    assert!(
+        printed.stdout.contains("vary.yaml\"]"),
+        "{}",
+        printed.stdout
+    );
+    let names = "`VARY_NONE_A` (vary.yaml:2:28), `VARY_NONE_B` (vary.yaml:2:56)";
+    let note = format!("not set here: {names}; set it where Cursor is started\n");
+    assert!(printed.stderr.ends_with(&note), "{}", printed.stderr);
+    let written = home.connect(&["cursor", "vary.yaml", "--write"]);
+    assert_eq!(written.code, Some(1), "{}", written.stderr);
+    let expected = format!(
+        "mcp.json is written, but the variables {names} are not set here, so the connection was not tried; set it where \
+         Cursor is started, and repeat the command to try it\n"
+    );
+    assert!(written.stderr.ends_with(&expected), "{}", written.stderr);
+    assert!(home.read(".cursor/mcp.json").contains("vary.yaml"));
+    // Another mistake of the file is one.
+    home.write(
+        "project/vary.yaml",
+        "servers: {sky: {url: '${VARY_NONE_A}'}}\n",
+    );
+    let refused = "vary.yaml:1:22: `servers.sky.url` needs the variable `VARY_NONE_A`";
+    home.connect(&["cursor", "vary.yaml"]).refuses(&[refused]);
+}
+
 #[test]
 fn an_entry_that_is_left_out_is_named_with_the_reason() {
     let home = Home::new("left-out");
@@ -239,7 +275,10 @@ fn windsurf_gets_a_server_url() {
 #[test]
 fn a_configuration_has_its_whole_path_and_in_a_project_a_path_that_others_can_use() {
     let home = Home::new("paths");
-    home.write("project/vary.yaml", "servers: {sky: {command: x}}\n");
+    home.write(
+        "project/vary.yaml",
+        "servers: {sky: {command: x}}\nvariants: {agent: {description: a}}\n",
+    );
     let user = home
         .connect(&["cursor", "vary.yaml", "--variant", "agent"])
         .stdout;

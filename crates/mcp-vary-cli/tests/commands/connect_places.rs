@@ -103,6 +103,31 @@ fn servers_that_claude_code_has_in_other_places_are_named_with_the_place() {
     assert_eq!(names, ["mine", "vary"]);
 }
 
+#[test]
+fn the_entry_of_vary_in_another_file_of_the_client_is_called_so() {
+    let home = Home::new("both-scopes");
+    let sky = ["--write", "--", VARY, "weather"];
+    let project = [&["claude-code", "--project"], &sky[..]].concat();
+    ends(&home.connect(&project), 0, "connected: 2 tools");
+    let line = "Claude Code also reaches Vary by `vary` in .mcp.json, and lists its tools twice; take one of them out: vary \
+                connect claude-code --project --remove\n";
+    let address = ["claude-code", "http://127.0.0.1:9/mcp", "--write"];
+    for (args, code) in [
+        (&address[..], 1),
+        (&[&["claude-code"], &sky[..]].concat(), 0),
+    ] {
+        let run = home.connect(args);
+        ends(&run, code, line);
+        assert!(
+            !run.stderr.contains("Claude Code also has"),
+            "{}",
+            run.stderr
+        );
+    }
+    let line = ".claude.json, and lists its tools twice; take one of them out: vary connect claude-code --remove\n";
+    ends(&home.connect(&project), 0, line);
+}
+
 #[cfg(unix)]
 #[test]
 fn without_a_configuration_the_servers_that_may_be_there_twice_are_named() {

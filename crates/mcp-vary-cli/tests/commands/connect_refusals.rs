@@ -166,6 +166,22 @@ fn arguments_that_do_not_fit_are_refused() {
     );
 }
 
+#[test]
+fn a_variant_that_the_configuration_does_not_have_is_refused_before_anything_is_written() {
+    let home = Home::new("file-variant");
+    let variants = "variants: {standard: {}, agent: {description: a}}";
+    let text = format!("servers: {{sky: {{command: x}}}}\n{variants}\n");
+    home.write("project/v.yaml", &text);
+    let refuses = |args: &[&str], fix: &str| {
+        let run = home.connect(&[&["cursor", "v.yaml", "--variant"], args].concat());
+        run.refuses(&[&format!("error: v.yaml has no variant {fix}\n")]);
+        assert!(!home.path(".cursor").exists());
+    };
+    refuses(&["agnet"], "`agnet`; did you mean `agent`?");
+    refuses(&["agnet", "--write"], "`agnet`; did you mean `agent`?");
+    refuses(&["other"], "`other`; there are `standard`, `agent`");
+}
+
 /// It would be empty once its servers are moved, and Vary would start itself.
 #[test]
 fn the_clients_own_file_is_not_served_to_it() {

@@ -10,6 +10,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
+pub(super) use self::yaml::key_without_space;
 use crate::diagnostic::{Diagnostic, Position};
 
 /// A value of the file. It does not implement `Debug`, since it may be secret.
@@ -388,6 +389,21 @@ mod tests {
             "x.yaml",
             "a:\n\tb: 1\n",
             &["2:2: the line is indented with a tab; indent with spaces, not with tabs"],
+        );
+        refuses(
+            "x.yaml",
+            "s:\n  a:\n    c: x\n  \td: 1\n",
+            &["4:3: the line is indented with a tab; indent with spaces, not with tabs"],
+        );
+        refuses(
+            "x.yaml",
+            "s:\n  a:\n    c:ghp_1\n    d: 1\n",
+            &["3:5: `c:` has no space after the colon; write `c: ...`"],
+        );
+        refuses(
+            "x.yaml",
+            "a:b: c: d\n",
+            &["1:7: `a:` has a second `: ` in its value; put the value into quotes"],
         );
         refuses(
             "x.yaml",

@@ -24,13 +24,7 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     for event in Parser::new_from_str_with_options(text, options) {
         let outcome = match event {
             Ok((event, span)) => tree.take(event, span),
-            Err(error) => {
-                let at = position(*error.marker());
-                let source_line = text.lines().nth(at.line.saturating_sub(1));
-                let mistake =
-                    Mistake::of(&error.info(), source_line.unwrap_or_default(), at.column);
-                Err(Diagnostic::new(at, "", mistake.what).with_fix(mistake.fix))
-            }
+            Err(error) => Err(mistake(text, &error.info(), position(*error.marker()))),
         };
         outcome.map_err(|diagnostic| vec![diagnostic])?;
     }
@@ -39,6 +33,43 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         value: Value::Table(Vec::new()),
     }))
 }
+
+/// What the parser means by `info` at the position `at` of `text`, and where the mistake is.
+fn mistake(text: &str, info: &str, at: Position) -> Diagnostic {
+    let line_at = |line: usize| text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    if info.contains("found a tab")
+        && let Some(at) = indenting_tab(text, at.line)
+    {
+        return Diagnostic::new(at, "", INDENTED_WITH_TAB).with_fix(WITH_SPACES);
+    }
+    // A key without a space after its colon is text, which goes on in the next line.
+    let above = line_at(at.line.saturating_sub(1));
+    if info.contains("mapping values are not allowed")
+        && at.line > 1
+        && let Some(key) = key_without_space(above)
+    {
+        let column = above.len() - above.trim_start().len() + 1;
+        let line = at.line - 1;
+        let at = Position { line, column };
+        return Diagnostic::new(at, "", format!("`{key}:` has no space after the colon"))
+            .with_fix(format!("write `{key}: ...`"));
+    }
+    let mistake = Mistake::of(info, line_at(at.line), at.column);
+    Diagnostic::new(at, "", mistake.what).with_fix(mistake.fix)
+}
+
+/// The first tab with which a line is indented, from line `first` on.
+fn indenting_tab(text: &str, first: usize) -> Option<Position> {
+    let mut lines = (1..).zip(text.lines()).skip(first.saturating_sub(1));
+    lines.find_map(|(line, text)| {
+        let tab = text.trim_start_matches(' ').starts_with('\t');
+        let column = text.find('\t').filter(|_| tab)? + 1;
+        Some(Position { line, column })
+    })
+}
+
+const INDENTED_WITH_TAB: &str = "the line is indented with a tab";
+const WITH_SPACES: &str = "indent with spaces, not with tabs";
 
 /// Why a text is not YAML, in words for people who do not know how it is parsed.
 struct Mistake {
@@ -95,10 +126,7 @@ impl Mistake {
                 "a quotation mark opens above, and the text does not end in its line".to_owned(),
                 "write the closing quotation mark",
             ),
-            _ if has("tabs disallowed") => (
-                "the line is indented with a tab".to_owned(),
-                "indent with spaces, not with tabs",
-            ),
+            _ if has("tabs disallowed") => (INDENTED_WITH_TAB.to_owned(), WITH_SPACES),
             _ => (
                 format!("is not YAML: {info}"),
                 "look at quotes, brackets, colons and indentation just before",
@@ -106,6 +134,14 @@ impl Mistake {
         };
         Self { what, fix }
     }
+}
+
+/// The key in `text`, such as `command:uvx`, that is no key since no space follows its colon. Its value may be secret.
+pub(crate) fn key_without_space(text: &str) -> Option<&str> {
+    let key = key_of(text).filter(|_| !text.trim_start().starts_with('-'))?;
+    let (_, value) = text.split_once(':')?;
+    let is_value = !value.is_empty() && !value.starts_with(char::is_whitespace);
+    (is_value && !value.starts_with("//")).then_some(key)
 }
 
 /// The key with which a line begins.

@@ -5,9 +5,9 @@ use mcp_vary_upstream::secret::{holds_secret, is_secret};
 use super::foreign_keys::no_equivalent;
 use super::text::{Inputs, converted, is_variable, variable_name};
 use super::{Format, Found};
-use crate::diagnostic::Position;
+use crate::diagnostic::{Position, nearest};
 use crate::document::{Entry, Value};
-use crate::reader::Located;
+use crate::reader::{Located, did_you_mean};
 
 /// A server, converted to Vary's configuration.
 pub(super) struct Server {
@@ -85,6 +85,7 @@ pub(super) fn read(
     found: &mut Found,
 ) {
     let Value::Table(entries) = &field.node.value else {
+        found.left_out.push(name.to_owned());
         return found.note(field, "is not a server", "it is left out");
     };
     let server = Server {
@@ -149,10 +150,16 @@ impl ServerReader<'_> {
             "disabled_tools" | "excludeTools" | "disabledTools" => self.denied(field),
             "title" | "description" => self.server.about.extend(one_line(field.written())),
             "name" => {}
-            key => {
-                let (what, fix) = no_equivalent(key);
-                self.found.note(field, what, fix);
-            }
+            key => match nearest(key, KNOWN) {
+                Some(meant) => {
+                    let what = "is not a known key, and is left out";
+                    self.found.note(field, what, did_you_mean(meant));
+                }
+                None => {
+                    let (what, fix) = no_equivalent(key);
+                    self.found.note(field, what, fix);
+                }
+            },
         }
     }
 
@@ -162,6 +169,7 @@ impl ServerReader<'_> {
         let unused: &[&str] = match (command, url) {
             (false, false) => {
                 let fix = "it is left out";
+                self.found.left_out.push(self.server.name);
                 return self
                     .found
                     .note(field, "has neither a command nor an address", fix);
@@ -437,6 +445,11 @@ fn one_line(text: &str) -> Option<String> {
     let strings: Vec<&str> = text.split_whitespace().collect();
     Some(strings.join(" ")).filter(|line| !line.is_empty())
 }
+
+/// The keys that most files have, for those that are misspelled.
+const KNOWN: &[&str] = &[
+    "command", "args", "env", "cwd", "url", "headers", "type", "disabled", "enabled",
+];
 
 /// The order in which settings are printed.
 const ORDER: &[&str] = &[

@@ -356,6 +356,19 @@ fn a_file_without_servers_says_how_to_begin() {
             "1:10: `servers` is not a table of keys; write an entry for each server: {name: {command: ...}}",
         ],
     );
+    // The value after the colon may be secret.
+    refuses(
+        "x",
+        "servers:\n  notes:\n    command:python3\n",
+        &[
+            "3:5: `servers.notes` is not a table of keys; write `command: ...`, with a space after the colon",
+        ],
+    );
+    refuses(
+        "x",
+        "servers: {notes: 'https://h/mcp'}",
+        &["1:18: `servers.notes` is not a table of keys; write {command: ...} or {url: ...}"],
+    );
 }
 
 #[test]
