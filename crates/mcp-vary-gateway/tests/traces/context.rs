@@ -12,7 +12,10 @@ const IN_HEADER: &str = "00-1bf7651916cd43dd8448eb211c80319c-11f067aa0ba902b7-01
 fn passes(sent: &ReceivedRequest, inner: &ReceivedSpan, state: &Value, baggage: &str) {
     let meta = &sent.body["params"]["_meta"];
     assert_eq!(meta["traceparent"], inner.traceparent());
-    assert_eq!((&meta["tracestate"], &meta["baggage"]), (state, &json!(baggage)));
+    assert_eq!(
+        (&meta["tracestate"], &meta["baggage"]),
+        (state, &json!(baggage))
+    );
 }
 
 #[tokio::test]

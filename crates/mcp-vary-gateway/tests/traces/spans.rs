@@ -56,7 +56,11 @@ const OF_CLIENT: [&str; 2] = ["server.address=127.0.0.1", "vary.server=peer"];
 
 /// Those of a call in the revision of its era, and `more`, in order.
 fn attributes(tool_name: &str, is_modern: bool, more: &[&str]) -> Vec<String> {
-    let revision = if is_modern { "2026-07-28" } else { "2025-11-25" };
+    let revision = if is_modern {
+        "2026-07-28"
+    } else {
+        "2025-11-25"
+    };
     let mut all: Vec<_> = more.iter().map(|it| (*it).to_owned()).collect();
     all.extend([
         "mcp.method.name=tools/call".to_owned(),
@@ -82,14 +86,28 @@ async fn a_call_of_a_modern_client_to_a_legacy_server() {
 #[tokio::test]
 async fn a_failed_call_of_a_legacy_client_to_a_modern_server() {
     let failed = ["error.type=tool_error"];
-    shows(ClientKind::HttpLegacy, Era::Modern, "fail", &failed, &failed).await;
+    shows(
+        ClientKind::HttpLegacy,
+        Era::Modern,
+        "fail",
+        &failed,
+        &failed,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn an_error_that_the_caller_made_is_one_of_the_client_span_alone() {
     let code = "rpc.response.status_code=-32602";
     let client = [code, "error.type=-32602"];
-    shows(ClientKind::StdioModern, Era::Modern, "refuse", &[code], &client).await;
+    shows(
+        ClientKind::StdioModern,
+        Era::Modern,
+        "refuse",
+        &[code],
+        &client,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -141,11 +159,7 @@ async fn a_session_is_shown_by_a_digest_of_its_id() {
 #[tokio::test]
 async fn a_call_that_its_client_leaves_is_cancelled_in_both_spans() {
     let (collector, harness) = before(Era::Modern).await;
-    let mut http = harness.connect().await;
-    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    http.send(&HttpRequest::modern(&call).bytes()).await;
-    harness.peer.wait_for("tools/call", 1).await;
-    drop(http);
+    drop(harness.unanswered(1).await);
     let spans = collector.take(2).await;
     for kind in [SERVER, CLIENT] {
         let span = only(&spans, kind, "tools/call wait");

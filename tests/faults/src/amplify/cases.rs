@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::message::{initialize, request};
 use serde_json::{Value, json};
@@ -161,10 +162,7 @@ impl Cases {
             cases.push(Case {
                 what: "`limits.memory`, 100,000 values, and 16 MiB of copies in errors",
                 config,
-                server: Kind {
-                    branches,
-                    ..Kind::default()
-                },
+                server: default_with::<Kind>(|it| it.branches = branches),
                 ..self.case(name, move |client, _| {
                     let arguments = json!({"a": vec![0; bytes / 2 + 1]});
                     let params = json!({"name": "choose", "arguments": arguments});
@@ -180,10 +178,7 @@ impl Cases {
         Case {
             bound: 128 * MIB,
             what: "what a list may take",
-            server: Kind {
-                tools,
-                ..Kind::default()
-            },
+            server: default_with::<Kind>(|it| it.tools = tools),
             ..self.case(
                 self.or(
                     "a list of 1,000,000 tools on one page",
@@ -207,10 +202,7 @@ impl Cases {
         Case {
             bound: self.of(64 * MIB, 12 * MIB),
             what: "what one list takes",
-            server: Kind {
-                tools,
-                ..Kind::default()
-            },
+            server: default_with::<Kind>(|it| it.tools = tools),
             ..self.case(
                 self.or(
                     "seven odd combinations of capabilities, before 25,000 tools",
@@ -243,10 +235,7 @@ impl Cases {
         Case {
             bound: 48 * MIB,
             what: "32 variants, and the gateway itself",
-            server: Kind {
-                variants: 7_000,
-                ..Kind::default()
-            },
+            server: default_with::<Kind>(|it| it.variants = 7_000),
             ..self.case(
                 "7,000 variants with hints in a handshake of 1 MB, `passthrough`, with the start",
                 |client, _| {
@@ -306,10 +295,7 @@ impl Cases {
                 bound,
                 what,
                 config,
-                server: Kind {
-                    text: 1_000_000,
-                    ..Kind::default()
-                },
+                server: default_with::<Kind>(|it| it.text = 1_000_000),
                 ..self.case(name, |client, _| {
                     let params = json!({"name": "text", "arguments": {}});
                     at_once_in_short(6, || {
