@@ -8,7 +8,7 @@ use mcp_vary_audit::{Actor, SessionId, Text, Transport};
 use mcp_vary_traces::Carrier;
 
 /// From where a request comes, beside its principal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
     pub(crate) transport: Transport,
     /// The address of the client; behind a trusted proxy, the one that the proxy reports.
@@ -21,19 +21,6 @@ pub(crate) struct Origin {
     pub(crate) carrier: Option<Carrier>,
     /// The client that the token was issued to.
     pub(crate) oauth_client: Option<Arc<str>>,
-}
-
-impl Default for Origin {
-    fn default() -> Self {
-        Self {
-            transport: Transport::Http,
-            address: None,
-            session: None,
-            trace_id: None,
-            carrier: None,
-            oauth_client: None,
-        }
-    }
 }
 
 /// A principal as records have it; `None` for anonymous ones.
