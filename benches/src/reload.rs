@@ -11,7 +11,6 @@ use crate::configurations::server_name;
 use crate::machine::Usage;
 use crate::report::Moment;
 use crate::subject::{Programs, Running, Subject, UpstreamSpec};
-use crate::upstream::{Kind, Transport};
 
 /// The names of these rows.
 pub(crate) const NAMES: [&str; 3] = [
@@ -22,14 +21,10 @@ pub(crate) const NAMES: [&str; 3] = [
 
 /// The servers with their tools, and the variants.
 const BEHIND: UpstreamSpec = UpstreamSpec {
-    transport: Transport::Http,
-    kind: Kind::Sessions,
     tools: 40,
     servers: 5,
     variants: 20,
-    alike: 0,
-    rules: None,
-    section: None,
+    ..UpstreamSpec::ONE
 };
 
 /// The time limit until the program serves a configuration.

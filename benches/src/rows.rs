@@ -354,11 +354,7 @@ impl Row {
                 transport,
                 kind,
                 tools: TOOLS,
-                servers: 1,
-                variants: 0,
-                alike: 0,
-                rules: None,
-                section: None,
+                ..UpstreamSpec::ONE
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -450,7 +446,6 @@ impl Row {
     /// The server for measuring the limit of a call: one that its client can talk to without a proxy.
     pub(crate) fn behind_limit(&self) -> UpstreamSpec {
         UpstreamSpec {
-            transport: Transport::Http,
             kind: match (self.era, self.behind.kind) {
                 (Era::Modern, _) => Kind::Modern,
                 (Era::Legacy, Kind::Legacy) => Kind::Legacy,
@@ -458,10 +453,7 @@ impl Row {
             },
             tools: self.behind.tools,
             servers: self.behind.servers.min(1),
-            variants: 0,
-            alike: 0,
-            rules: None,
-            section: None,
+            ..UpstreamSpec::ONE
         }
     }
 }

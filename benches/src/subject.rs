@@ -122,6 +122,20 @@ pub(crate) struct UpstreamSpec {
     pub(crate) section: Option<Section>,
 }
 
+impl UpstreamSpec {
+    /// One server over HTTP with sessions, behind a gateway with the built-in variants.
+    pub(crate) const ONE: Self = Self {
+        transport: upstream::Transport::Http,
+        kind: upstream::Kind::Sessions,
+        tools: 10,
+        servers: 1,
+        variants: 0,
+        alike: 0,
+        rules: None,
+        section: None,
+    };
+}
+
 /// The paths of the programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
