@@ -9,7 +9,7 @@ fn check(scratch: &str, only: &str) -> (Option<i32>, String) {
         .args(["run", "--check", "--only", only])
         .args(["--vary", "none", "--scratch", &scratch])
         .output()
-        .unwrap();
+        .expect("the program starts");
     let output = String::from_utf8_lossy(&ended.stdout).into_owned();
     (ended.status.code(), output)
 }

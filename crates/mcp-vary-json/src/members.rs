@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::error::JsonError;
 use super::key::{Key, duplicate_key};
-use super::skip::ObjectReader;
+use super::skip::{MAX_DEPTH, ObjectReader};
 use super::strings::{unquoted, write_string};
 
 /// The members of a JSON object, in order, each value as its own text.

@@ -184,7 +184,7 @@ fn a_value_in_prose_is_told_where_it_is_lifted() {
     // Not in the one field, so in the other.
     let refusing = json().with_schema(r#"{"required":["log"]}"#);
     tells(&told, document, &refusing, &content(short));
-    let policy = default_with::<Policy>(|it| it.lift = false);
+    let policy = default_with::<Policy<'_>>(|it| it.lift = false);
     tells(&told, document, &Client { policy, ..json() }, "");
 }
 

@@ -292,7 +292,7 @@ fn compact_result(input: &Value, limits: Limits) -> Value {
         output_schema: input.get("schema").is_some(),
         ui: input["ui"] == json!(true),
     };
-    let policy = default_with::<Policy>(|it| it.report = input["report"] == json!(true));
+    let policy = default_with::<Policy<'_>>(|it| it.report = input["report"] == json!(true));
     let bound = |name: &str| usize::try_from(input["bounds"][name].as_u64()?).ok();
     let compaction = Compaction {
         limits,

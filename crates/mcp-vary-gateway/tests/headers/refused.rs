@@ -2,7 +2,7 @@
 
 use mcp_vary_upstream::UpstreamConfig;
 
-use super::people::{Session, ask, for_people, key, with_headers, with_people};
+use super::people::{ask, for_people, key, with_headers, with_people};
 use crate::support::*;
 
 const NO_VALUE: &str = "server `peer` cannot be used by this client: the claim `email` is";

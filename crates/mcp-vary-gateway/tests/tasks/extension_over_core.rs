@@ -154,7 +154,7 @@ async fn a_tool_that_needs_a_task_gets_one() {
 /// Who has not declared the extension gets no task of it, and may not ask for one.
 #[tokio::test]
 async fn who_does_not_declare_the_extension_gets_no_task() {
-    let (works, harness) = started().await;
+    let (_works, harness) = started().await;
     let id = Asks::new(&harness, ClientKind::HttpModern, knows_tasks())
         .created()
         .await;
@@ -280,7 +280,7 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
 /// SV-28: ids that were not made here, or for another kind of request, are nobody's.
 #[tokio::test]
 async fn an_id_of_nobody_is_not_found() {
-    let (works, harness) = started().await;
+    let (_works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     let elsewhere = self::harness(&Works::default()).await;
@@ -544,7 +544,7 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
 /// SEP-2663: a client that listens to a task is notified when it is cancelled.
 #[tokio::test]
 async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
-    let (works, harness) = started().await;
+    let (_works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let cancelled = client.created().await;
     let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;

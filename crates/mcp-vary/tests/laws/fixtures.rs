@@ -179,7 +179,7 @@ fn the_laws_hold_for_every_fixture() {
                         output_schema: schema,
                         ui: at % 4 == 3,
                     },
-                    policy: default_with::<Policy>(|it| it.report = at % 2 == 0),
+                    policy: default_with::<Policy<'_>>(|it| it.report = at % 2 == 0),
                     limits: Limits::default().with_detailed(20),
                     kept: Some(true),
                     told: None,

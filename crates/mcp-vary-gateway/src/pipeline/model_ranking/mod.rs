@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::hints::VariantHints;
-use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, Reordering, question};
+use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, question};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{self as audit, LongText, Text};
