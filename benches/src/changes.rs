@@ -12,8 +12,9 @@ use crate::load::{Connection, post};
 use crate::machine::Usage;
 use crate::report::Change;
 use crate::rows::ALIKE;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
+use crate::subject::{Programs, Running, Subject};
 use crate::upstream::tools;
+use crate::upstream_spec::UpstreamSpec;
 
 const SERVERS: usize = 5;
 

@@ -9,8 +9,9 @@ use crate::endpoint::Endpoint;
 use crate::load::{Connection, Era, post};
 use crate::machine::Usage;
 use crate::report::Fan;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
+use crate::subject::{Programs, Running, Subject};
 use crate::upstream::tools;
+use crate::upstream_spec::UpstreamSpec;
 
 /// The names of these rows.
 pub(crate) const NAMES: [&str; 2] = [

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::configurations::server_name;
 use crate::machine::Usage;
 use crate::report::Moment;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
+use crate::subject::{Programs, Running, Subject};
+use crate::upstream_spec::UpstreamSpec;
 
 /// The names of these rows.
 pub(crate) const NAMES: [&str; 3] = [

@@ -4,8 +4,9 @@ pub(crate) mod two_builds;
 
 use crate::load::{Arguments, Era, Form, Method};
 use crate::sections::Section;
-use crate::subject::{Subject, UpstreamSpec};
+use crate::subject::Subject;
 use crate::upstream::{Kind, Transport};
+use crate::upstream_spec::UpstreamSpec;
 
 /// One kind of request, sent to several programs in turn.
 #[derive(Clone, Debug)]

@@ -8,7 +8,8 @@ use crate::load::Connection;
 use crate::machine::Usage;
 use crate::report::Memory;
 use crate::rows::SESSIONS;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
+use crate::subject::{Programs, Running, Subject};
+use crate::upstream_spec::UpstreamSpec;
 
 /// The number of open streams: the gateway's limit, less a few for other clients.
 const STREAMS: usize = 1000;
