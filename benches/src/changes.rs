@@ -12,8 +12,9 @@ use crate::load::{Connection, post};
 use crate::machine::Usage;
 use crate::report::Change;
 use crate::rows::ALIKE;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
-use crate::upstream::{Kind, Transport, tools};
+use crate::subject::{Programs, Running, Subject};
+use crate::upstream::tools;
+use crate::upstream_spec::UpstreamSpec;
 
 const SERVERS: usize = 5;
 
@@ -25,14 +26,10 @@ pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Vec
     let mut changes = Vec::new();
     for (subject, variants) in [(Subject::Alone, 1), (Subject::Vary, ALIKE)] {
         let upstream = programs.upstream(UpstreamSpec {
-            transport: Transport::Http,
-            kind: Kind::Sessions,
             tools: 40,
             servers: SERVERS,
-            variants: 0,
             alike: variants,
-            rules: None,
-            section: None,
+            ..UpstreamSpec::ONE
         })?;
         let running = programs.proxy(subject, &upstream)?;
         changes.push(of(&running, variants, times).await?);

@@ -9,8 +9,9 @@ use crate::endpoint::Endpoint;
 use crate::load::{Connection, Era, post};
 use crate::machine::Usage;
 use crate::report::Fan;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
-use crate::upstream::{Kind, Transport, tools};
+use crate::subject::{Programs, Running, Subject};
+use crate::upstream::tools;
+use crate::upstream_spec::UpstreamSpec;
 
 /// The names of these rows.
 pub(crate) const NAMES: [&str; 2] = [
@@ -39,16 +40,7 @@ pub(crate) async fn measure(
         let limit = programs.fan()?;
         fans.push(of(name, Subject::Fan, &limit, Era::Legacy, times).await?);
         drop(limit);
-        let upstream = programs.upstream(UpstreamSpec {
-            transport: Transport::Http,
-            kind: Kind::Sessions,
-            tools: 10,
-            servers: 1,
-            variants: 0,
-            alike: 0,
-            rules: None,
-            section: None,
-        })?;
+        let upstream = programs.upstream(UpstreamSpec::ONE)?;
         let vary = programs.proxy(Subject::Vary, &upstream)?;
         fans.push(of(name, Subject::Vary, &vary, era, times).await?);
     }

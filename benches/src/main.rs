@@ -22,6 +22,7 @@ mod servers;
 mod sessions;
 mod subject;
 mod upstream;
+mod upstream_spec;
 
 use std::process::ExitCode;
 

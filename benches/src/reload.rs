@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::configurations::server_name;
 use crate::machine::Usage;
 use crate::report::Moment;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
-use crate::upstream::{Kind, Transport};
+use crate::subject::{Programs, Running, Subject};
+use crate::upstream_spec::UpstreamSpec;
 
 /// The names of these rows.
 pub(crate) const NAMES: [&str; 3] = [
@@ -22,14 +22,10 @@ pub(crate) const NAMES: [&str; 3] = [
 
 /// The servers with their tools, and the variants.
 const BEHIND: UpstreamSpec = UpstreamSpec {
-    transport: Transport::Http,
-    kind: Kind::Sessions,
     tools: 40,
     servers: 5,
     variants: 20,
-    alike: 0,
-    rules: None,
-    section: None,
+    ..UpstreamSpec::ONE
 };
 
 /// The time limit until the program serves a configuration.

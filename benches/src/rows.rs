@@ -4,8 +4,9 @@ pub(crate) mod two_builds;
 
 use crate::load::{Arguments, Era, Form, Method};
 use crate::sections::Section;
-use crate::subject::{Subject, UpstreamSpec};
+use crate::subject::Subject;
 use crate::upstream::{Kind, Transport};
+use crate::upstream_spec::UpstreamSpec;
 
 /// One kind of request, sent to several programs in turn.
 #[derive(Clone, Debug)]
@@ -354,11 +355,7 @@ impl Row {
                 transport,
                 kind,
                 tools: TOOLS,
-                servers: 1,
-                variants: 0,
-                alike: 0,
-                rules: None,
-                section: None,
+                ..UpstreamSpec::ONE
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -450,7 +447,6 @@ impl Row {
     /// The server for measuring the limit of a call: one that its client can talk to without a proxy.
     pub(crate) fn behind_limit(&self) -> UpstreamSpec {
         UpstreamSpec {
-            transport: Transport::Http,
             kind: match (self.era, self.behind.kind) {
                 (Era::Modern, _) => Kind::Modern,
                 (Era::Legacy, Kind::Legacy) => Kind::Legacy,
@@ -458,10 +454,7 @@ impl Row {
             },
             tools: self.behind.tools,
             servers: self.behind.servers.min(1),
-            variants: 0,
-            alike: 0,
-            rules: None,
-            section: None,
+            ..UpstreamSpec::ONE
         }
     }
 }

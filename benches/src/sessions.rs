@@ -8,8 +8,8 @@ use crate::load::Connection;
 use crate::machine::Usage;
 use crate::report::Memory;
 use crate::rows::SESSIONS;
-use crate::subject::{Programs, Running, Subject, UpstreamSpec};
-use crate::upstream::{Kind, Transport};
+use crate::subject::{Programs, Running, Subject};
+use crate::upstream_spec::UpstreamSpec;
 
 /// The number of open streams: the gateway's limit, less a few for other clients.
 const STREAMS: usize = 1000;
@@ -37,16 +37,7 @@ pub(crate) async fn measure(programs: &Programs) -> io::Result<Vec<Memory>> {
 }
 
 async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
-    let upstream = programs.upstream(UpstreamSpec {
-        transport: Transport::Http,
-        kind: Kind::Sessions,
-        tools: 10,
-        servers: 1,
-        variants: 0,
-        alike: 0,
-        rules: None,
-        section: None,
-    })?;
+    let upstream = programs.upstream(UpstreamSpec::ONE)?;
     let running = programs.proxy(subject, &upstream)?;
     // Memory that is allocated once, for the first clients, is not a cost of a session.
     open(&running.endpoint, 100).await?;

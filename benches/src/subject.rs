@@ -19,6 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
 use crate::sections::Section;
 use crate::upstream;
+use crate::upstream_spec::UpstreamSpec;
 
 /// A program that is measured.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -101,25 +102,6 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
-}
-
-/// The upstream servers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct UpstreamSpec {
-    pub(crate) transport: upstream::Transport,
-    pub(crate) kind: upstream::Kind,
-    /// The number of tools of each server.
-    pub(crate) tools: usize,
-    /// The number of equal servers.
-    pub(crate) servers: usize,
-    /// The number of configured variants; without any, the built-in ones apply.
-    pub(crate) variants: usize,
-    /// The number of equal variants, in rows that compare many with one.
-    pub(crate) alike: usize,
-    /// The rules for results, as in a configuration under `results`.
-    pub(crate) rules: Option<&'static str>,
-    /// The section of the configuration that the row measures.
-    pub(crate) section: Option<Section>,
 }
 
 /// The paths of the programs.

@@ -8,30 +8,40 @@ use crate::workspace::Workspace;
 /// Files that change every package.
 const OF_ALL: &[&str] = &["Cargo.lock", "Cargo.toml", "clippy.toml"];
 
-/// The folders of the changed packages, and of those that use them directly or indirectly.
+/// The folders of packages whose tests can fail after a change.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Affected {
+    /// The packages that changed.
+    pub(crate) changed: BTreeSet<String>,
+    /// The packages that use them, directly or indirectly.
+    pub(crate) users: BTreeSet<String>,
+}
+
+/// The packages that a change affects.
 ///
 /// # Errors
 ///
 /// When git or cargo cannot list the files or packages.
-pub(crate) fn folders(workspace: &Workspace) -> Result<BTreeSet<String>, String> {
+pub(crate) fn packages(workspace: &Workspace) -> Result<Affected, String> {
     let committed = workspace.git(&["diff", "--name-only", &workspace.base()])?;
     let new = workspace.git(&["ls-files", "--others", "--exclude-standard"])?;
     let files: Vec<&str> = committed.lines().chain(new.lines()).collect();
     Ok(affected(&packages::read(workspace)?, &files))
 }
 
-/// The folders of the packages that have one of the `files`, and of those that use them.
-fn affected(packages: &[Package], files: &[&str]) -> BTreeSet<String> {
+/// The packages that have one of the `files`, and those that use them.
+fn affected(packages: &[Package], files: &[&str]) -> Affected {
     let is_all = files.iter().any(|file| OF_ALL.contains(file));
     let has_file = |package: &&Package| {
         files
             .iter()
             .any(|file| owner(packages, file) == Some(package.folder()))
     };
-    let changed = packages
+    let (changed, others): (Vec<_>, Vec<_>) = packages
         .iter()
-        .filter(|package| is_all || has_file(package));
-    let mut names: BTreeSet<&str> = changed.map(|package| package.name.as_str()).collect();
+        .partition(|package| is_all || has_file(package));
+    let names = changed.iter().map(|package| package.name.as_str());
+    let mut names: BTreeSet<&str> = names.collect();
     loop {
         let uses = |package: &&Package| {
             package
@@ -50,12 +60,12 @@ fn affected(packages: &[Package], files: &[&str]) -> BTreeSet<String> {
             break;
         }
     }
-    let affected = packages
-        .iter()
-        .filter(|package| names.contains(&*package.name));
-    affected
-        .map(|package| package.folder().to_owned())
-        .collect()
+    let users = others.into_iter().filter(|it| names.contains(&*it.name));
+    let folder = |package: &Package| package.folder().to_owned();
+    Affected {
+        users: users.map(folder).collect(),
+        changed: changed.into_iter().map(folder).collect(),
+    }
 }
 
 /// The innermost folder of a package that has `file`.
@@ -73,7 +83,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn affects(files: &[&str], expected: &[&str]) {
+    fn affects(files: &[&str], changed: &[&str], users: &[&str]) {
         let package = |name: &str, folder: &str, uses: &[&str]| {
             let uses: Vec<_> = uses
                 .iter()
@@ -92,21 +102,27 @@ mod tests {
             package("gateway", "crates/gateway", &["base"]),
             package("other", "crates/gateway-other", &[]),
         ];
-        let expected = expected.iter().map(|folder| (*folder).to_owned());
-        assert_eq!(affected(&packages, files), expected.collect(), "{files:?}");
+        let folders = |all: &[&str]| all.iter().map(|folder| (*folder).to_owned()).collect();
+        let expected = Affected {
+            changed: folders(changed),
+            users: folders(users),
+        };
+        assert_eq!(affected(&packages, files), expected, "{files:?}");
     }
 
     #[test]
     fn a_changed_package_affects_those_that_use_it() {
-        affects(&["README.md", "docs/a.md"], &[]);
+        affects(&["README.md", "docs/a.md"], &[], &[]);
         affects(
             &["crates/gateway-other/src/lib.rs"],
             &["crates/gateway-other"],
+            &[],
         );
-        affects(&["fuzz/checks/src/lib.rs"], &["fuzz", "fuzz/checks"]);
+        affects(&["fuzz/checks/src/lib.rs"], &["fuzz/checks"], &["fuzz"]);
         affects(
-            &["crates/base/README.md"],
-            &["crates/base", "crates/gateway", "fuzz", "fuzz/checks"],
+            &["crates/base/README.md", "fuzz/a.rs"],
+            &["crates/base", "fuzz"],
+            &["crates/gateway", "fuzz/checks"],
         );
     }
 
@@ -119,6 +135,6 @@ mod tests {
             "fuzz",
             "fuzz/checks",
         ];
-        affects(&["Cargo.lock"], &all);
+        affects(&["Cargo.lock"], &all, &[]);
     }
 }

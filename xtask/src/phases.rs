@@ -60,7 +60,7 @@ const PHASES: &[Phase] = &[
     ),
     phase(
         CHANGED,
-        "the Rust tests of the changed packages and of those that use them, without doctests; only if named, or in `quick`",
+        "the Rust tests of the changed packages and of those that use them, without doctests and without the longest of the users; only if named, or in `quick`",
         rust_tests::changed,
     ),
     phase(

@@ -1,6 +1,7 @@
 //! The phase that runs all Rust tests: several test binaries at once, and the doctests beside them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZero;
@@ -26,7 +27,8 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     jobs.map(|jobs| run_all(workspace, &jobs)).into()
 }
 
-/// Runs and counts the Rust tests of the changed packages and of those that use them, without doctests.
+/// Runs and counts the Rust tests of the changed packages and of those that use them, without doctests, and without the
+/// [`LONG`] ones of those that use them.
 ///
 /// Cargo compiles what changed. Compiling only these packages would need other features, and so all dependencies again.
 pub(crate) fn changed(workspace: &Workspace) -> Outcome {
@@ -35,14 +37,59 @@ pub(crate) fn changed(workspace: &Workspace) -> Outcome {
 }
 
 fn jobs_of_changed(workspace: &Workspace) -> Result<Vec<Job>, String> {
-    let folders = changed::folders(workspace)?.into_iter();
-    let folders: Vec<PathBuf> = folders.map(|folder| workspace.path(&folder)).collect();
-    if folders.is_empty() {
+    let affected = changed::packages(workspace)?;
+    if affected.changed.is_empty() {
         return Ok(Vec::new());
     }
-    let mut jobs = jobs(workspace)?;
-    jobs.retain(|job| matches!(job, Job::Binary(binary) if folders.contains(&binary.package)));
-    Ok(jobs)
+    check_long_tests(workspace)?;
+    let is_in = |folders: &BTreeSet<String>, binary: &TestBinary| {
+        let mut folders = folders.iter();
+        folders.any(|folder| workspace.path(folder) == binary.package)
+    };
+    let jobs = jobs(workspace)?.into_iter();
+    let jobs = jobs.filter_map(|job| match job {
+        Job::Binary(binary) if is_in(&affected.changed, &binary) => Some(Job::Binary(binary)),
+        Job::Binary(binary) if is_in(&affected.users, &binary) => Some(Job::ShortTests(binary)),
+        _ => None,
+    });
+    Ok(jobs.collect())
+}
+
+/// The tests that take more than ten seconds. The names of others must not contain these.
+const LONG: &[&str] = &[
+    "a_change_makes_what_would_be_made_from_nothing",
+    "a_server_that_renames_its_tools_leaves_the_number_of_series_bounded",
+    "compact_accepts_the_same_arguments_in_the_longest_recorded_lists",
+    "compact_gives_the_same_verdicts_in_the_recorded_lists_of_documents",
+    "every_client_sees_what_the_table_says",
+    "faults_of_negotiation_are_found_by_their_checks_alone",
+    "faults_of_variants_are_found_by_their_checks_alone",
+    "names_that_clients_invent_make_no_series",
+    "no_declaration_makes_a_value_unreachable",
+    "no_fixture_is_left_out",
+    "nobody_learns_what_is_hidden",
+    "our_own_commands_pass_as_clients_over_http_and_stdio",
+    "sessions_that_were_left_take_little_memory",
+    "sixty_people_with_four_clients_each_are_served_on_defaults",
+    "ten_thousand_calls_beside_a_collector_that_hangs_lose_nothing_but_spans",
+    "the_gateway_passes_as_a_url_a_command_and_a_configuration",
+    "the_page_is_current_and_rows_save_enough",
+    "the_rules_keep_what_callers_need_also_of_sentences_held_out",
+    "the_schema_refuses_what_the_reader_refuses",
+    "valid_arguments_of_recorded_tools_arrive_letter_by_letter",
+];
+
+/// Whether each of the [`LONG`] tests exists.
+fn check_long_tests(workspace: &Workspace) -> Result<(), String> {
+    let pattern = format!(r"fn ({})\(", LONG.join("|"));
+    let found = workspace.git(&["grep", "-hoE", &pattern, "--", "*.rs"])?;
+    let missing = |name: &&&str| !found.contains(&format!("fn {name}("));
+    match LONG.iter().find(missing) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "there is no test `{name}`: remove it from `LONG` in xtask/src/rust_tests.rs, or rename it there"
+        )),
+    }
 }
 
 /// Runs and counts the ignored Rust tests, which take too long for every change.
@@ -54,6 +101,8 @@ pub(crate) fn ignored(workspace: &Workspace) -> Outcome {
 #[derive(Debug)]
 enum Job {
     Binary(TestBinary),
+    /// The tests of a binary that are not [`LONG`].
+    ShortTests(TestBinary),
     Doctests,
     /// The ignored tests of all binaries.
     Ignored,
@@ -71,7 +120,7 @@ struct TestBinary {
 impl Job {
     fn name(&self) -> &str {
         match self {
-            Self::Binary(binary) => &binary.name,
+            Self::Binary(binary) | Self::ShortTests(binary) => &binary.name,
             Self::Doctests => "doctests",
             Self::Ignored => "ignored tests",
         }
@@ -79,13 +128,16 @@ impl Job {
 
     fn command(&self, workspace: &Workspace) -> Command {
         match self {
-            Self::Binary(binary) => {
+            Self::Binary(binary) | Self::ShortTests(binary) => {
                 let mut command = process::command(&binary.program);
                 // As cargo sets them for tests.
                 command
                     .current_dir(&binary.package)
                     .env("CARGO", env!("CARGO"))
                     .env("CARGO_MANIFEST_DIR", &binary.package);
+                if let Self::ShortTests(_) = self {
+                    command.args(LONG.iter().flat_map(|name| ["--skip", *name]));
+                }
                 command
             }
             Self::Doctests => {

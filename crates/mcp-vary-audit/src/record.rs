@@ -156,11 +156,12 @@ pub enum Era {
 }
 
 /// How a client is connected.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Transport {
     /// Streamable HTTP.
+    #[default]
     Http,
     /// Standard input and output.
     Stdio,

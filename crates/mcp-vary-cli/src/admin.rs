@@ -108,7 +108,7 @@ impl OperatorListeners {
             serving::only_loopback(*address).map_err(Failure::command)?;
         }
         let (token, file) = match (&addresses.admin_token, &admin) {
-            (None, Some((_, address))) => made_token(*address)?,
+            (None, Some((_, address))) => created_token(*address)?,
             (configured, _) => (configured.clone(), None),
         };
         let (operator, requests) = channel(token.as_ref());
@@ -166,7 +166,7 @@ fn open_socket() -> Option<(UnixListener, SocketFile)> {
 
 /// A token for commands at `address`, in a file for `vary reload` and `vary drain`. Without the file nobody could know it, so
 /// there is none.
-fn made_token(address: SocketAddr) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
+fn created_token(address: SocketAddr) -> Result<(Option<AdminToken>, Option<TokenFile>), Failure> {
     let mut random = [0; 32];
     getrandom::fill(&mut random)
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;

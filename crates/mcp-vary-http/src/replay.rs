@@ -223,7 +223,7 @@ mod tests {
 
     /// A stream that is being read is never dropped, whatever its size.
     #[test]
-    fn no_stream_is_given_up_while_somebody_reads_it() {
+    fn a_stream_with_a_reader_is_not_dropped() {
         let streams = streams(0);
         let read = streams.open(7, None, true);
         streams.push(read.log(), b"{}");
@@ -244,10 +244,10 @@ mod tests {
         let streams = streams(1 << 20);
         let call = streams.open(7, Some("9"), true);
         is_lost(&streams, 8, &at(call.log(), 0));
-        let told = streams.open(7, None, true);
+        let standalone = streams.open(7, None, true);
         let elsewhere = EventId {
             request: None,
-            ..at(told.log(), 0)
+            ..at(standalone.log(), 0)
         };
         assert!(matches!(streams.resume(8, &elsewhere), ResumedStream::New));
         let resumed = streams.resume(7, &elsewhere);
@@ -255,21 +255,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_comes_back_to_is_given_up_after_a_while() {
+    async fn a_stream_that_no_client_resumes_is_dropped_after_a_while() {
         let streams = streams(1 << 20);
-        let (told, running, ended) = (
+        let (standalone, running, ended) = (
             streams.open(7, None, true),
             streams.open(7, Some("9"), true),
             streams.open(7, Some("9"), true),
         );
         let listening = streams.open(7, None, true);
         ended.log().finish_response(b"{}");
-        drop((told, running, ended));
+        drop((standalone, running, ended));
         assert_eq!(streams.sweep(), 4);
         tokio::time::advance(Duration::from_secs(121)).await;
         let found = (streams.count(), streams.lock().len());
         assert_eq!(found, (2, 4), "counting changes nothing");
-        assert_eq!(streams.sweep(), 2, "what somebody reads, or feeds, stays");
+        assert_eq!(streams.sweep(), 2, "a stream with a reader or a pump stays");
         drop(listening);
         tokio::time::advance(Duration::from_secs(121)).await;
         assert_eq!(streams.sweep(), 1);

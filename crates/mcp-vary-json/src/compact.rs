@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::error::JsonError;
+use super::key::duplicate_key;
 use super::read::{Reader, Start};
-use super::skip::{number, word};
+use super::skip::{MAX_DEPTH, number, word};
 use super::strings::{next_special, write_string};
-use super::{JsonError, MAX_DEPTH, duplicate_key};
 
 /// `text` as compact JSON: the same as [`Json::parse`](super::Json::parse) and [`Json::to_json`](super::Json::to_json), without a tree.
 ///

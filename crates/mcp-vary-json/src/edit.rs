@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::{MAX_DEPTH, ObjectReader, may_contain, span};
+use super::location::span;
+use super::skip::{MAX_DEPTH, ObjectReader};
+use super::strings::{may_contain, string};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -38,7 +40,7 @@ pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
         && let Some(end) = object.rfind('}')
     {
         let comma = if members.is_empty() { "" } else { "," };
-        let key = crate::string(key);
+        let key = string(key);
         out.push_str(&object[..end]);
         out.push_str(&format!("{comma}{key}:{value}"));
         copied = end;
@@ -82,7 +84,7 @@ pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
     };
     let key = span(object, member.key);
     let (before, after) = (&object[..key.start - 1], &object[key.end + 1..]);
-    let renamed = format!("{before}{}{after}", crate::string(to));
+    let renamed = format!("{before}{}{after}", string(to));
     // The last value of a repeated key counts.
     match members.iter().filter(|member| member.is(from)).count() {
         1 => Cow::Owned(renamed),

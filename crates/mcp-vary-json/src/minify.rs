@@ -1,6 +1,6 @@
 //! Removes the white space between JSON tokens.
 
-use super::{MAX_DEPTH, skip};
+use super::skip::{MAX_DEPTH, skip};
 
 /// `text` without white space between its tokens; `None` if there is none, or if `text` is not one JSON value.
 ///

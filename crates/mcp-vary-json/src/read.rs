@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::strings::{next_special, string_end};
-use super::{JsonError, MAX_DEPTH, duplicate_key, unquoted};
+use super::error::JsonError;
+use super::key::duplicate_key;
+use super::skip::MAX_DEPTH;
+use super::strings::{next_special, string_end, unquoted};
 
 /// The kind of a value by its first byte.
 pub(super) enum Start {

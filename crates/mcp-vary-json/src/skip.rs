@@ -2,6 +2,9 @@
 
 use super::strings::{plain_string_end, string_end};
 
+/// The maximum nesting depth of containers.
+pub const MAX_DEPTH: usize = 128;
+
 /// The end of the value at `at` in `text`, after optional white space; `None` if it is invalid or nests deeper than
 /// `depth`.
 ///
@@ -23,7 +26,7 @@ use super::strings::{plain_string_end, string_end};
 /// ```
 #[must_use]
 pub fn skip(text: &str, at: usize, depth: usize) -> Option<usize> {
-    value(text.as_bytes(), at, depth.min(super::MAX_DEPTH))
+    value(text.as_bytes(), at, depth.min(MAX_DEPTH))
 }
 
 /// Reads the members of an object one by one, in one pass, without parsing the values.
@@ -66,7 +69,7 @@ impl<'a> ObjectReader<'a> {
         (is_object && depth > 0).then(|| Self {
             text,
             at: at + 1,
-            depth: depth.min(super::MAX_DEPTH) - 1,
+            depth: depth.min(MAX_DEPTH) - 1,
             is_first: true,
         })
     }
@@ -175,7 +178,7 @@ pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
     let mut is_open = bytes.get(at) != Some(&b']');
     while is_open {
         let start = space(bytes, at);
-        let end = value(bytes, start, super::MAX_DEPTH - 1)?;
+        let end = value(bytes, start, MAX_DEPTH - 1)?;
         all.push(&text[start..end]);
         if all.len() > most {
             return Some(all);
@@ -392,9 +395,9 @@ mod tests {
         let text = "\n[1 ,\t[2, 3],{\"]\": []} ] ";
         holds(text, &["1", "[2, 3]", "{\"]\": []}"]);
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        let deepest = nested(crate::MAX_DEPTH);
+        let deepest = nested(MAX_DEPTH);
         holds(&deepest, &[&deepest[1..deepest.len() - 1]]);
-        assert_eq!(elements(&nested(crate::MAX_DEPTH + 1), 9), None);
+        assert_eq!(elements(&nested(MAX_DEPTH + 1), 9), None);
     }
 
     #[test]

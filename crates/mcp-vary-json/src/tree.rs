@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::error::JsonError;
 use super::read::{Reader, Start};
-use super::{JsonError, write_string};
+use super::strings::write_string;
 
 /// A whole JSON value: numbers as written, members in order.
 ///

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::JsonError;
+use super::error::JsonError;
 use super::read::{Reader, Start};
 
 /// Parses a value as a [`serde_json::Value`]: the same value that other parsers read.

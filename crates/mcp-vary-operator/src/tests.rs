@@ -24,9 +24,9 @@ fn a_token_is_long_enough_and_fits_a_header() {
     is_token("correct-horse-battery\n", Err(TokenError::Characters));
     is_token("correct-hörse-battery", Err(TokenError::Characters));
     is_token("", Err(TokenError::Short));
-    let made = AdminToken::from_random([7; 32]);
-    is_token(made.expose(), Ok(()));
-    assert_eq!(format!("{made:?}"), "AdminToken(..)");
+    let drawn = AdminToken::from_random([7; 32]);
+    is_token(drawn.expose(), Ok(()));
+    assert_eq!(format!("{drawn:?}"), "AdminToken(..)");
 }
 
 /// OP-8

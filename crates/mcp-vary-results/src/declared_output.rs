@@ -7,7 +7,9 @@ use mcp_vary::shape::OutputSchema as _;
 use mcp_vary_view::OutputCheck;
 use mcp_vary_wire::era::{STRUCTURED_CONTENT, is_text};
 
-use crate::{CallContext, Projection, RuleFailures};
+use crate::call_context::CallContext;
+use crate::failures::RuleFailures;
+use crate::projection::Projection;
 
 /// The value that a tool returns in some variants, and its schema.
 ///

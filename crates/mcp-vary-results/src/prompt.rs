@@ -7,8 +7,10 @@ use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result, re
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
-use super::CallContext;
-use super::{RuleFailures, Scope, Template, VariantScope};
+use crate::call_context::CallContext;
+use crate::failures::RuleFailures;
+use crate::template::{Scope, Template};
+use crate::variant_scope::VariantScope;
 
 /// A rule of the operator for prompts.
 #[derive(Debug)]

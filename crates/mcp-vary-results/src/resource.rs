@@ -9,7 +9,9 @@ use mcp_vary::shape::{
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection, UriMap};
 
-use super::{RuleFailures, Scope, Template, VariantScope};
+use crate::failures::RuleFailures;
+use crate::template::{Scope, Template};
+use crate::variant_scope::VariantScope;
 
 /// A rule of the operator for resources.
 #[derive(Debug)]

@@ -9,7 +9,12 @@ use mcp_vary::shape::{Alternative, Bounds, ReadableResult, ToolOutput};
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
-use super::{CallContext, DeclaredOutput, Projection, RuleFailures, Scope, Template, VariantScope};
+use crate::call_context::CallContext;
+use crate::declared_output::DeclaredOutput;
+use crate::failures::RuleFailures;
+use crate::projection::Projection;
+use crate::template::{Scope, Template};
+use crate::variant_scope::VariantScope;
 
 /// A rule of the operator for results.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mcp_vary::feature::Features;
 use mcp_vary::shape::Bounds;
 
-use crate::PromptRule;
-use crate::ResourceRule;
-use crate::ResultRule;
+use crate::prompt::PromptRule;
+use crate::resource::ResourceRule;
+use crate::rule::ResultRule;
 
 /// The rules for results of tools: the section `results` of a configuration.
 #[derive(Clone, Debug, Default)]

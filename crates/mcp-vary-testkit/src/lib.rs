@@ -20,6 +20,7 @@ pub mod cases;
 pub mod changing_server;
 pub mod client;
 pub mod credentials;
+pub mod defaults;
 pub mod era;
 pub mod generate;
 pub mod http_client;

@@ -13,6 +13,7 @@ pub use crate::authorization_server::AuthorizationServer;
 pub use crate::captured_log::CapturedLog;
 pub use crate::changing_server::ChangingServer;
 pub use crate::client::{Client, ClientKind, Endpoint, LegacyClient};
+pub use crate::defaults::default_with;
 pub use crate::era::Era;
 pub use crate::http_client::{HttpRequest, HttpResponse, RawHttp};
 pub use crate::message::*;

@@ -63,8 +63,8 @@ impl Tracer {
         let baggage = || arrival.meta.baggage.clone();
         inherited.baggage = inherited.baggage.or_else(baggage);
         if !is_sampled {
-            let goes_on = in_meta.is_none() && in_headers.is_some();
-            return goes_on.then(|| Arc::new(RequestSpan::unsampled(inherited)));
+            let passes_header = in_meta.is_none() && in_headers.is_some();
+            return passes_header.then(|| Arc::new(RequestSpan::unsampled(inherited)));
         }
         let context = self.processor.child_of(parent);
         let link = in_meta.and(in_headers);

@@ -5,6 +5,7 @@
 use mcp_vary::feature::Features;
 use mcp_vary::json::string;
 use mcp_vary::shape::{Alternative, Policy, Shaped, ToolFacts, ToolOutput};
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_view::OutputCheck;
 
 const WEATHER: &str = r#"{"content":[{"type":"image"},{"type":"text","text":"It is 8 °C."},{"type":"text","text":"{\"c\":8,\"log\":[]}"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#;
@@ -183,10 +184,7 @@ fn a_value_in_prose_is_told_where_it_is_lifted() {
     // Not in the one field, so in the other.
     let refusing = json().with_schema(r#"{"required":["log"]}"#);
     tells(&told, document, &refusing, &content(short));
-    let policy = Policy {
-        lift: false,
-        ..Policy::default()
-    };
+    let policy = default_with::<Policy<'_>>(|it| it.lift = false);
     tells(&told, document, &Client { policy, ..json() }, "");
 }
 

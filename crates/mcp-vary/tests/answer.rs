@@ -5,6 +5,7 @@
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::shape::{Answer, Policy, Shaped, ToolFacts, tool_result};
 use mcp_vary::visibility::compare;
+use mcp_vary_testkit::defaults::default_with;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -41,10 +42,7 @@ impl Case {
     }
 
     fn policy(&self) -> Policy<'static> {
-        Policy {
-            always_both: self.always_both,
-            ..Policy::default()
-        }
+        default_with::<Policy<'_>>(|it| it.always_both = self.always_both)
     }
 
     /// A schema that the value meets, and with hints only when it declares them.
@@ -190,10 +188,8 @@ fn an_answer_of_nothing_is_no_structured_value() {
     let answer = Answer::new(&Value::Null).unwrap();
     let (features, _) = Features::from_tags(["agent", "format=json"]);
     let told = |tool: ToolFacts, non_object_structured: bool| {
-        let policy = Policy {
-            non_object_structured,
-            ..Policy::default()
-        };
+        let policy =
+            default_with::<Policy<'_>>(|it| it.non_object_structured = non_object_structured);
         answer.to_result(&features, tool, None, &policy)
     };
     let bound = ToolFacts {

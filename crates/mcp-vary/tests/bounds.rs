@@ -9,6 +9,7 @@ use mcp_vary::shape::{
     Bounds, Compacted, Compaction, CustomText, Policy, Shaped, ToolFacts, Whole,
     compact_tool_result, tool_result,
 };
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_testkit::recordings::{ROWS, Rows};
 use serde_json::{Value, json};
 
@@ -51,10 +52,7 @@ fn within(result: &str, tags: &[&str], bounds: Bounds, schema: Option<&Value>) -
 
 /// At most `tokens`, and no other bound.
 fn at_most(tokens: usize) -> Bounds {
-    Bounds {
-        tokens: Some(tokens),
-        ..Bounds::default()
-    }
+    default_with::<Bounds>(|it| it.tokens = Some(tokens))
 }
 
 fn said(compacted: &Compacted) -> Option<Value> {
@@ -174,10 +172,7 @@ fn what_is_within_its_bounds_stays() {
 #[test]
 fn a_schema_keeps_its_rows() {
     let value = json!({"rows": (0..20).collect::<Vec<_>>()});
-    let bounds = Bounds {
-        elements: Some(3),
-        ..Bounds::default()
-    };
+    let bounds = default_with::<Bounds>(|it| it.elements = Some(3));
     let result = forms(&value)[0].to_string();
     for (rows, kept) in [(json!({"minItems": 20}), 20), (json!({"type": "array"}), 3)] {
         let schema = json!({"type": "object", "properties": {"rows": rows}});
@@ -195,10 +190,7 @@ fn a_schema_keeps_its_rows() {
 #[test]
 fn what_nests_deeper_is_counted() {
     let result = forms(&json!({"a": {"b": {"c": 1}}, "d": [[1]]}))[0].to_string();
-    let bounds = Bounds {
-        depth: Some(2),
-        ..Bounds::default()
-    };
+    let bounds = default_with::<Bounds>(|it| it.depth = Some(2));
     let told = said(&within(&result, &[], bounds, None)).unwrap();
     assert_eq!(
         texts(&told),
@@ -253,10 +245,7 @@ fn a_template_says_what_is_left() {
     let text = say(&Json::parse(&written).unwrap()).unwrap();
     let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
     let compaction = Compaction {
-        bounds: Bounds {
-            elements: Some(2),
-            ..Bounds::default()
-        },
+        bounds: default_with::<Bounds>(|it| it.elements = Some(2)),
         custom_text: Some(CustomText {
             value: &written,
             text: Some(&text),

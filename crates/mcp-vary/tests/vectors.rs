@@ -29,6 +29,7 @@ use mcp_vary::shape::{
 use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{ServerVariant, VariantDiagnostic, VariantId, Variants, Warning};
 use mcp_vary::visibility::{Experience, Forward, compare, forward};
+use mcp_vary_testkit::defaults::default_with;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -291,10 +292,7 @@ fn compact_result(input: &Value, limits: Limits) -> Value {
         output_schema: input.get("schema").is_some(),
         ui: input["ui"] == json!(true),
     };
-    let policy = Policy {
-        report: input["report"] == json!(true),
-        ..Policy::default()
-    };
+    let policy = default_with::<Policy<'_>>(|it| it.report = input["report"] == json!(true));
     let bound = |name: &str| usize::try_from(input["bounds"][name].as_u64()?).ok();
     let compaction = Compaction {
         limits,

@@ -156,6 +156,20 @@ impl Case {
         }
     }
 
+    /// Both clients call the tool `echo` at the same time: what they saw of it.
+    pub(crate) async fn both_call(
+        &mut self,
+        moment: &'static str,
+        clients: &[Arc<Client>; 2],
+        tool: &str,
+        call: &str,
+    ) -> [Seen; 2] {
+        let requested = Instant::now();
+        let seen = each_calls(clients, tool, call, json!({})).await;
+        self.both_saw(moment, clients, &seen, requested);
+        seen
+    }
+
     /// Notes a line of the table.
     pub(crate) fn note(
         &mut self,

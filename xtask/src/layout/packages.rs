@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("mcp-vary-testkit", "", NOTHING),
     rule("weather", "rmcp vary", NOTHING).with_sdk(),
     rule("library-examples", "rmcp vary", NOTHING).with_sdk(),
-    rule("faults", "", NOTHING),
+    rule("faults", "testkit", NOTHING),
     rule(
         "fuzz-checks",
         "access auth catalog config gateway login testkit upstream vary view wire",

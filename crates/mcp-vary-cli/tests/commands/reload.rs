@@ -45,10 +45,10 @@ fn a_file_that_is_edited_is_served_as_it_is_now() {
     let mut server = serve(&file);
     assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
     std::fs::write(&file, with(&["two", "three"])).unwrap();
-    let said = server.says("reloaded: ");
+    let line = server.says("reloaded: ");
     let expected = "vary.yaml reloaded: servers: 1 added (three), 1 removed (one), 1 as before; \
                     variants: 4 as before\n";
-    assert!(said.ends_with(expected), "{said}");
+    assert!(line.ends_with(expected), "{line}");
     assert_eq!(tools(&server), ["two_get_weather", "three_get_weather"]);
     // As editors save it.
     let draft = directory.join(".vary.yaml.swp");
@@ -80,22 +80,22 @@ fn a_bad_file_changes_nothing_and_says_why() {
     let mut server = serve(&file);
     let bad = "servers:\n  one: {commnd: x, headers: {Authorization: hunter2}}\nnamig: always\n";
     replace(&file, bad);
-    let said = server.says("was not reloaded, everything stays as it was: ");
-    let rest = server.says("did you mean `naming`");
-    assert!(!format!("{said}{rest}").contains("hunter2"), "{said}{rest}");
+    let line = server.says("was not reloaded, everything stays as it was: ");
+    let hint = server.says("did you mean `naming`");
+    assert!(!format!("{line}{hint}").contains("hunter2"), "{line}{hint}");
     assert!(
-        rest.contains("vary.yaml:2:") && rest.contains("vary.yaml:3:"),
-        "{said}{rest}"
+        hint.contains("vary.yaml:2:") && hint.contains("vary.yaml:3:"),
+        "{line}{hint}"
     );
     assert_eq!(tools(&server), ["one_get_weather"]);
     let down = "servers:\n  one: {command: no-such-program}\n";
     replace(&file, down);
-    let said = server.says("was not reloaded");
-    assert!(said.contains("no-such-program"), "{said}");
+    let line = server.says("was not reloaded");
+    assert!(line.contains("no-such-program"), "{line}");
     assert_eq!(tools(&server), ["one_get_weather"]);
     std::fs::remove_file(&file).unwrap();
-    let said = server.says("was not reloaded");
-    assert!(said.contains("cannot be read"), "{said}");
+    let line = server.says("was not reloaded");
+    assert!(line.contains("cannot be read"), "{line}");
     std::fs::write(&file, with(&["one", "two"])).unwrap();
     assert!(
         server
@@ -112,10 +112,10 @@ fn the_signal_reloads_whatever_has_changed() {
     let mut server = serve(&directory.join("vary.yaml"));
     for _ in 0..2 {
         signal("HUP", server.child.id());
-        let said = server.says("reloaded: ");
+        let line = server.says("reloaded: ");
         assert!(
-            said.ends_with("servers: 1 as before; variants: 4 as before\n"),
-            "{said}"
+            line.ends_with("servers: 1 as before; variants: 4 as before\n"),
+            "{line}"
         );
     }
     assert_eq!(tools(&server), ["one_get_weather"]);
@@ -164,9 +164,9 @@ fn another_address_waits_for_the_next_start() {
     let file = directory.join("vary.yaml");
     let mut server = Server::start(&["serve", file.to_str().unwrap()]);
     std::fs::write(&file, text("8801").replace("one:", "two:")).unwrap();
-    let said = server.says("reloaded: ");
-    assert!(said.contains("1 added (two), 1 removed (one)"), "{said}");
-    assert!(said.ends_with("; at the next start: listen\n"), "{said}");
+    let line = server.says("reloaded: ");
+    assert!(line.contains("1 added (two), 1 removed (one)"), "{line}");
+    assert!(line.ends_with("; at the next start: listen\n"), "{line}");
     assert_eq!(tools(&server), ["two_get_weather"]);
 }
 
@@ -174,7 +174,7 @@ fn another_address_waits_for_the_next_start() {
 #[test]
 fn another_address_for_the_operator_waits_for_the_next_start() {
     let text = |admin: &str| format!("{}listen: 0\n{admin}", with(&["one"]));
-    let said_after = |name: &str, before: &str, after: &str, typed: &[&str]| {
+    let line_after = |name: &str, before: &str, after: &str, typed: &[&str]| {
         let file = directory(name, &text(before)).join("vary.yaml");
         let args = ["serve", file.to_str().unwrap()];
         let mut server = Server::start(&[&args[..], typed].concat());
@@ -192,13 +192,13 @@ fn another_address_for_the_operator_waits_for_the_next_start() {
         ("reload-admin-gone", "admin: 0\n", "", "admin"),
         ("reload-probes-new", "", "probes: 8802\n", "probes"),
     ] {
-        let said = said_after(name, before, after, &[]);
+        let line = line_after(name, before, after, &[]);
         let waits = format!("; at the next start: {key}\n");
-        assert!(said.ends_with(&waits), "{name}: {said}");
+        assert!(line.ends_with(&waits), "{name}: {line}");
     }
     let typed = ["--admin", "0"];
-    let said = said_after("reload-admin-typed", "", "admin: 8801\n", &typed);
-    assert!(!said.contains("at the next start"), "{said}");
+    let line = line_after("reload-admin-typed", "", "admin: 8801\n", &typed);
+    assert!(!line.contains("at the next start"), "{line}");
 }
 
 #[test]
@@ -264,10 +264,10 @@ fn a_past_removal_date_is_named_at_check_start_and_reload() {
     let mut server = serve(&file);
     assert!(server.said.contains(past), "{}", server.said);
     replace(&file, &with_variants(&["one", "two"]));
-    let said = server.says("note: ");
-    assert!(said.contains(past), "{said}");
-    let said = server.says("reloaded: ");
-    assert!(said.contains("1 added (two)"), "{said}");
+    let line = server.says("note: ");
+    assert!(line.contains(past), "{line}");
+    let line = server.says("reloaded: ");
+    assert!(line.contains("1 added (two)"), "{line}");
 }
 
 /// Two servers, of which `one` has a secret in its environment.
@@ -287,27 +287,27 @@ fn a_changed_secret_file_reconnects_the_servers_that_use_it_and_no_other() {
     let mut server = serve(&file);
     assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
     replace(&secret, "TOPSECRETTWO\n");
-    let said = server.says("reloaded: ");
+    let line = server.says("reloaded: ");
     let expected =
         "reloaded: servers: 1 connected anew (one), 1 as before; variants: 4 as before\n";
-    assert!(said.ends_with(expected), "{said}");
+    assert!(line.ends_with(expected), "{line}");
     // The same secret with another line break at its end is the same.
     replace(&secret, "TOPSECRETTWO\r\n");
-    let said = server.says("reloaded: ");
+    let line = server.says("reloaded: ");
     assert!(
-        said.ends_with("reloaded: servers: 2 as before; variants: 4 as before\n"),
-        "{said}"
+        line.ends_with("reloaded: servers: 2 as before; variants: 4 as before\n"),
+        "{line}"
     );
     std::fs::remove_file(&secret).unwrap();
-    let said = server.says("was not reloaded, everything stays as it was: ");
+    let line = server.says("was not reloaded, everything stays as it was: ");
     assert!(
-        said.contains("needs `secrets/key`, which does not exist; write the secret to "),
-        "{said}"
+        line.contains("needs `secrets/key`, which does not exist; write the secret to "),
+        "{line}"
     );
     assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
     std::fs::write(&secret, "TOPSECRETTHREE").unwrap();
-    let said = server.says("reloaded: ");
-    assert!(said.contains("1 connected anew (one)"), "{said}");
+    let line = server.says("reloaded: ");
+    assert!(line.contains("1 connected anew (one)"), "{line}");
     let (_, all) = server.end_with_said();
     assert!(!all.contains("TOPSECRET"), "{all}");
 }
@@ -323,12 +323,12 @@ fn a_secret_is_shown_by_no_command() {
         let text = [out.stdout, out.stderr].concat();
         (out.status.code(), String::from_utf8(text).unwrap())
     };
-    let (code, said) = check(&["--offline"]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("vary.yaml:3:"), "{said}");
+    let (code, line) = check(&["--offline"]);
+    assert_eq!(code, Some(1), "{line}");
+    assert!(line.contains("vary.yaml:3:"), "{line}");
     assert!(
-        said.contains("`servers.one.env.KEY` needs `key`, which does not exist"),
-        "{said}"
+        line.contains("`servers.one.env.KEY` needs `key`, which does not exist"),
+        "{line}"
     );
     std::fs::write(directory.join("key"), "TOPSECRET").unwrap();
     for args in [
@@ -337,16 +337,16 @@ fn a_secret_is_shown_by_no_command() {
         &[],
         &["--json"],
     ] {
-        let (code, said) = check(args);
-        assert_eq!(code, Some(0), "{said}");
-        assert!(!said.contains("TOPSECRET"), "{said}");
+        let (code, line) = check(args);
+        assert_eq!(code, Some(0), "{line}");
+        assert!(!line.contains("TOPSECRET"), "{line}");
     }
     std::fs::write(directory.join("key"), b"TOPSECRET\xff").unwrap();
-    let (code, said) = check(&["--offline"]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, line) = check(&["--offline"]);
+    assert_eq!(code, Some(1), "{line}");
     assert!(
-        said.contains("is not UTF-8 text") && !said.contains("TOPSECRET"),
-        "{said}"
+        line.contains("is not UTF-8 text") && !line.contains("TOPSECRET"),
+        "{line}"
     );
 }
 
@@ -361,18 +361,18 @@ fn a_server_whose_headers_have_claims_is_checked_without_a_connection() {
             .output()
             .unwrap()
     };
-    let said = String::from_utf8(check().stdout).unwrap();
+    let line = String::from_utf8(check().stdout).unwrap();
     assert_eq!(check().status.code(), Some(1));
     let expected = "vary.yaml:1:55: `servers.a.headers` uses claims, but without authentication no client has any; add `auth`, or \
                     `stdio-principal` with `claims`";
-    assert!(said.contains(expected), "{said}");
+    assert!(line.contains(expected), "{line}");
     let principal = "stdio-principal: {name: ann, claims: {email: ann@example.com}}\n";
     std::fs::write(&file, format!("{servers}{principal}")).unwrap();
-    let said = String::from_utf8(check().stdout).unwrap();
-    assert_eq!(check().status.code(), Some(0), "{said}");
-    assert!(said.contains("per-user"), "{said}");
+    let line = String::from_utf8(check().stdout).unwrap();
+    assert_eq!(check().status.code(), Some(0), "{line}");
+    assert!(line.contains("per-user"), "{line}");
     assert!(
-        said.contains("server `a` needs the claims of its users"),
-        "{said}"
+        line.contains("server `a` needs the claims of its users"),
+        "{line}"
     );
 }

@@ -8,7 +8,8 @@ use mcp_vary_access::Principal;
 use mcp_vary_audit::{Arguments, Event, ModelRanking, Outcome, Record, Text};
 use mcp_vary_auth::authenticator::Admission;
 
-use super::{AuditService, CredentialKey, Origin, actor};
+use super::audit_service::{AuditService, CredentialKey};
+use super::origin::{Origin, actor};
 
 impl AuditService {
     /// Records that a credential was accepted, if it is the first time.

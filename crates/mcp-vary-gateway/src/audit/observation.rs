@@ -14,11 +14,12 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::{Era, Revision};
 
+use super::audit_service::AuditService;
 use super::call_counters::CountedCall;
 use super::outcome::{metrics_code, result_length, span_outcome};
 use super::participation::Participation;
 use super::request_record::{AuditedRequest, RequestRecord};
-use super::{AuditService, request_line, spans};
+use super::{request_line, spans};
 
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +52,7 @@ impl Observation {
         };
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
         let record = match audit {
-            Some(audit) => Some(audit.begin(request).await?),
+            Some(audit) => Some(RequestRecord::begin(audit, request).await?),
             None => request_line::is_enabled().then(|| RequestRecord::of_line(request)),
         };
         Ok(Self {

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
-    ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit, Record,
-    SessionId, Text, Transport, VariantChoice, trace_id,
+    ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit, QueueFull,
+    Record, SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
@@ -21,10 +21,10 @@ use mcp_vary_wire::response::Reply;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
+use super::audit_service::{AuditService, ClientKey};
+use super::origin::{Origin, actor};
 use super::outcome::outcome;
-use super::{
-    AuditService, ClientKey, Origin, RankingDetails, actor, key_of, request_line, subject,
-};
+use super::{request_line, subject};
 
 /// A request that is to be recorded.
 pub(crate) struct AuditedRequest<'a> {
@@ -41,6 +41,15 @@ pub(crate) struct AuditedRequest<'a> {
     pub(crate) length: usize,
     /// The digest of the configuration.
     pub(crate) config: Option<&'a Arc<str>>,
+}
+
+/// What ranked the variants of a client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankingDetails {
+    /// The client's hints: `contextSize=compact useCase=planning`.
+    pub(crate) hints: Option<LongText>,
+    /// The variants that it is offered, with their points: `compact=60 standard=20`.
+    pub(crate) order: Option<LongText>,
 }
 
 /// The record of one request.
@@ -81,11 +90,24 @@ impl RequestRecord {
         Arc::new(Self::new(None, request))
     }
 
-    /// The record of a request, which has room in the audit log if there is one.
-    pub(super) fn new(
-        log: Option<(Arc<AuditService>, Permit)>,
+    /// Begins the record of a request in the audit log, before the request does anything.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room for the record, and the request must be refused for that reason.
+    pub(super) async fn begin(
+        service: &Arc<AuditService>,
         request: &AuditedRequest<'_>,
-    ) -> Self {
+    ) -> Result<Arc<Self>, QueueFull> {
+        let permit = service.reserve().await?;
+        Ok(Arc::new(Self::new(
+            Some((Arc::clone(service), permit)),
+            request,
+        )))
+    }
+
+    /// The record of a request, which has room in the audit log if there is one.
+    fn new(log: Option<(Arc<AuditService>, Permit)>, request: &AuditedRequest<'_>) -> Self {
         let (service, permit) = log.unzip();
         let AuditedRequest {
             origin,
@@ -211,7 +233,7 @@ impl RequestRecord {
                 None => ClientKey::Stateless {
                     principal: self.principal,
                     address: pending.record.record().address,
-                    name: key_of(&pending.name),
+                    name: pending.name.name.clone(),
                 },
             };
             if service.is_new_variant(key, choice.id.as_str()) {
@@ -367,7 +389,7 @@ mod tests {
             length: 10,
             config: None,
         };
-        happens(service.begin(&request).await.unwrap());
+        happens(RequestRecord::begin(&service, &request).await.unwrap());
         service.close().await;
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

@@ -8,7 +8,7 @@ use mcp_vary_metrics::METHODS;
 use mcp_vary_traces::{Arrival, Carrier, Outcome, RequestSpan, Tracer, Transport as SpanTransport};
 use mcp_vary_wire::revision::Era;
 
-use super::AuditedRequest;
+use super::request_record::AuditedRequest;
 
 /// Begins the span of a request.
 pub(super) fn begin(

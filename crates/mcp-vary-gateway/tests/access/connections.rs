@@ -8,10 +8,7 @@ use crate::support::*;
 
 fn of_server(server: &str) -> ItemPattern {
     let server = server.parse().unwrap();
-    ItemPattern::any(Rule {
-        server: Some(server),
-        ..Rule::default()
-    })
+    ItemPattern::any(default_with::<Rule>(|it| it.server = Some(server)))
 }
 
 /// SV-20

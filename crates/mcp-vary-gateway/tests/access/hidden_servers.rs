@@ -169,10 +169,9 @@ async fn differences(third: Third, allowed: &[ItemPattern]) -> Vec<String> {
 }
 
 fn of_servers(pattern: &str) -> ItemPattern {
-    ItemPattern::any(Rule {
-        server: Some(pattern.parse().unwrap()),
-        ..Rule::default()
-    })
+    ItemPattern::any(default_with::<Rule>(|it| {
+        it.server = Some(pattern.parse().unwrap())
+    }))
 }
 
 /// SV-20.

@@ -11,7 +11,6 @@ use mcp_vary_gateway::settings::audit::{AuditSettings, AuditTarget};
 use mcp_vary_gateway::settings::authentication::{
     Authentication, IssuerConfig, KeySource, TokenConfig,
 };
-use tokio::net::TcpListener;
 
 use super::recorded::Recorded;
 use crate::support::*;
@@ -66,10 +65,7 @@ async fn a_changed_log_takes_effect_at_the_next_start() {
 #[tokio::test]
 async fn a_request_of_the_operator_is_recorded() {
     let recorded = Recorded::start().await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let gateway = recorded.harness.gateway.clone();
-    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    let address = recorded.harness.operators().await;
     let mut http = RawHttp::connect(address).await;
     for line in ["GET /status HTTP/1.1", "GET /else?key=s3cret HTTP/1.1"] {
         http.ask(&HttpRequest::new("").line(line)).await;

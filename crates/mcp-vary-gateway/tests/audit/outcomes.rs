@@ -88,11 +88,7 @@ async fn a_stream_of_notifications_is_recorded_when_it_opens() {
 #[tokio::test]
 async fn a_modern_client_that_hangs_up_has_cancelled() {
     let recorded = Recorded::start().await;
-    let mut http = recorded.harness.connect().await;
-    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    http.send(&HttpRequest::modern(&call).bytes()).await;
-    recorded.harness.peer.wait_for("tools/call", 1).await;
-    drop(http);
+    drop(recorded.harness.unanswered(1).await);
     let record = recorded.sink.request("tools/call").await;
     record.has("/outcome", "cancelled");
     record.has("/target/server", "peer");

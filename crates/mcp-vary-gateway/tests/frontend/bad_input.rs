@@ -479,9 +479,7 @@ async fn one_id_is_in_flight_once() {
 async fn a_session_has_so_many_requests_in_flight_and_no_more() {
     let harness = Harness::with(|config| config.with_limits(limits().with_in_flight(1))).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let wait = client.post(&request(json!(1), "tools/call", tool("wait")));
-    client.http.send(&wait.bytes()).await;
-    soon(harness.peer.wait_for("tools/call", 1)).await;
+    harness.wait_in(&mut client, 1).await;
     let mut second = harness.connect().await;
     let post = client.post(&request(json!(2), "ping", json!({})));
     let answer = second.ask(&post).await;

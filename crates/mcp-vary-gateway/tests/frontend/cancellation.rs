@@ -23,9 +23,7 @@ async fn a_legacy_client_that_hangs_up_has_not_cancelled_but_still_can() {
     for era in [Era::Legacy, Era::Modern] {
         let harness = narrow(era).await;
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-        let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-        client.http.send(&wait.bytes()).await;
-        soon(harness.peer.wait_for("tools/call", 1)).await;
+        harness.wait_in(&mut client, 7).await;
         client.http = harness.connect().await;
         assert_eq!(client.ask("ping", json!({})).await.status, 200);
         assert!(harness.peer.of("notifications/cancelled").is_empty());
@@ -68,9 +66,7 @@ async fn hanging_up_makes_no_room_for_more() {
     one.connections = 1;
     let harness = Harness::with(|config| config.with_limits(one)).await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-    client.http.send(&wait.bytes()).await;
-    soon(harness.peer.wait_for("tools/call", 1)).await;
+    harness.wait_in(&mut client, 7).await;
     client.http = harness.connect().await;
     let expected = (400, -32600, json!(1));
     assert_eq!(client.ask("ping", json!({})).await.refusal(), expected);
@@ -98,9 +94,7 @@ async fn a_cancelled_request_of_a_session_ends() {
         let harness = Harness::before(era, |config| config).await;
         let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
         let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-        let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-        client.http.send(&wait.bytes()).await;
-        soon(harness.peer.wait_for("tools/call", 1)).await;
+        harness.wait_in(&mut client, 7).await;
         for other in [json!("7"), json!(8), json!(7.0)] {
             let cancel = client.post(&cancelled(other));
             assert_eq!(harness.connect().await.ask(&cancel).await.status, 202);

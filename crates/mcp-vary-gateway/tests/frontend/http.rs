@@ -358,10 +358,7 @@ async fn older_and_longer_forms_of_a_request_are_served() {
 #[tokio::test]
 async fn a_client_that_closes_its_side_is_gone() {
     let harness = Harness::start().await;
-    let mut http = harness.connect().await;
-    let wait = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    http.send(&HttpRequest::modern(&wait).bytes()).await;
-    soon(harness.peer.wait_for("tools/call", 1)).await;
+    let mut http = harness.unanswered(1).await;
     http.close_sending().await;
     assert!(http.is_closed().await);
     soon(harness.peer.wait_for("notifications/cancelled", 1)).await;
@@ -530,9 +527,7 @@ async fn waiting_elsewhere(harness: &Harness) -> (LegacyClient, CancellationToke
     let (address, stop) = serve(&harness.gateway).await;
     let mut client = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
     client.http = RawHttp::connect(address).await;
-    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-    client.http.send(&wait.bytes()).await;
-    soon(harness.peer.wait_for("tools/call", 1)).await;
+    harness.wait_in(&mut client, 7).await;
     (client, stop)
 }
 

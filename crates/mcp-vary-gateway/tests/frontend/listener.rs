@@ -192,10 +192,7 @@ async fn the_status_stays_on_this_machine_whatever_is_configured() {
     let expected = "the status is for this one";
     assert!(refused.unwrap_err().to_string().contains(expected));
 
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let gateway = Arc::clone(&harness.gateway);
-    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    let address = harness.operators().await;
     let mut http = RawHttp::connect(address).await;
     let status = |host: &str| {
         HttpRequest::new("")

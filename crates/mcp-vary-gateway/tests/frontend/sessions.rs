@@ -227,9 +227,7 @@ async fn replicas_with_one_key_share_sessions() {
 async fn a_call_in_flight_ends_with_its_session() {
     let harness = Harness::start().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
-    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-    client.http.send(&wait.bytes()).await;
-    soon(harness.peer.wait_for("tools/call", 1)).await;
+    harness.wait_in(&mut client, 7).await;
     let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
     let mut other = harness.connect().await;
     assert_eq!(other.ask(&delete).await.status, 200);

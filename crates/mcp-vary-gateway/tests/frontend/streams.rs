@@ -106,6 +106,15 @@ async fn is_stream(http: &mut RawHttp) {
     assert_eq!((head.status, kind), (200, Some("text/event-stream")));
 }
 
+/// A client whose call is a stream with an event for this step, and the first event of the stream.
+async fn begun(harness: &Harness, calls: &Calls, step: u64) -> (LegacyClient, Event) {
+    let mut client = calling(harness, "2025-11-25").await;
+    calls.step(step);
+    is_stream(&mut client.http).await;
+    let first = Event::next(&mut client.http).await.unwrap();
+    (client, first)
+}
+
 fn get(client: &LegacyClient, last: &str) -> HttpRequest {
     let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
     get.with("Last-Event-ID", last)
@@ -242,10 +251,7 @@ async fn a_modern_stream_has_neither_ids_nor_events_without_data() {
 async fn who_comes_back_hears_what_it_missed() {
     for before in 0..4 {
         let (harness, calls) = harness(|config| config).await;
-        let mut client = calling(&harness, "2025-11-25").await;
-        calls.step(1);
-        is_stream(&mut client.http).await;
-        let mut last = Event::next(&mut client.http).await.unwrap();
+        let (mut client, mut last) = begun(&harness, &calls, 1).await;
         for step in 1..=before {
             calls.step(step + 1);
             last = Event::next(&mut client.http).await.unwrap();
@@ -266,10 +272,7 @@ async fn who_comes_back_hears_what_it_missed() {
 #[tokio::test]
 async fn a_stream_goes_on_where_its_client_came_back_to() {
     let (harness, calls) = harness(|config| config).await;
-    let mut client = calling(&harness, "2025-11-25").await;
-    calls.step(1);
-    is_stream(&mut client.http).await;
-    let primed = Event::next(&mut client.http).await.unwrap();
+    let (mut client, primed) = begun(&harness, &calls, 1).await;
     come_back(&harness, &mut client, primed.id()).await;
     // It may be lost once more before anything is said.
     let again = Event::next(&mut client.http).await.unwrap();
@@ -284,10 +287,7 @@ async fn a_stream_goes_on_where_its_client_came_back_to() {
 #[tokio::test]
 async fn of_two_connections_the_newer_has_the_stream() {
     let (harness, calls) = harness(|config| config).await;
-    let mut client = calling(&harness, "2025-11-25").await;
-    calls.step(1);
-    is_stream(&mut client.http).await;
-    let first = Event::next(&mut client.http).await.unwrap();
+    let (mut client, first) = begun(&harness, &calls, 1).await;
     let mut former = std::mem::replace(&mut client.http, harness.connect().await);
     come_back(&harness, &mut client, first.id()).await;
     while let Some(event) = Event::next_said(&mut former).await {
@@ -338,10 +338,7 @@ async fn a_cancelled_call_ends_although_nobody_reads() {
 #[tokio::test]
 async fn nobody_hears_the_stream_of_another_session() {
     let (harness, calls) = harness(|config| config).await;
-    let mut client = calling(&harness, "2025-11-25").await;
-    calls.step(1);
-    is_stream(&mut client.http).await;
-    let first = Event::next(&mut client.http).await.unwrap();
+    let (mut client, first) = begun(&harness, &calls, 1).await;
     let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
     let answer = stranger.http.ask(&get(&stranger, first.id())).await;
     assert!(is_lost(&answer), "{}", answer.text());
@@ -362,10 +359,7 @@ async fn an_answer_that_is_lost_is_said_to_be() {
     let key = |config: Config| config.with_key([7; 32]);
     let (here, calls) = harness(key).await;
     let (there, _) = harness(key).await;
-    let mut client = calling(&here, "2025-11-25").await;
-    calls.step(1);
-    is_stream(&mut client.http).await;
-    let first = Event::next(&mut client.http).await.unwrap();
+    let (mut client, first) = begun(&here, &calls, 1).await;
     client.http = there.connect().await;
     client.http.send(&get(&client, first.id()).bytes()).await;
     let answer = client.http.response().await;
@@ -394,10 +388,7 @@ async fn who_stopped_reading_comes_back_for_the_answer() {
     let mut hasty = limits();
     hasty.write_timeout = Duration::from_millis(50);
     let (harness, calls) = harness(|config| config.with_limits(hasty)).await;
-    let mut client = calling(&harness, "2025-11-25").await;
-    calls.step(0);
-    is_stream(&mut client.http).await;
-    let first = Event::next(&mut client.http).await.unwrap();
+    let (mut client, first) = begun(&harness, &calls, 0).await;
     let heavy = "x".repeat(64 << 10);
     for step in 1..200 {
         calls.say(0, &logged(json!([step, heavy])));

@@ -14,7 +14,7 @@ use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
 use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
 
 use super::every_method::{methods, next};
-use super::people::{Session, ask_modern, key};
+use super::people::{Session, ask, ask_modern, key};
 use crate::support::people::{key_entry, token_config, trusted};
 use crate::support::*;
 
@@ -149,15 +149,6 @@ async fn server(era: Era) -> ScriptedServer {
 
 async fn harness(era: Era, provider: &Provider) -> Harness {
     Harness::behind_one(server(era).await, |config| provider.in_front_of(config)).await
-}
-
-/// The answers to a request, of a modern client and in a session.
-pub(super) async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
-    let client = (token, &json!({}));
-    let modern = ask_modern(harness, client, method, params.clone()).await;
-    let mut session = Session::open(harness, token, &json!({})).await;
-    let legacy = session.ask(token, method, params).await;
-    [modern.json(), legacy.json()]
 }
 
 #[tokio::test]

@@ -85,3 +85,12 @@ pub(super) async fn ask_modern(
     let post = with_credential(HttpRequest::modern(&message), token);
     RawHttp::connect(harness.address()).await.ask(&post).await
 }
+
+/// The answers to a request of a modern client and in a session.
+pub(super) async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
+    let client = (token, &json!({}));
+    let modern = ask_modern(harness, client, method, params.clone()).await;
+    let mut session = Session::open(harness, token, &json!({})).await;
+    let legacy = session.ask(token, method, params).await;
+    [modern.json(), legacy.json()]
+}

@@ -2,17 +2,8 @@
 
 use mcp_vary_upstream::UpstreamConfig;
 
-use super::people::{Session, ask_modern, for_people, key, with_headers, with_people};
+use super::people::{ask, for_people, key, with_headers, with_people};
 use crate::support::*;
-
-/// The answers to a request of a modern client and in a session.
-async fn ask(harness: &Harness, token: &str, method: &str, params: Value) -> [Value; 2] {
-    let client = (token, &json!({}));
-    let modern = ask_modern(harness, client, method, params.clone()).await;
-    let mut session = Session::open(harness, token, &json!({})).await;
-    let legacy = session.ask(token, method, params).await;
-    [modern.json(), legacy.json()]
-}
 
 const NO_VALUE: &str = "server `peer` cannot be used by this client: the claim `email` is";
 const MISSING: &str =

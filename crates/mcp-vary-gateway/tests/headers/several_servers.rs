@@ -12,7 +12,8 @@ use mcp_vary_testkit::login_server::LoginServer;
 use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
 
 use super::every_method::{answer, methods};
-use super::exchanged::{Provider, ask, environment, service};
+use super::exchanged::{Provider, environment, service};
+use super::people::ask;
 use crate::support::*;
 
 /// The user or service as whom a request arrived: what follows `Bearer `, without the number of a token.

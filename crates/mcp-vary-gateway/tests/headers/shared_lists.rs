@@ -11,7 +11,8 @@ use mcp_vary_upstream::credential_source::{
 };
 
 use super::every_method::methods;
-use super::exchanged::{Provider, ask};
+use super::exchanged::Provider;
+use super::people::ask;
 use super::people::{Session, ask_modern, key};
 use super::several_servers::{SERVICE, identity, server};
 use crate::support::*;

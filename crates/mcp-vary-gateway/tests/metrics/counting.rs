@@ -120,11 +120,7 @@ async fn counters_equal_what_clients_count() {
 async fn a_call_that_its_client_leaves_is_cancelled_once() {
     let harness = Harness::with(measured).await;
     let address = probes(&harness).await;
-    let mut http = harness.connect().await;
-    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    http.send(&HttpRequest::modern(&call).bytes()).await;
-    harness.peer.wait_for("tools/call", 1).await;
-    drop(http);
+    drop(harness.unanswered(1).await);
     let mut cancelled = Counts::new();
     until(async || {
         let lines = scrape(address).await;

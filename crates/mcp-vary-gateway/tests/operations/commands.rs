@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use mcp_vary_operator::{Requests, channel};
 use mcp_vary_testkit::http_client::HttpResponse;
-use tokio::net::TcpListener;
 
 use crate::support::*;
 
@@ -15,10 +14,7 @@ async fn commanded() -> (Harness, SocketAddr, Requests) {
     let token = "correct-horse-battery".parse().unwrap();
     let (operator, requests) = channel(Some(&token));
     let harness = Harness::of(|config| config.operator = Some(operator)).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let gateway = Arc::clone(&harness.gateway);
-    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    let address = harness.operators().await;
     (harness, address, requests)
 }
 
@@ -124,9 +120,6 @@ async fn commands_need_the_token_and_this_machines_name() {
 #[tokio::test]
 async fn a_gateway_without_commands_has_none() {
     let harness = Harness::start().await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let gateway = Arc::clone(&harness.gateway);
-    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    let address = harness.operators().await;
     assert_eq!(ask(address, &post("/drain")).await.status, 404);
 }

@@ -99,11 +99,7 @@ async fn what_the_request_is_about_has_a_field_for_its_kind() {
 async fn a_request_that_is_cancelled_is_a_line() {
     let harness = Harness::start().await;
     let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
-    let mut http = harness.connect().await;
-    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    http.send(&HttpRequest::modern(&call).bytes()).await;
-    harness.peer.wait_for("tools/call", 1).await;
-    drop(http);
+    drop(harness.unanswered(1).await);
     let disconnected = line(&log).await;
 
     let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;

@@ -249,11 +249,7 @@ async fn the_calls_of_each_server_are_counted() {
         let all = harness.gateway.status().servers[0].calls.clone().unwrap();
         let (p50, p95) = (all.p50.unwrap(), all.p95.unwrap());
         assert!(0.0 < p50 && p50 <= p95 && p95 < 60_000.0, "{all:?}");
-        let mut http = harness.connect().await;
-        let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-        http.send(&HttpRequest::modern(&call).bytes()).await;
-        harness.peer.wait_for("tools/call", 17).await;
-        drop(http);
+        drop(harness.unanswered(17).await);
         let counted = async {
             while calls(&harness) != [17, 8, 1] {
                 tokio::time::sleep(Duration::from_millis(2)).await;

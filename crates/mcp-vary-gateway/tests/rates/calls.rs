@@ -127,10 +127,7 @@ async fn a_limit_of_a_server_is_for_all_of_its_clients_and_no_other_server() {
 #[tokio::test]
 async fn another_variant_is_no_way_around_a_limit() {
     let mut renamed = variant("renamed");
-    let name = ToolOverride {
-        name: Some("strange".into()),
-        ..ToolOverride::default()
-    };
+    let name = default_with::<ToolOverride>(|it| it.name = Some("strange".into()));
     renamed.tool_overrides.insert("odd".into(), name);
     let variants = vec![variant("standard"), renamed];
     let odd = calls("odd", Per::Principal, "1/h")

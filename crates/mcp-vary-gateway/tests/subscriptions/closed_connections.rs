@@ -53,18 +53,11 @@ async fn each_change_is_notified_once(announcement: Announcement, kind: ClientKi
     let mut client = NotificationClient::listening_as(&harness, kind, what, &can_be_asked()).await;
     enable(&mut client, json!({"tool": "new"})).await;
     is_notified(&mut client).await;
-    let expected = ["enable", "new"];
-    assert_eq!(
-        lists(&mut client).await,
-        expected,
-        "{announcement:?} {kind:?}"
-    );
+    let listed = lists(&mut client).await;
+    assert_eq!(listed, ["enable", "new"], "{announcement:?} {kind:?}");
     is_notified(&mut client).await;
-    assert_eq!(
-        lists(&mut client).await,
-        ["enable"],
-        "{announcement:?} {kind:?}"
-    );
+    let listed = lists(&mut client).await;
+    assert_eq!(listed, ["enable"], "{announcement:?} {kind:?}");
     let mut count = 0;
     while let Ok(sent) = tokio::time::timeout(Duration::from_millis(2500), client.change()).await {
         count += usize::from(sent == changed("tools", "standard"));

@@ -256,12 +256,8 @@ async fn what_one_session_enables_is_there_for_it_alone(
     is_unknown(&calls(&mut client, tool("its own")).await);
     enables(&mut client, "new").await;
     is_notified_of_a_tool(&mut client, kind).await;
-    let expected = ["enable", "new"];
-    assert_eq!(
-        lists(&mut client).await,
-        expected,
-        "{announcement:?} {kind:?}"
-    );
+    let listed = lists(&mut client).await;
+    assert_eq!(listed, ["enable", "new"], "{announcement:?} {kind:?}");
     is_answered(&calls(&mut client, tool("new")).await, "new");
     is_unknown(&calls(&mut client, tool("its own")).await);
     is_unknown(&calls(&mut other, tool("new")).await);
@@ -302,12 +298,8 @@ async fn what_was_enabled_is_there_for_the_next_request() {
             is_answered(&calls(&mut client, tool("new")).await, "new");
             let mut client = listening(&harness, way).await;
             enables(&mut client, "new").await;
-            let expected = ["enable", "new"];
-            assert_eq!(
-                lists(&mut client).await,
-                expected,
-                "{announcement:?} {way:?}"
-            );
+            let listed = lists(&mut client).await;
+            assert_eq!(listed, ["enable", "new"], "{announcement:?} {way:?}");
         };
         join_all(RECOGNISED.map(check)).await;
     };
@@ -328,21 +320,13 @@ async fn what_a_server_enables_for_all_reaches_every_client(
     let arguments = json!({"tool": "new", "everywhere": true});
     is_answered(&calls(&mut client, enable(arguments)).await, "enable");
     is_notified_of_a_tool(&mut client, kind).await;
-    let expected = ["enable", "new"];
-    assert_eq!(
-        lists(&mut client).await,
-        expected,
-        "{announcement:?} {kind:?}"
-    );
+    let listed = lists(&mut client).await;
+    assert_eq!(listed, ["enable", "new"], "{announcement:?} {kind:?}");
     is_answered(&calls(&mut client, tool("new")).await, "new");
     for (kind, mut other) in other {
         is_notified_of_a_tool(&mut other, kind).await;
-        let expected = ["enable", "new"];
-        assert_eq!(
-            lists(&mut other).await,
-            expected,
-            "{announcement:?} {kind:?}"
-        );
+        let listed = lists(&mut other).await;
+        assert_eq!(listed, ["enable", "new"], "{announcement:?} {kind:?}");
         is_answered(&calls(&mut other, tool("new")).await, "new");
     }
 }
@@ -377,18 +361,12 @@ async fn what_a_client_without_a_session_enables_is_there_for_its_like() {
         let mut client = listening(&harness, ClientKind::HttpModern).await;
         enables(&mut client, "new").await;
         is_notified_of_a_tool(&mut client, ClientKind::HttpModern).await;
-        assert_eq!(
-            lists(&mut client).await,
-            ["enable", "new"],
-            "{announcement:?}"
-        );
+        let listed = lists(&mut client).await;
+        assert_eq!(listed, ["enable", "new"], "{announcement:?}");
         is_answered(&calls(&mut client, tool("new")).await, "new");
         let mut like = listening(&harness, ClientKind::HttpModern).await;
-        assert_eq!(
-            lists(&mut like).await,
-            ["enable", "new"],
-            "{announcement:?}"
-        );
+        let listed = lists(&mut like).await;
+        assert_eq!(listed, ["enable", "new"], "{announcement:?}");
         let what = (everything(&[]), None);
         let mut plain =
             NotificationClient::listening_as(&harness, ClientKind::HttpModern, what, &json!({}))

@@ -613,10 +613,7 @@ fn variants() -> Vec<VariantConfig> {
     let mut few = variant("few");
     few.resources = selection("note:b");
     let mut native = variant("own");
-    let mine = ResourceOverride {
-        uri: Some("mine:a".to_owned()),
-        ..ResourceOverride::default()
-    };
+    let mine = default_with::<ResourceOverride>(|it| it.uri = Some("mine:a".to_owned()));
     native.resource_overrides.insert("note:a".to_owned(), mine);
     vec![variant("all"), few, native]
 }

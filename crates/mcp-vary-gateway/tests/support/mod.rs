@@ -107,6 +107,31 @@ impl Harness {
         self.stop.cancel();
     }
 
+    /// The address of a listener for operators.
+    pub(crate) async fn operators(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let gateway = Arc::clone(&self.gateway);
+        tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+        address
+    }
+
+    /// A connection with a modern call that the server does not answer, its `count`th.
+    pub(crate) async fn unanswered(&self, count: usize) -> RawHttp {
+        let mut http = self.connect().await;
+        let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
+        http.send(&HttpRequest::modern(&call).bytes()).await;
+        soon(self.peer.wait_for("tools/call", count)).await;
+        http
+    }
+
+    /// Sends a call in a session that the server does not answer.
+    pub(crate) async fn wait_in(&self, client: &mut LegacyClient, id: u64) {
+        let wait = client.post(&request(json!(id), "tools/call", tool("wait")));
+        client.http.send(&wait.bytes()).await;
+        soon(self.peer.wait_for("tools/call", 1)).await;
+    }
+
     /// A connection of a client.
     pub(crate) async fn connect(&self) -> RawHttp {
         RawHttp::connect(self.address).await

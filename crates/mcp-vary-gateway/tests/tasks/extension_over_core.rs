@@ -26,6 +26,13 @@ async fn harness(works: &Works) -> Harness {
     Harness::behind_one(works.peer().await, |config| config).await
 }
 
+/// A server without tasks yet, and a gateway in front of it.
+async fn started() -> (Works, Harness) {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    (works, harness)
+}
+
 /// A client of one kind, and the gateway in front of it.
 struct Asks<'a> {
     harness: &'a Harness,
@@ -100,8 +107,7 @@ fn form() -> Value {
 #[tokio::test]
 async fn a_tool_that_needs_a_task_gets_one() {
     for way in MODERN {
-        let works = Works::default();
-        let harness = harness(&works).await;
+        let (works, harness) = started().await;
         let client = Asks::new(&harness, way, knows_tasks());
         let found = client.ask("server/discover", json!({})).await;
         let found = &found["result"]["capabilities"]["extensions"][TASKS];
@@ -148,8 +154,7 @@ async fn a_tool_that_needs_a_task_gets_one() {
 /// Who has not declared the extension gets no task of it, and may not ask for one.
 #[tokio::test]
 async fn who_does_not_declare_the_extension_gets_no_task() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (_works, harness) = started().await;
     let id = Asks::new(&harness, ClientKind::HttpModern, knows_tasks())
         .created()
         .await;
@@ -169,8 +174,7 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
 async fn a_task_asks_and_is_answered() {
     for way in MODERN {
         for aside in [false, true] {
-            let works = Works::default();
-            let harness = harness(&works).await;
+            let (works, harness) = started().await;
             let client = Asks::new(&harness, way, can_be_asked());
             let id = client.created().await;
             let number = if aside {
@@ -214,8 +218,7 @@ async fn a_task_asks_and_is_answered() {
 /// Never asked what its client has not declared: the server is told so, as the client would.
 #[tokio::test]
 async fn a_task_asks_nothing_else_than_was_declared() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     for (capabilities, task) in [(can_be_asked(), "work-1"), (knows_tasks(), "work-2")] {
         let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
         let id = client.created().await;
@@ -229,8 +232,7 @@ async fn a_task_asks_nothing_else_than_was_declared() {
 /// A failure of the call is one of the task, with the error that the call would have had.
 #[tokio::test]
 async fn a_task_fails_with_the_error_of_its_call() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     let error = json!({"code": -32050, "message": "no paper", "data": {"tray": 2.50}});
@@ -244,8 +246,7 @@ async fn a_task_fails_with_the_error_of_its_call() {
 #[tokio::test]
 async fn a_task_is_cancelled_as_often_as_its_client_likes() {
     for way in MODERN {
-        let works = Works::default();
-        let harness = harness(&works).await;
+        let (works, harness) = started().await;
         let client = Asks::new(&harness, way, can_be_asked());
         let id = client.created().await;
         let number = works.asks("work-1", "elicitation/create", form()).await;
@@ -279,8 +280,7 @@ async fn a_task_is_cancelled_as_often_as_its_client_likes() {
 /// SV-28: ids that were not made here, or for another kind of request, are nobody's.
 #[tokio::test]
 async fn an_id_of_nobody_is_not_found() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (_works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     let elsewhere = self::harness(&Works::default()).await;
@@ -301,8 +301,7 @@ async fn an_id_of_nobody_is_not_found() {
 /// Each task of a client that can be asked has a session of its server alone until it is over; then the next has it.
 #[tokio::test]
 async fn a_task_that_may_ask_has_its_connection_alone() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let (one, other) = (client.created().await, client.created().await);
     assert_ne!(works.session_of("work-1"), works.session_of("work-2"));
@@ -387,8 +386,7 @@ async fn a_task_has_its_time() {
 /// A stream that breaks has not taken the task with it.
 #[tokio::test]
 async fn a_task_outlives_a_stream() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     works.interrupts("work-1").await;
@@ -399,8 +397,7 @@ async fn a_task_outlives_a_stream() {
 /// A server that is started again knows nothing of its tasks: they have failed, which their clients are told.
 #[tokio::test]
 async fn a_task_whose_server_is_lost_has_failed() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     works.is_waited_for("work-1").await;
@@ -413,8 +410,7 @@ async fn a_task_whose_server_is_lost_has_failed() {
 /// A server that lets go of a task with its result may say that there is none before the result has come.
 #[tokio::test]
 async fn a_task_that_is_let_go_of_with_its_result_has_come_to_it() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
     let id = client.created().await;
     let delivers = works.lets_go("work-1").await;
@@ -454,8 +450,7 @@ async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
 /// CN-19, SV-28: told as the call's would be, in the variant that the task was made under.
 #[tokio::test]
 async fn what_a_task_came_to_is_shaped_as_the_result_of_its_call() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let mut capabilities = features(&["agent", "format=json"]);
     capabilities["extensions"][TASKS] = json!({});
     let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
@@ -495,8 +490,7 @@ async fn sent(stream: &mut RawHttp) -> Value {
 /// SEP-2663: each notification says all that `tasks/get` would say.
 #[tokio::test]
 async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let id = client.created().await;
     let mut shapes = features(&["agent", "format=json"]);
@@ -550,8 +544,7 @@ async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
 /// SEP-2663: a client that listens to a task is notified when it is cancelled.
 #[tokio::test]
 async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (_works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let cancelled = client.created().await;
     let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;
@@ -564,8 +557,7 @@ async fn a_client_that_listens_to_a_task_is_notified_that_it_was_cancelled() {
 /// progress; one that wishes for a task of its own era has that.
 #[tokio::test]
 async fn a_session_that_knows_the_extension_has_its_tasks_so() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let mut client = LegacyClient::open(&harness, "2025-11-25", &can_be_asked()).await;
     let mut stream = stream_of(&harness, &client).await;
     let mut call = tool("job");

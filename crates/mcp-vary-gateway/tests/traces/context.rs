@@ -7,6 +7,17 @@ use mcp_vary_traces::Ratio;
 const IN_META: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 const IN_HEADER: &str = "00-1bf7651916cd43dd8448eb211c80319c-11f067aa0ba902b7-01";
 
+/// The server got the context of `inner` in `_meta`, with this state and baggage.
+#[track_caller]
+fn passes(sent: &ReceivedRequest, inner: &ReceivedSpan, state: &Value, baggage: &str) {
+    let meta = &sent.body["params"]["_meta"];
+    assert_eq!(meta["traceparent"], inner.traceparent());
+    assert_eq!(
+        (&meta["tracestate"], &meta["baggage"]),
+        (state, &json!(baggage))
+    );
+}
+
 /// OP-3
 #[tokio::test]
 async fn the_context_in_meta_is_the_parent_and_that_in_headers_a_link() {
@@ -29,12 +40,7 @@ async fn the_context_in_meta_is_the_parent_and_that_in_headers_a_link() {
         let linked = outer.links.iter().map(|(trace, id)| (&**trace, &**id));
         assert_eq!(linked.collect::<Vec<_>>(), [link]);
         let inner = only(&spans, 3, "tools/call odd");
-        let meta = &sent.body["params"]["_meta"];
-        assert_eq!(meta["traceparent"], inner.traceparent(), "{era:?}");
-        assert_eq!(
-            (&meta["tracestate"], &meta["baggage"]),
-            (&json!("a=1"), &json!("k=v"))
-        );
+        passes(&sent, inner, &json!("a=1"), "k=v");
         assert_eq!(sent.header("traceparent"), Some(&*inner.traceparent()));
         assert_eq!(sent.header("tracestate"), Some("a=1"));
         assert_eq!(sent.header("baggage"), Some("k=v"));
@@ -56,15 +62,8 @@ async fn the_context_in_headers_alone_is_the_parent() {
     let outer = only(&spans, 2, "tools/call odd");
     assert_eq!(outer.parent, "11f067aa0ba902b7");
     assert!(outer.links.is_empty());
-    let meta = &sent.body["params"]["_meta"];
-    assert_eq!(
-        meta["traceparent"],
-        only(&spans, 3, "tools/call odd").traceparent()
-    );
-    assert_eq!(
-        (&meta["tracestate"], &meta["baggage"]),
-        (&json!("b=2"), &json!("c=3"))
-    );
+    let inner = only(&spans, 3, "tools/call odd");
+    passes(&sent, inner, &json!("b=2"), "c=3");
 }
 
 #[tokio::test]
@@ -76,15 +75,8 @@ async fn a_malformed_context_begins_a_new_trace_without_the_state_of_another() {
     let spans = spans(&collector, &harness).await;
     let outer = only(&spans, 2, "tools/call odd");
     assert_eq!((&*outer.parent, &*outer.state), ("", ""));
-    let meta = &sent.body["params"]["_meta"];
-    assert_eq!(
-        meta["traceparent"],
-        only(&spans, 3, "tools/call odd").traceparent()
-    );
-    assert_eq!(
-        (&meta["tracestate"], &meta["baggage"]),
-        (&Value::Null, &json!("k=v"))
-    );
+    let inner = only(&spans, 3, "tools/call odd");
+    passes(&sent, inner, &Value::Null, "k=v");
 }
 
 /// The bytes that a server of `era` gets for one call, without its number, and the headers with a context.

@@ -6,7 +6,8 @@ use crate::support::*;
 const SERVER: u64 = 2;
 const CLIENT: u64 = 3;
 
-/// The spans of one request of this kind of client to a server of `era` have these attributes.
+/// The spans of one call by this kind of client to a server of `era` have the attributes of every call, and `server` and
+/// `client` beside them.
 async fn shows(kind: ClientKind, era: Era, tool_name: &str, server: &[&str], client: &[&str]) {
     let (collector, harness) = before(era).await;
     let response = harness.ask(kind, "tools/call", tool(tool_name)).await;
@@ -16,26 +17,59 @@ async fn shows(kind: ClientKind, era: Era, tool_name: &str, server: &[&str], cli
     let name = format!("tools/call {tool_name}");
     let (outer, inner) = (only(&spans, SERVER, &name), only(&spans, CLIENT, &name));
     assert_eq!(outer.parent, "", "{kind:?}");
-    assert_eq!(
-        (&inner.trace, &inner.parent),
-        (&outer.trace, &outer.id),
-        "{kind:?}"
-    );
+    let parent = (&outer.trace, &outer.id);
+    assert_eq!((&inner.trace, &inner.parent), parent, "{kind:?}");
     assert!(outer.time.0 <= inner.time.0 && inner.time.0 <= inner.time.1);
     assert!(inner.time.1 <= outer.time.1);
-    let mut expected: Vec<_> = server.iter().map(|it| (*it).to_owned()).collect();
-    expected.sort();
+    let network: &[&str] = match kind {
+        ClientKind::HttpLegacy | ClientKind::HttpModern => &OVER_HTTP,
+        ClientKind::StdioLegacy | ClientKind::StdioModern => &["network.transport=pipe"],
+    };
+    let server = [&OF_SERVER, network, server].concat();
+    let expected = attributes(tool_name, kind.is_modern(), &server);
     let is_shown = |line: &String| !line.starts_with("mcp.session.id=");
     let mut shown: Vec<_> = outer.lines().into_iter().filter(is_shown).collect();
     shown.sort();
     assert_eq!(shown, expected, "{kind:?}");
-    let mut expected: Vec<_> = client.iter().map(|it| (*it).to_owned()).collect();
-    expected.push(port);
-    expected.sort();
+    let client = [&OF_CLIENT, &OVER_HTTP[..3], &[&*port], client].concat();
     let mut shown = inner.lines();
     shown.sort();
+    let expected = attributes(tool_name, era == Era::Modern, &client);
     assert_eq!(shown, expected, "{kind:?}");
     assert_eq!(outer.resource["service.name"], "vary");
+}
+
+const OVER_HTTP: [&str; 4] = [
+    "network.transport=tcp",
+    "network.protocol.name=http",
+    "network.protocol.version=1.1",
+    "client.address=127.0.0.1",
+];
+
+const OF_SERVER: [&str; 3] = [
+    "jsonrpc.request.id=1",
+    "vary.variant=standard",
+    "vary.variant.why=ranking",
+];
+
+const OF_CLIENT: [&str; 2] = ["server.address=127.0.0.1", "vary.server=peer"];
+
+/// Those of a call in the revision of its era, and `more`, in order.
+fn attributes(tool_name: &str, is_modern: bool, more: &[&str]) -> Vec<String> {
+    let revision = if is_modern {
+        "2026-07-28"
+    } else {
+        "2025-11-25"
+    };
+    let mut all: Vec<_> = more.iter().map(|it| (*it).to_owned()).collect();
+    all.extend([
+        "mcp.method.name=tools/call".to_owned(),
+        "gen_ai.operation.name=execute_tool".to_owned(),
+        format!("gen_ai.tool.name={tool_name}"),
+        format!("mcp.protocol.version={revision}"),
+    ]);
+    all.sort();
+    all
 }
 
 fn port(peer: &ScriptedServer) -> String {
@@ -47,71 +81,19 @@ fn port(peer: &ScriptedServer) -> String {
 /// OP-2, OP-3
 #[tokio::test]
 async fn a_call_of_a_modern_client_to_a_legacy_server() {
-    shows(
-        ClientKind::HttpModern,
-        Era::Legacy,
-        "odd",
-        &[
-            "mcp.method.name=tools/call",
-            "mcp.protocol.version=2026-07-28",
-            "gen_ai.operation.name=execute_tool",
-            "gen_ai.tool.name=odd",
-            "jsonrpc.request.id=1",
-            "network.transport=tcp",
-            "network.protocol.name=http",
-            "network.protocol.version=1.1",
-            "client.address=127.0.0.1",
-            "vary.variant=standard",
-            "vary.variant.why=ranking",
-        ],
-        &[
-            "mcp.method.name=tools/call",
-            "mcp.protocol.version=2025-11-25",
-            "gen_ai.operation.name=execute_tool",
-            "gen_ai.tool.name=odd",
-            "network.transport=tcp",
-            "network.protocol.name=http",
-            "network.protocol.version=1.1",
-            "server.address=127.0.0.1",
-            "vary.server=peer",
-        ],
-    )
-    .await;
+    shows(ClientKind::HttpModern, Era::Legacy, "odd", &[], &[]).await;
 }
 
 /// OP-3
 #[tokio::test]
 async fn a_failed_call_of_a_legacy_client_to_a_modern_server() {
+    let failed = ["error.type=tool_error"];
     shows(
         ClientKind::HttpLegacy,
         Era::Modern,
         "fail",
-        &[
-            "mcp.method.name=tools/call",
-            "mcp.protocol.version=2025-11-25",
-            "gen_ai.operation.name=execute_tool",
-            "gen_ai.tool.name=fail",
-            "jsonrpc.request.id=1",
-            "network.transport=tcp",
-            "network.protocol.name=http",
-            "network.protocol.version=1.1",
-            "client.address=127.0.0.1",
-            "vary.variant=standard",
-            "vary.variant.why=ranking",
-            "error.type=tool_error",
-        ],
-        &[
-            "mcp.method.name=tools/call",
-            "mcp.protocol.version=2026-07-28",
-            "gen_ai.operation.name=execute_tool",
-            "gen_ai.tool.name=fail",
-            "network.transport=tcp",
-            "network.protocol.name=http",
-            "network.protocol.version=1.1",
-            "server.address=127.0.0.1",
-            "vary.server=peer",
-            "error.type=tool_error",
-        ],
+        &failed,
+        &failed,
     )
     .await;
 }
@@ -119,34 +101,14 @@ async fn a_failed_call_of_a_legacy_client_to_a_modern_server() {
 /// OP-3
 #[tokio::test]
 async fn an_error_that_the_caller_made_is_one_of_the_client_span_alone() {
+    let code = "rpc.response.status_code=-32602";
+    let client = [code, "error.type=-32602"];
     shows(
         ClientKind::StdioModern,
         Era::Modern,
         "refuse",
-        &[
-            "mcp.method.name=tools/call",
-            "mcp.protocol.version=2026-07-28",
-            "gen_ai.operation.name=execute_tool",
-            "gen_ai.tool.name=refuse",
-            "jsonrpc.request.id=1",
-            "network.transport=pipe",
-            "vary.variant=standard",
-            "vary.variant.why=ranking",
-            "rpc.response.status_code=-32602",
-        ],
-        &[
-            "mcp.method.name=tools/call",
-            "mcp.protocol.version=2026-07-28",
-            "gen_ai.operation.name=execute_tool",
-            "gen_ai.tool.name=refuse",
-            "network.transport=tcp",
-            "network.protocol.name=http",
-            "network.protocol.version=1.1",
-            "server.address=127.0.0.1",
-            "vary.server=peer",
-            "rpc.response.status_code=-32602",
-            "error.type=-32602",
-        ],
+        &[code],
+        &client,
     )
     .await;
 }
@@ -214,11 +176,7 @@ async fn initialize_shows_the_revision_of_its_session() {
 #[tokio::test]
 async fn a_call_that_its_client_leaves_is_cancelled_in_both_spans() {
     let (collector, harness) = before(Era::Modern).await;
-    let mut http = harness.connect().await;
-    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
-    http.send(&HttpRequest::modern(&call).bytes()).await;
-    harness.peer.wait_for("tools/call", 1).await;
-    drop(http);
+    drop(harness.unanswered(1).await);
     let spans = collector.take(2).await;
     for kind in [SERVER, CLIENT] {
         let span = only(&spans, kind, "tools/call wait");

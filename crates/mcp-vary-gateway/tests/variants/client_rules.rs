@@ -142,10 +142,7 @@ async fn shows(harness: &Harness, asks: Asks, expected: Shown) {
 }
 
 fn named(name: &'static str) -> Asks {
-    Asks {
-        name,
-        ..Asks::default()
-    }
+    Asks::of(|it| it.name = name)
 }
 
 /// SV-2, SV-8: a rule changes how the variant is shown that a request runs under, and neither which nor the offers.

@@ -65,21 +65,8 @@ async fn harness(variants: &str) -> Harness {
 
 /// What a client of these capabilities is told of variants; it declares the extension.
 async fn offered(harness: &Harness, client_kind: ClientKind, capabilities: &Value) -> Value {
-    let capabilities = if client_kind.is_modern() {
-        let answer = ask_as(
-            harness,
-            client_kind,
-            capabilities,
-            "server/discover",
-            json!({}),
-        )
-        .await;
-        answer["result"]["capabilities"].clone()
-    } else {
-        let client = LegacyClient::open(harness, "2025-11-25", capabilities).await;
-        client.initialized["capabilities"].clone()
-    };
-    capabilities["extensions"][EXTENSION].clone()
+    let introduction = client_kind.introduction(harness, capabilities).await;
+    introduction["capabilities"]["extensions"][EXTENSION].clone()
 }
 
 fn ids(offered: &Value) -> Vec<&str> {
@@ -137,44 +124,17 @@ async fn a_named_variant_is_first_whatever_its_status() {
         (&harness, Asks::default(), "new"),
         (
             &harness,
-            Asks {
-                capabilities: hints(json!({"useCase": ["x", "y"]})),
-                ..Asks::default()
-            },
+            Asks::of(|it| it.capabilities = hints(json!({"useCase": ["x", "y"]}))),
             "new",
         ),
+        (&harness, Asks::of(|it| it.path = Some("/mcp/v/old")), "old"),
         (
             &harness,
-            Asks {
-                path: Some("/mcp/v/old"),
-                ..Asks::default()
-            },
-            "old",
-        ),
-        (
-            &harness,
-            Asks {
-                path: Some("/mcp/v/trial"),
-                ..Asks::default()
-            },
+            Asks::of(|it| it.path = Some("/mcp/v/trial")),
             "trial",
         ),
-        (
-            &harness,
-            Asks {
-                header: Some("old"),
-                ..Asks::default()
-            },
-            "old",
-        ),
-        (
-            &harness,
-            Asks {
-                name: "tester",
-                ..Asks::default()
-            },
-            "trial",
-        ),
+        (&harness, Asks::of(|it| it.header = Some("old")), "old"),
+        (&harness, Asks::of(|it| it.name = "tester"), "trial"),
         (&defaults, Asks::default(), "old"),
     ] {
         let discovered = asks.modern(harness, "server/discover").await;

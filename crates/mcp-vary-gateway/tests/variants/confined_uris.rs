@@ -110,10 +110,7 @@ fn variants() -> Vec<VariantConfig> {
         variant.resources = serde_json::from_value(resources).unwrap();
         for (native, uri) in moves {
             let uri = Some((*uri).to_owned());
-            let change = ResourceOverride {
-                uri,
-                ..ResourceOverride::default()
-            };
+            let change = default_with::<ResourceOverride>(|it| it.uri = uri);
             variant
                 .resource_overrides
                 .insert((*native).to_owned(), change);

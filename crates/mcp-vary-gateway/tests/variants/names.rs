@@ -83,39 +83,25 @@ fn called(seen: &ReceivedRequest, params: &Value) -> Option<Reply> {
 }
 
 fn renamed(name: &str) -> ArgumentOverride {
-    ArgumentOverride {
-        name: Some(name.into()),
-        ..ArgumentOverride::default()
-    }
+    default_with::<ArgumentOverride>(|it| it.name = Some(name.into()))
 }
 
 fn fixed(value: &'static str) -> ArgumentOverride {
-    ArgumentOverride {
-        fixed: json_text(value),
-        ..ArgumentOverride::default()
-    }
+    default_with::<ArgumentOverride>(|it| it.fixed = json_text(value))
 }
 
 /// `all`, and `ours` that calls most things otherwise.
 fn variants(prefix: &str) -> Vec<VariantConfig> {
     let mut ours = variant("ours");
-    let mut search = ToolOverride {
-        name: Some("find".into()),
-        ..ToolOverride::default()
-    };
+    let mut search = default_with::<ToolOverride>(|it| it.name = Some("find".into()));
     search.arguments.insert("query".into(), renamed("q"));
     search.arguments.insert("region".into(), fixed("eu"));
-    let limit = ArgumentOverride {
-        default: Some(Json::parse("10").unwrap()),
-        ..ArgumentOverride::default()
-    };
+    let limit =
+        default_with::<ArgumentOverride>(|it| it.default = Some(Json::parse("10").unwrap()));
     search.arguments.insert("limit".into(), limit);
     ours.tool_overrides
         .insert(format!("{prefix}search"), search);
-    let mut triage = PromptOverride {
-        name: Some("sort".into()),
-        ..PromptOverride::default()
-    };
+    let mut triage = default_with::<PromptOverride>(|it| it.name = Some("sort".into()));
     triage
         .arguments
         .insert("repository".into(), renamed("repo"));
@@ -127,10 +113,7 @@ fn variants(prefix: &str) -> Vec<VariantConfig> {
     ours.tools = serde_json::from_str(r#"{"exclude": ["*point"]}"#).unwrap();
     let mut hiding = variant("hiding");
     let mut search = ToolOverride::default();
-    let hidden = ArgumentOverride {
-        hidden: true,
-        ..ArgumentOverride::default()
-    };
+    let hidden = default_with::<ArgumentOverride>(|it| it.hidden = true);
     search.arguments.insert("region".into(), hidden);
     hiding
         .tool_overrides

@@ -33,6 +33,11 @@ pub(crate) struct Asks {
 }
 
 impl Asks {
+    /// The default after `edit`.
+    pub(crate) fn of(edit: impl FnOnce(&mut Self)) -> Self {
+        default_with(edit)
+    }
+
     fn dressed(&self, post: HttpRequest) -> HttpRequest {
         let mut post = post.line(&format!("POST {} HTTP/1.1", self.path.unwrap_or("/mcp")));
         for (name, value) in [("MCP-Server-Variant", self.header), ("X-Team", self.team)] {
@@ -130,10 +135,7 @@ async fn gets(harness: &Harness, asks: Asks, expected: &str) {
 async fn the_first_way_that_applies_decides() {
     let harness = Harness::with(choosing).await;
     let compact = hints(json!({"contextSize": "compact"}));
-    let mut asks = Asks {
-        name: "person",
-        ..Asks::default()
-    };
+    let mut asks = Asks::of(|it| it.name = "person");
     gets(&harness, asks.clone(), "standard").await;
     asks.capabilities = hints(json!({"accessLevel": "readonly"}));
     gets(&harness, asks.clone(), "read-only").await;
@@ -158,18 +160,12 @@ async fn the_operators_default_is_for_clients_that_no_rule_is_about() {
         config
     })
     .await;
-    let mut asks = Asks {
-        name: "person",
-        ..Asks::default()
-    };
+    let mut asks = Asks::of(|it| it.name = "person");
     gets(&harness, asks.clone(), "read-only").await;
     // Whatever the client's hints ask for.
     asks.capabilities = hints(json!({"contextSize": "compact"}));
     gets(&harness, asks, "read-only").await;
-    let asks = Asks {
-        name: "bot",
-        ..Asks::default()
-    };
+    let asks = Asks::of(|it| it.name = "bot");
     gets(&harness, asks, "compact").await;
 }
 
@@ -177,18 +173,9 @@ async fn the_operators_default_is_for_clients_that_no_rule_is_about() {
 #[tokio::test]
 async fn what_names_no_variant_is_an_error() {
     let harness = Harness::with(choosing).await;
-    let path = Asks {
-        path: Some("/mcp/v/no-such"),
-        ..Asks::default()
-    };
-    let header = Asks {
-        header: Some("no-such"),
-        ..Asks::default()
-    };
-    let twice = Asks {
-        header: Some("compact, standard"),
-        ..Asks::default()
-    };
+    let path = Asks::of(|it| it.path = Some("/mcp/v/no-such"));
+    let header = Asks::of(|it| it.header = Some("no-such"));
+    let twice = Asks::of(|it| it.header = Some("compact, standard"));
     for (asks, named) in [
         (path, "no-such"),
         (header, "no-such"),
@@ -202,10 +189,7 @@ async fn what_names_no_variant_is_an_error() {
             answer.has("/error/data/requestedVariant", named);
         }
     }
-    let elsewhere = Asks {
-        path: Some("/mcp/v/a/b/c"),
-        ..Asks::default()
-    };
+    let elsewhere = Asks::of(|it| it.path = Some("/mcp/v/a/b/c"));
     let answer = elsewhere.modern(&harness, "tools/list").await;
     answer.has("/error/code", -32600);
 }
@@ -268,14 +252,8 @@ async fn a_header_may_contradict_the_address_unless_the_operator_is_strict() {
 async fn without_variants_nothing_can_be_chosen() {
     let harness = Harness::with(|config| config.with_variants(false)).await;
     for asks in [
-        Asks {
-            path: Some("/mcp/v/compact"),
-            ..Asks::default()
-        },
-        Asks {
-            header: Some("compact"),
-            ..Asks::default()
-        },
+        Asks::of(|it| it.path = Some("/mcp/v/compact")),
+        Asks::of(|it| it.header = Some("compact")),
     ] {
         for answer in [
             asks.modern(&harness, "tools/list").await,

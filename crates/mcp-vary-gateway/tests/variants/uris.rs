@@ -358,10 +358,7 @@ async fn mistakes(moves: &[(&str, &str)]) -> Vec<String> {
     let mut variant = VariantConfig::new(ServerVariant::new("v".parse().unwrap(), "d"));
     for (native, uri) in moves {
         let uri = Some((*uri).to_owned());
-        let change = ResourceOverride {
-            uri,
-            ..ResourceOverride::default()
-        };
+        let change = default_with::<ResourceOverride>(|it| it.uri = uri);
         variant
             .resource_overrides
             .insert((*native).to_owned(), change);

@@ -350,10 +350,7 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     slipped[1]
         .tool_overrides
         .insert("close_isue".into(), unknown);
-    let renamed = |name: &str| ToolOverride {
-        name: Some(name.into()),
-        ..ToolOverride::default()
-    };
+    let renamed = |name: &str| default_with::<ToolOverride>(|it| it.name = Some(name.into()));
     slipped[0]
         .tool_overrides
         .insert("close_issue".into(), renamed("search_issues"));

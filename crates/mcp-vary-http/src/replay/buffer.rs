@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_kept_for_who_comes_back() {
+    fn sent_events_stay_for_a_client_that_resumes() {
         let log = log(Some("9"));
         let first = log.connect(None);
         log.push(b"{}");
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn who_connects_takes_over() {
+    fn a_new_reader_replaces_the_one_before() {
         let log = log(None);
         let [first, second] = [(); 2].map(|()| log.connect(None));
         log.push(b"{}");
@@ -383,31 +383,31 @@ mod tests {
 
     /// A stream that ends without a response is closed; that of a `GET` waits for more.
     #[test]
-    fn a_stream_ends_when_nobody_feeds_it() {
-        let (call, told) = (log(Some("9")), log(None));
-        let (reads, receives) = (call.connect(None), told.connect(None));
+    fn a_stream_ends_without_a_pump() {
+        let (call, standalone) = (log(Some("9")), log(None));
+        let (reads, receives) = (call.connect(None), standalone.connect(None));
         assert_eq!((read(&reads), read(&receives)), (None, None));
         call.finish();
         let expected = (Some("closed"), None);
         assert_eq!((read(&reads).as_deref(), read(&receives)), expected);
-        assert!(call.idle_since().is_none() && told.idle_since().is_none());
+        assert!(call.idle_since().is_none() && standalone.idle_since().is_none());
         drop((reads, receives));
-        assert!(call.idle_since().is_some() && told.idle_since().is_some());
+        assert!(call.idle_since().is_some() && standalone.idle_since().is_some());
     }
 
     #[test]
-    fn what_waits_for_who_reads_is_bounded_by_waiting() {
+    fn a_slow_reader_makes_its_server_wait() {
         let log = log(Some("9"));
         let reader = log.connect(None);
         let message = vec![b' '; MAX_UNSENT / 4];
-        let told = std::iter::repeat_with(|| log.push(&message)).take_while(|()| log.has_room());
-        assert_eq!(told.count(), 3);
+        let pushed = std::iter::repeat_with(|| log.push(&message)).take_while(|()| log.has_room());
+        assert_eq!(pushed.count(), 3);
         assert_eq!(ids(&reader).len(), 4);
         assert!(log.has_room());
     }
 
     #[test]
-    fn what_nobody_reads_is_bounded_by_letting_the_oldest_go() {
+    fn without_a_reader_the_oldest_events_are_evicted() {
         let log = log(Some("9"));
         let message = vec![b' '; MAX_UNSENT / 4];
         for _ in 0..9 {
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn under_pressure_goes_what_was_sent_and_what_nobody_reads() {
+    fn sent_and_unread_events_are_evicted_under_pressure() {
         let read_by_one = log(None);
         let reader = read_by_one.connect(None);
         read_by_one.push(b"{}");

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::scene::Scene;
 
 /// The documents that a login asks for, in order.
-fn asked(scene: &Scene) -> Vec<String> {
+fn paths(scene: &Scene) -> Vec<String> {
     let lines = scene.peer.lines().into_iter();
     let paths = lines.filter_map(|line| line.strip_prefix("GET ").map(str::to_owned));
     paths
@@ -27,7 +27,7 @@ async fn the_address_in_the_challenge_comes_first() {
         scene.peer.url("/custom")
     ));
     scene.log_in().await;
-    assert_eq!(asked(&scene), ["/custom", "~oauth-authorization-server"]);
+    assert_eq!(paths(&scene), ["/custom", "~oauth-authorization-server"]);
     // What the challenge names must exist: another document may be of somebody else.
     scene
         .peer
@@ -69,7 +69,7 @@ async fn well_known_addresses_follow_in_the_order_of_the_specification() {
         .respond(path, &Response::new("200 OK", &metadata));
     scene.log_in().await;
     assert_eq!(
-        asked(&scene),
+        paths(&scene),
         [
             "~oauth-protected-resource/mcp",
             "~oauth-protected-resource",

@@ -1,6 +1,7 @@
 //! The check of calls against the server's own schema.
 
 use mcp_vary::json::Json;
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_view::{
     ArgumentCheck, ArgumentError, ArgumentOverride, PreparedTool, SchemaStyle, Style, ToolOverride,
 };
@@ -186,15 +187,9 @@ fn twenty_errors_are_named_and_the_others_counted() {
 
 fn renamed() -> ToolOverride {
     let mut change = ToolOverride::default();
-    let rename = ArgumentOverride {
-        name: Some("text".into()),
-        ..ArgumentOverride::default()
-    };
+    let rename = default_with::<ArgumentOverride>(|it| it.name = Some("text".into()));
     change.arguments.insert("query".into(), rename);
-    let fix = ArgumentOverride {
-        fixed: Some(Json::Bool(true)),
-        ..ArgumentOverride::default()
-    };
+    let fix = default_with::<ArgumentOverride>(|it| it.fixed = Some(Json::Bool(true)));
     change.arguments.insert("dry_run".into(), fix);
     change
 }
@@ -267,10 +262,7 @@ fn what_nobody_sees_is_escaped_in_a_description() {
 
 #[test]
 fn a_bare_list_has_the_names_in_the_description() {
-    let style = Style {
-        schema: SchemaStyle::OnDemandBare,
-        ..Style::default()
-    };
+    let style = default_with::<Style>(|it| it.schema = SchemaStyle::OnDemandBare);
     let (tool, _) = PreparedTool::new(SEARCH, &renamed(), style).unwrap();
     assert_eq!(
         tool.json(),
@@ -367,18 +359,10 @@ fn a_value_that_the_view_adds_and_the_server_does_not_take_is_refused() {
         r#""required""#,
         r#""additionalProperties": false, "required""#,
     );
-    let fix = ArgumentOverride {
-        fixed: Some(Json::Bool(true)),
-        ..ArgumentOverride::default()
-    };
-    let change = ToolOverride {
-        arguments: [("owner".to_owned(), fix)].into(),
-        ..ToolOverride::default()
-    };
-    let style = Style {
-        check: ArgumentCheck::On,
-        ..Style::default()
-    };
+    let fix = default_with::<ArgumentOverride>(|it| it.fixed = Some(Json::Bool(true)));
+    let change =
+        default_with::<ToolOverride>(|it| it.arguments = [("owner".to_owned(), fix)].into());
+    let style = default_with::<Style>(|it| it.check = ArgumentCheck::On);
     let (tool, _) = PreparedTool::new(&closed, &change, style).unwrap();
     says(
         &tool,

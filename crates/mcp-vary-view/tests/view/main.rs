@@ -19,6 +19,7 @@ use std::fs;
 use std::path::Path;
 
 use mcp_vary::json::{Members, elements};
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_view::{Dialect, PreparedTool, SchemaStyle, Style, ToolOverride};
 use proptest::proptest;
 use serde_json::{Value, json};
@@ -63,10 +64,7 @@ fn prepared(tool: &str, style: Style) -> PreparedTool {
 }
 
 fn in_dialect(tool: &str, dialect: Dialect) -> PreparedTool {
-    let style = Style {
-        dialect: Some(dialect),
-        ..Style::default()
-    };
+    let style = default_with::<Style>(|it| it.dialect = Some(dialect));
     prepared(tool, style)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_view::{
     ArgumentOverride, Description, Dialect, PreparedPrompt, PreparedTool, PromptOverride,
     ResourceOverride, ResultFields, SchemaStyle, Style, ToolOverride, ViewDiagnostic,
@@ -36,10 +37,7 @@ fn arguments(written: &Value) -> BTreeMap<String, ArgumentOverride> {
 
 fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<ViewDiagnostic>) {
     let definition = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
-    let change = ToolOverride {
-        arguments: arguments(overrides),
-        ..ToolOverride::default()
-    };
+    let change = default_with::<ToolOverride>(|it| it.arguments = arguments(overrides));
     PreparedTool::new(&definition, &change, style).unwrap()
 }
 
@@ -299,10 +297,9 @@ fn a_limit_holds_for_an_argument_that_the_server_does_not_list() {
 /// SV-11: the same of a prompt.
 #[test]
 fn a_limit_holds_for_an_argument_that_a_prompt_does_not_list() {
-    let change = PromptOverride {
-        arguments: arguments(&json!({"owner": {"fixed": "acme"}})),
-        ..PromptOverride::default()
-    };
+    let change = default_with::<PromptOverride>(|it| {
+        it.arguments = arguments(&json!({"owner": {"fixed": "acme"}}))
+    });
     let (prompt, mistakes) =
         PreparedPrompt::new(r#"{"name": "p"}"#, &change, Style::default()).unwrap();
     assert_eq!(mistakes.len(), 1);
@@ -347,10 +344,7 @@ fn a_tool_is_named_described_and_annotated_as_the_view_says() {
             .into(),
         ..ToolOverride::default()
     };
-    let short = Style {
-        description: Description::FirstSentence,
-        ..Style::default()
-    };
+    let short = default_with::<Style>(|it| it.description = Description::FirstSentence);
     listed(
         &change,
         short,
@@ -383,10 +377,7 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
         arguments: arguments(&overrides),
         ..PromptOverride::default()
     };
-    let style = Style {
-        description: Description::FirstSentence,
-        ..Style::default()
-    };
+    let style = default_with::<Style>(|it| it.description = Description::FirstSentence);
     let (prompt, mistakes) = PreparedPrompt::new(definition, &change, style).unwrap();
     assert_eq!(mistakes, []);
     assert_eq!(
@@ -409,10 +400,9 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     assert_eq!(prompt.upstream_argument("by"), None);
     assert_eq!(prompt.upstream_argument("in"), Some("in"));
 
-    let change = PromptOverride {
-        arguments: arguments(&json!({"by": {"hidden": true}, "in": {"required": true}})),
-        ..PromptOverride::default()
-    };
+    let change = default_with::<PromptOverride>(|it| {
+        it.arguments = arguments(&json!({"by": {"hidden": true}, "in": {"required": true}}))
+    });
     let (prompt, mistakes) = PreparedPrompt::new(definition, &change, Style::default()).unwrap();
     assert_eq!(mistakes, []);
     assert_eq!(
@@ -462,10 +452,7 @@ fn a_resource_is_listed_as_the_view_says() {
 #[test]
 fn a_dialect_is_about_the_arguments_of_the_view() {
     let schema = r#"{"type": "object", "properties": {"q": {"type": "string", "maxLength": 3}, "n": {"type": "integer", "default": 5}, "f": {"type": "object"}}, "required": ["q"]}"#;
-    let style = Style {
-        dialect: Some(Dialect::OpenaiStrict),
-        ..Style::default()
-    };
+    let style = default_with::<Style>(|it| it.dialect = Some(Dialect::OpenaiStrict));
     let overrides = json!({"q": {"name": "query"}, "n": {"default": 7}});
     let (tool, mistakes) = tool(schema, &overrides, style);
     assert_eq!(mistakes, []);
@@ -493,10 +480,7 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
 /// SV-11: a schema that cannot be checked says why, and lets everything through.
 #[test]
 fn what_is_not_checked_says_why() {
-    let style = Style {
-        dialect: Some(Dialect::Gemini),
-        ..Style::default()
-    };
+    let style = default_with::<Style>(|it| it.dialect = Some(Dialect::Gemini));
     let endless = r##"{"type": "object", "properties": {"q": {"type": "string"}}, "allOf": [{"$ref": "#"}]}"##;
     let (tool, _) = tool(endless, &json!({}), style);
     let why = "it takes too long to check values against it";
@@ -508,10 +492,7 @@ fn what_is_not_checked_says_why() {
 #[test]
 fn what_is_fixed_stays_a_secret() {
     let schema = r#"{"type": "object", "properties": {"key": {"type": "string", "pattern": "^k"}, "n": {"type": "integer"}}}"#;
-    let style = Style {
-        dialect: Some(Dialect::Gemini),
-        ..Style::default()
-    };
+    let style = default_with::<Style>(|it| it.dialect = Some(Dialect::Gemini));
     let (tool, mistakes) = tool(schema, &json!({"key": {"fixed": "s3cret"}}), style);
     assert_eq!(
         lines(&mistakes),
@@ -549,14 +530,8 @@ fn mistakes_are_told_at_once() {
     let (_, mistakes) = tool(schema, &taken, Style::default());
     insta::assert_snapshot!(told(&mistakes), @"`tools.t.arguments.sort.name` is `query`, which is the name of another argument; choose another name, or rename or hide that one");
 
-    let change = ToolOverride {
-        name: Some("a b".into()),
-        ..ToolOverride::default()
-    };
-    let style = Style {
-        dialect: Some(Dialect::Gemini),
-        ..Style::default()
-    };
+    let change = default_with::<ToolOverride>(|it| it.name = Some("a b".into()));
+    let style = default_with::<Style>(|it| it.dialect = Some(Dialect::Gemini));
     let (_, mistakes) = PreparedTool::new(r#"{"name": "t"}"#, &change, style).unwrap();
     insta::assert_snapshot!(told(&mistakes), @"`tools.t.name` is not a valid name in the dialect `gemini`; write `a_b`");
     let unknown = unknown_items("tools", ["serach_all", "x.y"], &["search_all", "read"]);
@@ -566,10 +541,8 @@ fn mistakes_are_told_at_once() {
     "#);
 
     let prompt = r#"{"name": "p", "arguments": [{"name": "n"}]}"#;
-    let change = PromptOverride {
-        arguments: arguments(&json!({"n": {"fixed": 1}})),
-        ..PromptOverride::default()
-    };
+    let change =
+        default_with::<PromptOverride>(|it| it.arguments = arguments(&json!({"n": {"fixed": 1}})));
     let (_, mistakes) = PreparedPrompt::new(prompt, &change, Style::default()).unwrap();
     insta::assert_snapshot!(told(&mistakes), @"`prompts.p.arguments.n.fixed` is not accepted by the server: the arguments of prompts are strings; put it in quotation marks; write a value that it accepts");
 }
@@ -609,10 +582,9 @@ fn renamed_arguments_of_every_recorded_list_arrive() {
             let properties = original["properties"].as_object().unwrap_or(&none);
             let mut change = ToolOverride::default();
             for name in properties.keys().filter(|_| random.chance(50)) {
-                let renamed = ArgumentOverride {
-                    name: Some(format!("{name} \u{2603}")),
-                    ..ArgumentOverride::default()
-                };
+                let renamed = default_with::<ArgumentOverride>(|it| {
+                    it.name = Some(format!("{name} \u{2603}"))
+                });
                 change.arguments.insert(name.clone(), renamed);
             }
             let (tool, mistakes) =

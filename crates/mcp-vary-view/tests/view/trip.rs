@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jsonschema::Validator;
+use mcp_vary_testkit::defaults::default_with;
 use mcp_vary_view::{ArgumentOverride, Dialect, PreparedTool, Style, ToolOverride};
 use serde_json::{Map, Value, json};
 
@@ -35,16 +36,10 @@ impl Trip {
         let original = jsonschema::options()
             .build(&value(tool)["inputSchema"])
             .ok()?;
-        let style = Style {
-            dialect: Some(dialect),
-            ..Style::default()
-        };
+        let style = default_with::<Style>(|it| it.dialect = Some(dialect));
         let mut change = ToolOverride::default();
         for (native, name) in &names {
-            let renamed = ArgumentOverride {
-                name: Some(name.clone()),
-                ..ArgumentOverride::default()
-            };
+            let renamed = default_with::<ArgumentOverride>(|it| it.name = Some(name.clone()));
             change.arguments.insert(native.clone(), renamed);
         }
         let (prepared, mistakes) = PreparedTool::new(tool, &change, style).ok()?;

@@ -4,6 +4,7 @@ use mcp_vary::feature::REGISTRY;
 use mcp_vary::json::{Members, elements};
 use mcp_vary::render::Limits;
 use mcp_vary::shape::{Policy, ToolFacts};
+use mcp_vary_testkit::defaults::default_with;
 use serde_json::{Value, json};
 
 use crate::case::Case;
@@ -178,10 +179,7 @@ fn the_laws_hold_for_every_fixture() {
                         output_schema: schema,
                         ui: at % 4 == 3,
                     },
-                    policy: Policy {
-                        report: at % 2 == 0,
-                        ..Policy::default()
-                    },
+                    policy: default_with::<Policy<'_>>(|it| it.report = at % 2 == 0),
                     limits: Limits::default().with_detailed(20),
                     kept: Some(true),
                     told: None,

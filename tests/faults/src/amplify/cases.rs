@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use mcp_vary_testkit::defaults::default_with;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{initialize, request};
 use serde_json::{Value, json};
 
-use super::client::{Answer, Client, at_once, initialize};
+use super::client::{Answer, Client, at_once};
 use super::server::{Kind, Server};
 use crate::process;
 
@@ -94,8 +97,9 @@ impl Cases {
         self.case(
             "capabilities of 4 MiB, `[]` in `[]`, at once",
             move |client, _| {
-                let body = initialize(&format!(r#"{{"x":{}}}"#, arrays(4 * MIB - 1024)));
-                at_once_in_short(clients, || client.post("", &body))
+                let message = initialize("2025-11-25", &json!({"x": arrays(4 * MIB - 1024)}));
+                let post = HttpRequest::new(message.to_string());
+                at_once_in_short(clients, || client.post(post.clone()))
             },
         )
     }
@@ -105,11 +109,9 @@ impl Cases {
         self.case(
             "arguments of 4 MiB beside a `requestState`, at once",
             move |client, _| {
-                let params = format!(
-                    r#"{{"name":"text","requestState":"x","arguments":{{"a":{}}}}}"#,
-                    arrays(4 * MIB - 1024)
-                );
-                at_once_in_short(clients, || client.modern_text("", "tools/call", &params))
+                let arguments = json!({"a": arrays(4 * MIB - 1024)});
+                let params = json!({"name": "text", "requestState": "x", "arguments": arguments});
+                at_once_in_short(clients, || client.modern(&[], "tools/call", &params))
             },
         )
     }
@@ -118,12 +120,11 @@ impl Cases {
         let (long, sessions, short) = (self.of(180, 10), self.of(4, 1), self.of(1000, 100));
         Case {
             what: "`limits.memory`, a quarter of it for subscriptions",
-..self.case("subscriptions to URIs of 4 MiB, and many to URIs of 8 KiB", move |client, _| {
+            ..self.case(SUBSCRIPTIONS, move |client, _| {
                 let subscribe = |session: &str, bytes: usize, at: usize| {
                     let uri = format!("a:{at}{}", "x".repeat(bytes));
-                    let params = json!({"uri": uri});
-                    let body = json!({"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": params});
-                    let answer = client.post(session, &body.to_string())?;
+                    let message = request(json!(2), "resources/subscribe", json!({"uri": uri}));
+                    let answer = client.post(HttpRequest::of(session, message.to_string()))?;
                     Ok::<_, String>(answer.in_short())
                 };
                 let session = client.session(&json!({}))?;
@@ -138,7 +139,7 @@ impl Cases {
                 }
                 Ok(in_short(&answers))
             })
-}
+        }
     }
 
     /// Arguments that none of so many branches take.
@@ -161,14 +162,11 @@ impl Cases {
             cases.push(Case {
                 what: "`limits.memory`, 100,000 values, and 16 MiB of copies in errors",
                 config,
-                server: Kind {
-                    branches,
-                    ..Kind::default()
-                },
+                server: default_with::<Kind>(|it| it.branches = branches),
                 ..self.case(name, move |client, _| {
-                    let array = format!("[0{}]", ",0".repeat(bytes / 2));
-                    let params = format!(r#"{{"name":"choose","arguments":{{"a":{array}}}}}"#);
-                    at_once_in_short(2, || client.modern_text("", "tools/call", &params))
+                    let arguments = json!({"a": vec![0; bytes / 2 + 1]});
+                    let params = json!({"name": "choose", "arguments": arguments});
+                    at_once_in_short(2, || client.modern(&[], "tools/call", &params))
                 })
             });
         }
@@ -180,10 +178,7 @@ impl Cases {
         Case {
             bound: 128 * MIB,
             what: "what a list may take",
-            server: Kind {
-                tools,
-                ..Kind::default()
-            },
+            server: default_with::<Kind>(|it| it.tools = tools),
             ..self.case(
                 self.or(
                     "a list of 1,000,000 tools on one page",
@@ -207,10 +202,7 @@ impl Cases {
         Case {
             bound: self.of(64 * MIB, 12 * MIB),
             what: "what one list takes",
-            server: Kind {
-                tools,
-                ..Kind::default()
-            },
+            server: default_with::<Kind>(|it| it.tools = tools),
             ..self.case(
                 self.or(
                     "seven odd combinations of capabilities, before 25,000 tools",
@@ -229,8 +221,8 @@ impl Cases {
                         json!({"elicitation": {"url": {}}}),
                     ] {
                         let session = client.session(&odd)?;
-                        let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-                        client.post(&session, list)?;
+                        let list = request(json!(2), "tools/list", json!({})).to_string();
+                        client.post(HttpRequest::of(&session, list))?;
                     }
                     Ok(format!("{} KB each", listed / 1000))
                 },
@@ -243,14 +235,11 @@ impl Cases {
         Case {
             bound: 48 * MIB,
             what: "32 variants, and the gateway itself",
-            server: Kind {
-                variants: 7_000,
-                ..Kind::default()
-            },
+            server: default_with::<Kind>(|it| it.variants = 7_000),
             ..self.case(
                 "7,000 variants with hints in a handshake of 1 MB, `passthrough`, with the start",
                 |client, _| {
-                    let answer = client.modern("", "server/discover", &json!({}))?;
+                    let answer = client.modern(&[], "server/discover", &json!({}))?;
                     Ok(format!(
                         "{} KB of `server/discover`",
                         answer.body.len() / 1000
@@ -268,7 +257,7 @@ impl Cases {
                 "an answer that nests 100,000 deep, to six at once",
                 |client, _| {
                     let params = json!({"name": "deep", "arguments": {}});
-                    at_once_in_short(6, || client.modern("", "tools/call", &params))
+                    at_once_in_short(6, || client.modern(&[], "tools/call", &params))
                 },
             )
         }
@@ -306,14 +295,11 @@ impl Cases {
                 bound,
                 what,
                 config,
-                server: Kind {
-                    text: 1_000_000,
-                    ..Kind::default()
-                },
+                server: default_with::<Kind>(|it| it.text = 1_000_000),
                 ..self.case(name, |client, _| {
                     let params = json!({"name": "text", "arguments": {}});
                     at_once_in_short(6, || {
-                        client.modern("format=markdown", "tools/call", &params)
+                        client.modern(&["format=markdown"], "tools/call", &params)
                     })
                 })
             });
@@ -369,8 +355,10 @@ fn in_short(answers: &[String]) -> String {
 }
 
 /// About so many bytes of arrays in an array.
-fn arrays(bytes: usize) -> String {
-    format!("[[]{}]", ",[]".repeat(bytes / 3 - 1))
+fn arrays(bytes: usize) -> Value {
+    vec![json!([]); bytes / 3].into()
 }
+
+const SUBSCRIPTIONS: &str = "subscriptions to URIs of 4 MiB, and many to URIs of 8 KiB";
 
 const MIB: usize = 1 << 20;

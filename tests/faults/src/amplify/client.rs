@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{features, initialize, modern};
 use serde_json::{Value, json};
 
 /// Clients at one address.
@@ -40,12 +42,11 @@ impl Client {
         Ok(stream)
     }
 
-    /// What a message is answered, on a connection of its own.
-    pub(super) fn post(&self, headers: &str, body: &str) -> Result<Answer, String> {
+    /// What a request is answered, on a connection of its own.
+    pub(super) fn post(&self, post: HttpRequest) -> Result<Answer, String> {
         let mut stream = self.connect()?;
         // Who is refused early reads the answer all the same.
-        let _ = stream.write_all(head(headers, body.len()).as_bytes());
-        let _ = stream.write_all(body.as_bytes());
+        let _ = stream.write_all(&post.with("Connection", "close").bytes());
         let mut bytes = Vec::new();
         let read = stream.read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -66,68 +67,39 @@ impl Client {
         }
     }
 
-    /// A request of 2026-07-28.
+    /// A request of 2026-07-28, from a client with these feature tags.
     pub(super) fn modern(
         &self,
-        features: &str,
+        tags: &[&str],
         method: &str,
         params: &Value,
     ) -> Result<Answer, String> {
-        self.modern_text(features, method, &params.to_string())
-    }
-
-    /// The same with the params as text: an object that is not empty.
-    pub(super) fn modern_text(
-        &self,
-        features: &str,
-        method: &str,
-        params: &str,
-    ) -> Result<Answer, String> {
-        let capabilities = match features {
-            "" => json!({}),
-            tag => {
-                json!({"extensions": {"io.modelcontextprotocol/content-negotiation": {"features": [tag]}}})
-            }
-        };
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": capabilities,
-        });
-        let open = params.strip_suffix('}').unwrap_or(params);
-        let comma = if open == "{" { "" } else { "," };
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{open}{comma}"_meta":{meta}}}}}"#
-        );
-        let name = params
-            .split_once(r#""name":""#)
-            .and_then(|(_, remaining)| remaining.split_once('"'));
-        let name = name.map_or(String::new(), |(name, _)| format!("Mcp-Name: {name}\r\n"));
-        let headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}");
-        self.post(&headers, &body)
+        let message = modern(json!(1), method, params.clone(), &features(tags));
+        self.post(HttpRequest::modern(&message))
     }
 
     /// Lists the tools.
     pub(super) fn list(&self) -> Result<Answer, String> {
-        self.modern("", "tools/list", &json!({}))
+        self.modern(&[], "tools/list", &json!({}))
     }
 
-    /// The header of a new session.
+    /// The id of a new session.
     pub(super) fn session(&self, capabilities: &Value) -> Result<String, String> {
-        let answer = self.post("", &initialize(&capabilities.to_string()))?;
-        let id = answer
-            .head
-            .lines()
-            .find_map(|line| line.strip_prefix("mcp-session-id: "));
-        let id = id.ok_or_else(|| format!("no session: {answer:?}"))?;
-        Ok(format!("Mcp-Session-Id: {id}\r\n"))
+        let message = initialize("2025-11-25", capabilities);
+        let answer = self.post(HttpRequest::new(message.to_string()))?;
+        let mut lines = answer.head.lines();
+        let id = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
+        id.map(str::to_owned)
+            .ok_or_else(|| format!("no session: {answer:?}"))
     }
 
     /// Connections with all of a body but its last byte, held until as much of it was sent as is taken.
     pub(super) fn unfinished(&self, connections: usize, bytes: usize) -> Result<String, String> {
-        let body = vec![b' '; bytes - 1];
+        let head = HttpRequest::new("").with("Content-Length", bytes.to_string());
+        let (head, body) = (head.head(), vec![b' '; bytes - 1]);
         let streams = at_once(connections, |_| {
             let mut stream = self.connect()?;
-            let _ = stream.write_all(head("", bytes).as_bytes());
+            let _ = stream.write_all(&head);
             let is_taken = stream.write_all(&body).is_ok();
             Ok((stream, is_taken))
         })?;
@@ -141,13 +113,6 @@ impl Client {
         });
         Ok(format!("{} of {connections} refused", refused.count()))
     }
-}
-
-/// `initialize` of a client with these capabilities, JSON text.
-pub(super) fn initialize(capabilities: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-11-25","clientInfo":{{"name":"a","version":"1"}},"capabilities":{capabilities}}}}}"#
-    )
 }
 
 /// What each of so many does at the same time.
@@ -176,13 +141,6 @@ impl Answer {
             None => self.status.clone(),
         }
     }
-}
-
-fn head(headers: &str, length: usize) -> String {
-    format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n{headers}\r\n"
-    )
 }
 
 /// More than any answer takes on a busy machine.

@@ -131,7 +131,7 @@ pub fn amplify(programs: &AmplifyPrograms) -> Result<Amplified, String> {
 }
 
 async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, String> {
-    let server = Server::start(case.server)?;
+    let server = Server::start(case.server).await;
     fs::create_dir_all(&programs.scratch).map_err(|error| error.to_string())?;
     let path = programs.scratch.join("amplify.json");
     let mut config = case.config.clone();

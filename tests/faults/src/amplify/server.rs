@@ -1,12 +1,10 @@
 //! A server behind the gateway whose answers are as large as a case needs them.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use mcp_vary_testkit::message::{introduced, notification};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use serde_json::{Map, Value, json};
 
 /// What the server lists and answers.
@@ -22,10 +20,10 @@ pub(super) struct Kind {
     pub(super) variants: usize,
 }
 
-/// A server that runs until this process ends.
+/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
-    address: String,
+    scripted: ScriptedServer,
     state: Arc<State>,
 }
 
@@ -36,37 +34,34 @@ struct State {
     listed: AtomicUsize,
     /// Whether it has announced that its list changed, which it does once.
     is_changed: AtomicBool,
+    /// The streams that are told. They stay open: one that ends would be opened again.
+    streams: Mutex<Vec<Stream>>,
 }
 
 impl Server {
-    pub(super) fn start(kind: Kind) -> Result<Self, String> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+    pub(super) async fn start(kind: Kind) -> Self {
         let state = Arc::new(State {
             kind,
             listed: AtomicUsize::new(0),
             is_changed: AtomicBool::new(false),
+            streams: Mutex::default(),
         });
-        let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let state = Arc::clone(&shared);
-                thread::spawn(move || state.serve(stream));
-            }
-        });
-        Ok(Self {
-            address: address.to_string(),
+        let script = Arc::clone(&state);
+        Self {
+            scripted: ScriptedServer::start(move |seen| Some(script.reply(seen))).await,
             state,
-        })
+        }
     }
 
     pub(super) fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        self.scripted.url.to_string()
     }
 
     /// Announces that the list of tools changed.
     pub(super) fn announce(&self) {
+        let streams = self.state.streams();
         self.state.is_changed.store(true, Ordering::Relaxed);
+        streams.iter().for_each(announce);
     }
 
     /// How often the tools were listed.
@@ -75,79 +70,44 @@ impl Server {
     }
 }
 
+type Stream = tokio::sync::mpsc::UnboundedSender<bytes::Bytes>;
+
+fn announce(stream: &Stream) {
+    let changed = notification("notifications/tools/list_changed", json!({}));
+    let _ = stream.send(event(&changed).into());
+}
+
 impl State {
-    fn serve(&self, stream: TcpStream) -> Option<()> {
-        let mut reader = BufReader::new(stream);
-        loop {
-            let mut length = 0;
-            let mut verb = String::new();
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).ok()? == 0 {
-                    return None;
-                }
-                let line = line.trim_end();
-                if verb.is_empty() {
-                    verb = line.split(' ').next()?.to_owned();
-                }
-                if line.is_empty() {
-                    break;
-                }
-                let (name, value) = line.split_once(':').unwrap_or((line, ""));
-                if name.eq_ignore_ascii_case("content-length") {
-                    length = value.trim().parse().ok()?;
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).ok()?;
-            if verb == "GET" {
-                return self.stream(reader.get_mut());
-            }
-            let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-            let reply = match (&*verb, &message["id"]) {
-                ("POST", Value::Null) => reply("202 Accepted", ""),
-                ("POST", id) => reply("200 OK", &self.answer(id, &message)),
-                _ => reply("405 Method Not Allowed", ""),
-            };
-            reader.get_mut().write_all(reply.as_bytes()).ok()?;
-        }
+    fn streams(&self) -> MutexGuard<'_, Vec<Stream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stream of what happens: one event, when the list is announced.
-    fn stream(&self, stream: &mut TcpStream) -> Option<()> {
-        let head =
-            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
-        stream.write_all(head.as_bytes()).ok()?;
-        while !self.is_changed.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(20));
-        }
-        let event = r#"data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-        stream.write_all(format!("{event}\n\n").as_bytes()).ok()?;
-        // The stream stays open: one that ends would be opened again.
-        let _ = stream.read(&mut [0]);
-        None
-    }
-
-    fn answer(&self, id: &Value, message: &Value) -> String {
-        let result = match message["method"].as_str().unwrap_or_default() {
-            "initialize" => json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": self.capabilities(),
-                "serverInfo": {"name": "s", "version": "1"},
-            })
-            .to_string(),
+    fn reply(&self, seen: &ReceivedRequest) -> Reply {
+        let text = match seen.method() {
+            "GET" => return self.stream(),
+            _ if seen.id().is_null() => return Reply::new(202, "text/plain", ""),
+            "initialize" => introduced("s", self.capabilities()).to_string(),
             "tools/list" => self.tools(),
             "resources/list" => r#"{"resources":[]}"#.to_owned(),
             "resources/templates/list" => r#"{"resourceTemplates":[]}"#.to_owned(),
-            "tools/call" => self.call(message),
+            "tools/call" => self.call(&seen.body),
             "ping" | "resources/subscribe" | "resources/unsubscribe" => "{}".to_owned(),
-            _ => {
-                return format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"unknown"}}}}"#
-                );
-            }
+            _ => return seen.refuse(200, -32601, "unknown"),
         };
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+        let id = seen.id();
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{text}}}"#);
+        Reply::new(200, "application/json", body)
+    }
+
+    /// The stream of what happens: one event, when the list is announced.
+    fn stream(&self) -> Reply {
+        let (sender, reply) = Reply::stream();
+        let mut streams = self.streams();
+        if self.is_changed.load(Ordering::Relaxed) {
+            announce(&sender);
+        }
+        streams.push(sender);
+        reply
     }
 
     fn capabilities(&self) -> Value {
@@ -197,13 +157,6 @@ impl State {
 }
 
 const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
-
-fn reply(status: &str, body: &str) -> String {
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
 
 /// How many arrays `deep` answers in each other.
 const DEPTH: usize = 100_000;

@@ -1,5 +1,6 @@
 //! One request over HTTP, read to the end of its connection, so that a second answer would be seen.
 
+use mcp_vary_testkit::http_client::HttpRequest;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -12,44 +13,24 @@ pub(super) struct Reply {
     pub(super) messages: Vec<Value>,
 }
 
-/// Sends `body` on a connection of its own.
+/// Sends `post` to `url` on a connection of its own.
 ///
 /// # Errors
 ///
 /// When the connection fails or what comes back is no HTTP.
-pub(super) async fn post(
-    url: &str,
-    headers: &[(&str, String)],
-    body: &Value,
-) -> Result<Reply, String> {
-    let (host, path) = parts(url).ok_or_else(|| format!("`{url}` is no address"))?;
+pub(super) async fn ask(url: &str, post: HttpRequest) -> Result<Reply, String> {
+    let remaining = url.strip_prefix("http://").unwrap_or(url);
+    let (host, path) = remaining
+        .split_once('/')
+        .ok_or_else(|| format!("`{url}` is no address"))?;
+    let post = post.line(&format!("POST /{path} HTTP/1.1"));
+    let post = post.with("Host", host).with("Connection", "close");
     let reported = |error: std::io::Error| error.to_string();
     let mut socket = TcpStream::connect(host).await.map_err(reported)?;
-    let request = request(host, path, headers, &body.to_string());
-    socket
-        .write_all(request.as_bytes())
-        .await
-        .map_err(reported)?;
+    socket.write_all(&post.bytes()).await.map_err(reported)?;
     let mut bytes = Vec::new();
     socket.read_to_end(&mut bytes).await.map_err(reported)?;
     read(&bytes)
-}
-
-fn parts(url: &str) -> Option<(&str, &str)> {
-    let remaining = url.strip_prefix("http://")?;
-    Some(remaining.split_at(remaining.find('/')?))
-}
-
-fn request(host: &str, path: &str, headers: &[(&str, String)], body: &str) -> String {
-    let headers: String = headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
-    format!(
-        "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
 }
 
 fn read(bytes: &[u8]) -> Result<Reply, String> {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{modern, notification, request};
 use serde_json::{Value, json};
 
 pub(crate) use self::stdio::Pipe;
@@ -80,7 +82,7 @@ impl Client {
         );
         if era == Era::Legacy {
             let body = initialize(&client.id());
-            let reply = http::post(url, &[], &body).await?;
+            let reply = http::ask(url, HttpRequest::new(body.to_string())).await?;
             if reply.session.is_none() {
                 return Err(format!("no session: {:?}", reply.messages));
             }
@@ -105,7 +107,7 @@ impl Client {
             if !answers.iter().all(|answer| answer["result"].is_object()) {
                 return Err(format!("no welcome: {answers:?}"));
             }
-            let sent = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            let sent = notification("notifications/initialized", json!({}));
             pipe.tell(&sent).await?;
         }
         Ok(client)
@@ -149,21 +151,21 @@ impl Client {
         self.ask("tools/call", params).await
     }
 
-    async fn answers(&self, method: &str, mut params: Value) -> Answers {
+    async fn answers(&self, method: &str, params: Value) -> Answers {
         let id = self.id();
-        if self.era == Era::Modern {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "faults", "version": "1.0.0"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
-        }
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let message = match self.era {
+            Era::Legacy => request(json!(id), method, params),
+            Era::Modern => modern(json!(id), method, params, &json!({})),
+        };
         match &self.link {
             Link::Stdio(pipe) => pipe.ask(&id, &message).await,
             Link::Http { url, session } => {
-                let headers = self.headers(session.as_deref(), &message);
-                let reply = http::post(url, &headers, &message).await?;
+                let post = match session {
+                    Some(session) => HttpRequest::of(session, message.to_string())
+                        .with("MCP-Protocol-Version", "2025-11-25"),
+                    None => HttpRequest::modern(&message),
+                };
+                let reply = http::ask(url, post).await?;
                 let mine = |message: &Value| message["id"] == id.as_str();
                 let (answers, others): (Vec<_>, Vec<_>) =
                     reply.messages.into_iter().partition(mine);
@@ -174,25 +176,6 @@ impl Client {
                 }
             }
         }
-    }
-
-    fn headers(&self, session: Option<&str>, message: &Value) -> Vec<(&'static str, String)> {
-        let mut headers = Vec::new();
-        headers.extend(session.map(|session| ("Mcp-Session-Id", session.to_owned())));
-        match self.era {
-            Era::Legacy => headers.push(("MCP-Protocol-Version", "2025-11-25".to_owned())),
-            Era::Modern => {
-                headers.push(("MCP-Protocol-Version", "2026-07-28".to_owned()));
-                let named = [
-                    ("Mcp-Method", &message["method"]),
-                    ("Mcp-Name", &message["params"]["name"]),
-                ];
-                for (name, value) in named {
-                    headers.extend(value.as_str().map(|value| (name, value.to_owned())));
-                }
-            }
-        }
-        headers
     }
 }
 
@@ -252,7 +235,7 @@ fn initialize(id: &str) -> Value {
         "capabilities": {},
         "clientInfo": {"name": "faults", "version": "1.0.0"},
     });
-    json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params})
+    request(json!(id), "initialize", params)
 }
 
 #[cfg(test)]

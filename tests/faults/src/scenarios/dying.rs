@@ -91,11 +91,7 @@ pub(crate) async fn thousand(case: &mut Case) -> Result<(), String> {
     let house = case.open_warm().await?;
     let before = settled(&house.gateway).await?;
     let clients = four(&house).await?;
-    let crowd = Crowd {
-        tool: "hang",
-        each: 250,
-        arrive: 1000,
-    };
+    let crowd = Crowd::new("hang", 250, 1000);
     let killed = crowd.loses_server(case, &clients).await?;
     case.recovers(&house.clients, "one", killed).await?;
     no_more_than(before, case, &house.gateway).await.map(drop)
@@ -107,11 +103,7 @@ pub(crate) async fn thousand_in_turn(case: &mut Case) -> Result<(), String> {
     let house = case.open_warm().await?;
     let before = settled(&house.gateway).await?;
     let clients = four(&house).await?;
-    let crowd = Crowd {
-        tool: "sleep",
-        each: 250,
-        arrive: 256,
-    };
+    let crowd = Crowd::new("sleep", 250, 256);
     let killed = crowd.loses_server(case, &clients).await?;
     case.recovers(&house.clients, "one", killed).await?;
     if case.is_stdio() {
@@ -125,11 +117,7 @@ pub(crate) async fn thousand_in_turn(case: &mut Case) -> Result<(), String> {
 pub(crate) async fn hundreds_on_stdio(case: &mut Case) -> Result<(), String> {
     case.set("concurrency", 1000);
     let house = case.open_piped().await?;
-    let crowd = Crowd {
-        tool: "hang",
-        each: 250,
-        arrive: 500,
-    };
+    let crowd = Crowd::new("hang", 250, 500);
     crowd.loses_server(case, &house.clients).await?;
     let again = house.pipe.answered_again();
     holds(
@@ -157,6 +145,10 @@ struct Crowd {
 }
 
 impl Crowd {
+    const fn new(tool: &'static str, each: usize, arrive: usize) -> Self {
+        Self { tool, each, arrive }
+    }
+
     /// Makes the calls and kills the server: each is answered once, and made at most once. Says when it was killed.
     async fn loses_server(
         &self,

@@ -33,9 +33,9 @@ pub(crate) async fn never_answers(case: &mut Case) -> Result<(), String> {
     case.set("timeout", "1s");
     let house = case.open_warm().await?;
     let before = case.server.processes().len();
-    let requested = Instant::now();
-    let seen = each_calls(&house.clients, "hang", "lost", json!({})).await;
-    case.both_saw("that call", &house.clients, &seen, requested);
+    let seen = case
+        .both_call("that call", &house.clients, "hang", "lost")
+        .await;
     are_told(&seen, &["sent nothing for"])?;
     let requested = Instant::now();
     let next = each_calls(&house.clients, "echo", "next", json!({})).await;
@@ -80,14 +80,9 @@ pub(crate) async fn stopped(case: &mut Case) -> Result<(), String> {
     } else {
         // Long enough to be found out; whoever runs the endpoint notices then.
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let requested = Instant::now();
-        let seen = each_calls(&house.clients, "echo", "third", json!({})).await;
-        case.both_saw(
-            "a call once that is known",
-            &house.clients,
-            &seen,
-            requested,
-        );
+        let seen = case
+            .both_call("a call once that is known", &house.clients, "echo", "third")
+            .await;
         are_told(&seen, DOWN)?;
         case.server.signal(Signal::CONT)?;
         Instant::now()
@@ -115,9 +110,9 @@ pub(crate) async fn stopped_unnoticed(case: &mut Case) -> Result<(), String> {
         "the server is started again",
         stopped.elapsed(),
     );
-    let requested = Instant::now();
-    let seen = each_calls(&house.clients, "echo", "next", json!({})).await;
-    case.both_saw("the next call", &house.clients, &seen, requested);
+    let seen = case
+        .both_call("the next call", &house.clients, "echo", "next")
+        .await;
     come_from("one", &seen)?;
     case.server.are_left(1).await
 }

@@ -18,14 +18,14 @@ pub(crate) async fn comes_back(case: &mut Case) -> Result<(), String> {
 pub(crate) async fn another_program(case: &mut Case) -> Result<(), String> {
     let house = case.open_warm().await?;
     replace(case, &house, |script| script.start = Start::Garbage).await?;
-    let requested = Instant::now();
-    let seen = each_calls(&house.clients, "echo", "second", json!({})).await;
-    case.both_saw(
-        "a call to the other program",
-        &house.clients,
-        &seen,
-        requested,
-    );
+    let seen = case
+        .both_call(
+            "a call to the other program",
+            &house.clients,
+            "echo",
+            "second",
+        )
+        .await;
     are_told(&seen, DOWN)?;
     case.server.rewrite(|script| script.start = Start::Serve)?;
     case.server.kill().await?;

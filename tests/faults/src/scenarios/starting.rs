@@ -131,20 +131,20 @@ pub(crate) async fn down_beside(case: &mut Case) -> Result<(), String> {
     let killed = Instant::now();
     // Once the first attempts to start it have failed, too.
     for moment in ["a call while it is down", "another one"] {
-        let requested = Instant::now();
-        let seen = each_calls(&house.clients, "notes_echo", "second", json!({})).await;
-        case.both_saw(moment, &house.clients, &seen, requested);
+        let seen = case
+            .both_call(moment, &house.clients, "notes_echo", "second")
+            .await;
         are_told(&seen, DOWN)?;
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     }
-    let requested = Instant::now();
-    let seen = each_calls(&house.clients, "other_echo", "beside", json!({})).await;
-    case.both_saw(
-        "a call to the other server",
-        &house.clients,
-        &seen,
-        requested,
-    );
+    let seen = case
+        .both_call(
+            "a call to the other server",
+            &house.clients,
+            "other_echo",
+            "beside",
+        )
+        .await;
     come_from("beside", &seen)?;
     case.appears("notes_echo", &house.clients, killed).await?;
     case.server.rewrite(|script| script.start = Start::Serve)?;

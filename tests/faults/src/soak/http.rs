@@ -1,5 +1,6 @@
 //! A client's connection, byte by byte, so that it can end anywhere.
 
+use mcp_vary_testkit::http_client::HttpRequest;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -72,14 +73,17 @@ impl Http {
     }
 }
 
-/// A request with a body.
-pub(super) fn post(headers: &str, message: &Value) -> String {
-    let body = message.to_string();
-    let length = body.len();
-    format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
-    )
+/// A request with a body; `session` is empty or the header of one.
+pub(super) fn post(session: &str, message: &Value) -> String {
+    let post = HttpRequest::new(message.to_string());
+    text(&match session.split_once(": ") {
+        Some((name, value)) => post.with(name, value.trim_end()),
+        None => post,
+    })
+}
+
+fn text(post: &HttpRequest) -> String {
+    String::from_utf8_lossy(&post.bytes()).into_owned()
 }
 
 pub(super) fn request(id: u32, method: &str, params: &Value) -> Value {
@@ -177,14 +181,7 @@ pub(super) fn modern_message(mut message: Value, capabilities: &Value) -> Value 
     message
 }
 
-/// The same with its headers.
+/// The same as an HTTP request.
 pub(super) fn modern(message: Value, capabilities: &Value) -> String {
-    let message = modern_message(message, capabilities);
-    let method = message["method"].as_str().unwrap_or_default();
-    let mut headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
-    let params = &message["params"];
-    if let Some(name) = params["name"].as_str().or(params["taskId"].as_str()) {
-        headers.push_str(&format!("Mcp-Name: {name}\r\n"));
-    }
-    post(&headers, &message)
+    text(&HttpRequest::modern(&modern_message(message, capabilities)))
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mcp_vary_gateway::Gateway;
+use mcp_vary_testkit::http_client::HttpRequest;
 use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use serde_json::{Value, json};
 
@@ -126,12 +127,9 @@ impl Client {
     }
 
     async fn write(&mut self, message: &Value) -> Option<Answer> {
-        let headers = self.headers(message);
+        let post = self.post(message);
         match &mut self.link {
-            Link::Http(address) => {
-                let body = message.to_string();
-                Some(Answer::to(*address, "POST", &headers, &body).await)
-            }
+            Link::Http(address) => Some(Answer::to(*address, &post).await),
             Link::Stdio(pipes) => {
                 pipes.send(message.to_string()).await;
                 None
@@ -139,27 +137,13 @@ impl Client {
         }
     }
 
-    fn headers(&self, message: &Value) -> Vec<(&'static str, String)> {
-        let mut headers = vec![
-            ("Content-Type", "application/json".to_owned()),
-            ("Accept", "application/json, text/event-stream".to_owned()),
-        ];
-        headers.extend(self.session.clone().map(|id| ("Mcp-Session-Id", id)));
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        match self.era {
-            Era::Legacy if self.session.is_some() => {
-                headers.push(("MCP-Protocol-Version", "2025-11-25".to_owned()));
-            }
-            Era::Legacy => {}
-            Era::Modern => {
-                headers.push(("MCP-Protocol-Version", "2026-07-28".to_owned()));
-                headers.push(("Mcp-Method", text(&message["method"])));
-                let named = ["name", "uri", "taskId"].map(|key| text(&message["params"][key]));
-                let named = named.into_iter().find(|name| !name.is_empty());
-                headers.extend(named.map(|name| ("Mcp-Name", name)));
-            }
+    fn post(&self, message: &Value) -> HttpRequest {
+        match (self.era, &self.session) {
+            (Era::Modern, _) => HttpRequest::modern(message),
+            (Era::Legacy, None) => HttpRequest::new(message.to_string()),
+            (Era::Legacy, Some(session)) => HttpRequest::of(session, message.to_string())
+                .with("MCP-Protocol-Version", "2025-11-25"),
         }
-        headers
     }
 
     /// The next message about a request; none after the answer, or when its stream ends without one.
@@ -300,13 +284,16 @@ impl Client {
         let Link::Http(address) = &self.link else {
             panic!("pipes have no streams");
         };
-        let mut headers = vec![
-            ("Accept", "text/event-stream".to_owned()),
-            ("MCP-Protocol-Version", "2025-11-25".to_owned()),
-        ];
-        headers.extend(self.session.clone().map(|id| ("Mcp-Session-Id", id)));
-        headers.extend(last_event.map(|id| ("Last-Event-ID", id)));
-        let answer = Answer::to(*address, "GET", &headers, "").await;
+        let session = self.session.as_deref().expect("a session");
+        let mut get = HttpRequest::of(session, "")
+            .line("GET /mcp HTTP/1.1")
+            .without("Content-Type")
+            .with("Accept", "text/event-stream")
+            .with("MCP-Protocol-Version", "2025-11-25");
+        if let Some(id) = last_event {
+            get = get.with("Last-Event-ID", id);
+        }
+        let answer = Answer::to(*address, &get).await;
         assert_eq!(answer.status, 200);
         answer
     }

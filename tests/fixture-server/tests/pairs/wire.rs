@@ -17,17 +17,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Sends a request on a new connection, and reads the head of its answer.
-    pub(crate) async fn to(
-        address: SocketAddr,
-        verb: &str,
-        headers: &[(&str, String)],
-        body: &str,
-    ) -> Self {
-        let request = HttpRequest::new(body).line(&format!("{verb} /mcp HTTP/1.1"));
-        let mut request = request.without("Content-Type").without("Accept");
-        for (name, value) in headers {
-            request = request.with(name, value);
-        }
+    pub(crate) async fn to(address: SocketAddr, request: &HttpRequest) -> Self {
         let mut connection = RawHttp::connect(address).await;
         connection.send(&request.bytes()).await;
         let head = connection.head().await;

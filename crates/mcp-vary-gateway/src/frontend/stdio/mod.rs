@@ -1,10 +1,11 @@
 //! The stdio frontend: one client, one message on each line.
 
+mod admitted_line;
 mod lines;
-mod work;
+mod tasks;
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary::error_code::INVALID_REQUEST;
@@ -12,15 +13,14 @@ use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::response::RpcError;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
+use tokio_util::sync::DropGuard;
 use tracing::debug;
 
+use self::admitted_line::AdmittedLine;
 use self::lines::{Line, read_line, write, written};
-use self::work::AdmittedLine;
+use self::tasks::ConnectionTasks;
 use super::batch::Batch;
 use super::cancel_late_calls;
 use crate::gateway::{Endpoint, Gateway};
@@ -30,9 +30,6 @@ use crate::pipeline::inbound::{
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
 use crate::session::memory_cost;
-
-/// Lines that wait to be written. When the client reads slowly, requests wait.
-const WRITE_QUEUE: usize = 64;
 
 impl Gateway {
     /// Serves one client on a pair of streams until the client closes its input or `shutdown`, then lets requests in
@@ -77,13 +74,7 @@ pub(super) struct StdioConnection {
     sessions: ConnectionSessions,
     /// Stops the writer of the legacy session's messages.
     session_writer: Option<DropGuard>,
-    lines: mpsc::Sender<Bytes>,
-    tasks: TaskTracker,
-    /// The queue of extension notifications, after the first one.
-    extension_notifications: OnceLock<mpsc::Sender<AdmittedLine>>,
-    client_gone: CancellationToken,
-    /// Cancelled when streams that only listen must end.
-    stopping: CancellationToken,
+    tasks: ConnectionTasks,
 }
 
 impl StdioConnection {
@@ -92,18 +83,14 @@ impl StdioConnection {
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (lines, to_write) = mpsc::channel(WRITE_QUEUE);
+        let (tasks, to_write) = ConnectionTasks::new();
         let writer = tokio::spawn(write(output, to_write));
         let connection = Self {
             gateway: Arc::clone(gateway),
             endpoint: gateway.new_endpoint(),
             sessions: ConnectionSessions::new(&gateway.current()),
             session_writer: None,
-            lines,
-            tasks: TaskTracker::new(),
-            extension_notifications: OnceLock::new(),
-            client_gone: CancellationToken::new(),
-            stopping: CancellationToken::new(),
+            tasks,
         };
         (connection, writer)
     }
@@ -114,6 +101,7 @@ impl StdioConnection {
             Line::TooLong(limit) => {
                 let why = format!("the line is longer than {limit} bytes");
                 return self
+                    .tasks
                     .write_response(RpcError::new(INVALID_REQUEST, why).to_bytes(None))
                     .await;
             }
@@ -134,7 +122,7 @@ impl StdioConnection {
                 };
                 self.receive_batch(batch).await;
             }
-            (Some(_), Err(failure)) => self.write_response(failure.to_bytes(None)).await,
+            (Some(_), Err(failure)) => self.tasks.write_response(failure.to_bytes(None)).await,
         }
     }
 
@@ -143,11 +131,14 @@ impl StdioConnection {
             Ok(read) => read,
             Err(why) => {
                 let failure = RpcError::from(&why).to_bytes(why.id.as_deref());
-                return self.write_response(failure).await;
+                return self.tasks.write_response(failure).await;
             }
         };
         if let (Err(failure), true) = (&memory, message.is_request()) {
-            return self.write_response(failure.to_bytes(message.id)).await;
+            return self
+                .tasks
+                .write_response(failure.to_bytes(message.id))
+                .await;
         }
         let snapshot = self.gateway.current();
         let inbound = Inbound {
@@ -178,16 +169,16 @@ impl StdioConnection {
             _memory: memory,
         };
         if message.is_request() {
-            self.spawn_request(admitted);
+            self.tasks.spawn_request(admitted);
         } else {
-            self.queue_notification(admitted);
+            self.tasks.queue_notification(admitted);
         }
     }
 
     /// Writes the outcome of a message that is not dispatched.
     async fn write_outcome(&mut self, snapshot: &ConfigSnapshot, outcome: Outcome) {
         if let Outcome::Refused(reply) | Outcome::SessionOpened(reply, _) = outcome {
-            self.write_response(reply.body).await;
+            self.tasks.write_response(reply.body).await;
         }
         self.follow_opened_session(snapshot).await;
     }
@@ -196,7 +187,7 @@ impl StdioConnection {
     async fn follow_opened_session(&mut self, snapshot: &ConfigSnapshot) {
         if let Some(session) = self.sessions.take_opened() {
             snapshot.notify_session(&session).await;
-            self.session_writer = self.spawn_session_writer(&session);
+            self.session_writer = self.tasks.spawn_session_writer(&session);
         }
     }
 
@@ -208,21 +199,16 @@ impl StdioConnection {
             source: MessageSource::Connection(&mut self.sessions),
         };
         match batch.start(sender).await {
-            Ok(answers) => self.spawn_batch_writer(answers),
-            Err(reply) => self.write_response(reply.body).await,
+            Ok(answers) => self.tasks.spawn_batch_writer(answers),
+            Err(reply) => self.tasks.write_response(reply.body).await,
         }
         self.follow_opened_session(&snapshot).await;
-    }
-
-    async fn write_response(&self, message: Bytes) {
-        let _ = self.lines.send(message).await;
     }
 
     /// Lets requests in flight finish for at most `limits.drain`.
     pub(super) async fn finish(mut self) {
         drop(self.session_writer.take());
-        self.stopping.cancel();
-        drop(self.extension_notifications.take());
+        self.tasks.close();
         // The client cannot answer requests any more, so none of them waits.
         for session in self.sessions.all() {
             session.close_input();
@@ -231,11 +217,10 @@ impl StdioConnection {
                 .pending_server_requests
                 .forget(session.client);
         }
-        self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if timeout(drain, self.tasks.wait()).await.is_err() {
             cancel_late_calls(&self.gateway, Some(&self.endpoint), self.tasks.wait()).await;
-            self.client_gone.cancel();
+            self.tasks.abandon_client();
             for session in self.sessions.all() {
                 session.end();
             }

@@ -12,9 +12,9 @@ use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use serde_json::Map;
 
-use super::ResponseContext;
+use super::response::ResponseContext;
+use super::services::ExchangeServices;
 use crate::mrtr;
-use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::request::MethodAction;
 
 impl ResponseContext {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{self, edit, may_contain};
-use mcp_vary_upstream::Request;
 use mcp_vary_upstream::sent_request::SentRequest;
+use mcp_vary_upstream::{Exchange, Request, UpstreamError};
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
 
-use super::{InFlightRequest, ResponseEvent, unless_cancelled};
 use crate::tasks::task_text::core_task_id;
 
 /// The task of such a call, known only to the gateway and the server.
@@ -35,6 +34,30 @@ impl ImplicitTask {
             upstream_id: None,
             background_tasks,
         }
+    }
+
+    /// Records the task that the server created for the call. Returns whether it did.
+    pub(super) fn record_creation(&mut self, outcome: Result<&str, &str>) -> bool {
+        // The answer after the creation is the result.
+        if self.upstream_id.take().is_some() {
+            return false;
+        }
+        self.upstream_id = outcome.ok().and_then(core_task_id);
+        self.awaits_result()
+    }
+
+    /// Whether the result of the task has not been requested yet.
+    pub(super) const fn awaits_result(&self) -> bool {
+        self.upstream_id.is_some()
+    }
+
+    /// Requests the result of the task. The server answers when it has ended.
+    pub(super) fn request_result(
+        &self,
+    ) -> Option<impl Future<Output = Result<Exchange, UpstreamError>> + use<>> {
+        let request = self.task_request("tasks/result", self.upstream_id.as_deref()?);
+        let upstream = Arc::clone(&self.sent.connection);
+        Some(async move { upstream.request(request).await })
     }
 
     fn task_request(&self, method: &'static str, upstream_id: &str) -> Request {
@@ -65,60 +88,18 @@ impl Drop for ImplicitTask {
     }
 }
 
-impl InFlightRequest {
-    /// Records the task that the server created for the call. Returns whether it did.
-    pub(super) fn record_implicit_task(&mut self, outcome: Result<&str, &str>) -> bool {
-        let Some(implicit_task) = self.leases.implicit_task.as_mut() else {
-            return false;
-        };
-        // The answer after the creation is the result.
-        if implicit_task.upstream_id.take().is_some() {
-            return false;
-        }
-        implicit_task.upstream_id = outcome.ok().and_then(core_task_id);
-        let is_created = implicit_task.upstream_id.is_some();
-        if is_created {
-            self.exchange = None;
-        }
-        is_created
+/// A task's result without its relation to the task, which the client does not know.
+pub(super) fn without_related_task(result: &str) -> Cow<'_, str> {
+    if !may_contain(result, RELATED_TASK_META) {
+        return Cow::Borrowed(result);
     }
-
-    /// Whether the result of the task has not been requested yet.
-    pub(super) fn awaits_task(&self) -> bool {
-        let implicit_task = self.leases.implicit_task.as_ref();
-        implicit_task.is_some_and(|task| task.upstream_id.is_some())
-    }
-
-    /// Requests the result of the task. The server answers when it has ended.
-    pub(super) async fn wait_for_task(&mut self) -> Option<ResponseEvent> {
-        let implicit_task = self.leases.implicit_task.as_ref()?;
-        let request =
-            implicit_task.task_request("tasks/result", implicit_task.upstream_id.as_deref()?);
-        let upstream = Arc::clone(&implicit_task.sent.connection);
-        match unless_cancelled(self.in_flight_guard.as_ref(), upstream.request(request)).await {
-            None => Some(self.cancel_by_client()),
-            Some(Err(error)) => Some(self.fail(&error.into())),
-            Some(Ok(exchange)) => {
-                self.exchange = Some(exchange);
-                None
-            }
-        }
-    }
-
-    /// The result without its relation to a task, which the client does not know.
-    pub(super) fn without_related_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        if self.leases.implicit_task.is_none() || !may_contain(result, RELATED_TASK_META) {
-            return Cow::Borrowed(result);
-        }
-        let Some(meta) =
-            edit::get(result, "_meta").map(|meta| edit::remove(meta, RELATED_TASK_META))
-        else {
-            return Cow::Borrowed(result);
-        };
-        match &*meta {
-            "{}" => edit::remove(result, "_meta"),
-            meta => edit::set(result, "_meta", meta),
-        }
+    let Some(meta) = edit::get(result, "_meta").map(|meta| edit::remove(meta, RELATED_TASK_META))
+    else {
+        return Cow::Borrowed(result);
+    };
+    match &*meta {
+        "{}" => edit::remove(result, "_meta"),
+        meta => edit::set(result, "_meta", meta),
     }
 }
 

@@ -10,7 +10,7 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 use mcp_vary_wire::{envelope, era};
 
-use super::ResponseContext;
+use super::response::ResponseContext;
 
 impl ResponseContext {
     /// The notification as the client gets it; `None` when it is not for this client.

@@ -9,7 +9,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::{InFlightRequest, Leases, cancelled};
+use super::in_flight_request::{InFlightRequest, cancelled};
+use super::leases::Leases;
 use crate::session::{InFlightGuard, Session};
 
 /// Continues the request of a legacy client that has disconnected. The request can still be cancelled.

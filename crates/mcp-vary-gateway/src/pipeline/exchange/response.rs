@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
 use mcp_vary_results::link_index::LinkSource;
@@ -16,10 +17,9 @@ use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
-use super::ResponseEvent;
+use super::services::ExchangeServices;
+use super::undeclared::UndeclaredMethod;
 use crate::mrtr::{self, RequestStateCodec, is_input_required};
-use crate::pipeline::exchange::ExchangeServices;
-use crate::pipeline::exchange::undeclared::UndeclaredMethod;
 use crate::pipeline::request::{MethodAction, TaskAction};
 use crate::session::client::Client;
 use crate::tasks::TaskIdCodec;
@@ -63,6 +63,17 @@ pub(crate) struct ResponsePlan {
     pub(crate) task: Option<Box<TaskIdCodec>>,
     /// The method, if the server does not declare it and it is not known whether the server has it.
     pub(crate) undeclared: Option<Box<UndeclaredMethod>>,
+}
+
+/// The next message for the client.
+#[derive(Debug)]
+pub(crate) enum ResponseEvent {
+    /// A whole message that is not the answer: a notification, or a request to the client.
+    Message(Bytes),
+    /// The response; nothing follows.
+    Done(Reply),
+    /// The client cancelled; there is no response.
+    Cancelled,
 }
 
 impl ResponseContext {

@@ -9,8 +9,6 @@ use mcp_vary_wire::response::RpcError;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::{InFlightRequest, ResponseEvent, unless_cancelled};
-
 /// A request that may be sent again.
 #[derive(Debug)]
 pub(crate) struct RetryState {
@@ -34,7 +32,7 @@ impl RetryState {
         }
     }
 
-    async fn resend(&mut self) -> Result<Exchange, RpcError> {
+    pub(super) async fn resend(&mut self) -> Result<Exchange, RpcError> {
         // The other idle connections to a server that has died close at about the same time. On one of them the retry
         // would be lost as well.
         tokio::time::sleep(DETECTION_DELAY).await;
@@ -44,41 +42,6 @@ impl RetryState {
         let exchange = self.sent.resend(request).await?;
         info!(server, %method, "an idempotent request was sent once more");
         Ok(exchange)
-    }
-}
-
-impl InFlightRequest {
-    /// Lets the request be sent again if the server is lost before its first message.
-    pub(crate) fn retry_with(&mut self, retry: RetryState) {
-        self.retry = Some(retry);
-    }
-
-    /// The event after the loss of the server; `None` if the request may be sent again.
-    pub(super) fn connection_lost(&mut self, error: UpstreamError) -> Option<ResponseEvent> {
-        let is_retryable = self
-            .retry
-            .as_ref()
-            .is_some_and(|retry| retry.is_retryable(&error));
-        if !is_retryable {
-            return Some(self.fail(&RpcError::from(error)));
-        }
-        self.exchange = None;
-        None
-    }
-
-    /// Sends the request again as soon as the server is connected. Returns an event if that fails.
-    pub(super) async fn resend(&mut self) -> Option<ResponseEvent> {
-        let Some(retry) = &mut self.retry else {
-            return Some(ResponseEvent::Cancelled);
-        };
-        match unless_cancelled(self.in_flight_guard.as_ref(), retry.resend()).await {
-            None => Some(self.cancel_by_client()),
-            Some(Err(failure)) => Some(self.fail(&failure)),
-            Some(Ok(exchange)) => {
-                self.exchange = Some(exchange);
-                None
-            }
-        }
     }
 }
 

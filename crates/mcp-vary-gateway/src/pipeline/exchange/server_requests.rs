@@ -8,10 +8,11 @@ use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::response::{self, RpcError};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{InFlightRequest, Leases, ResponseContext, ResponseEvent, unless_cancelled};
-use crate::mrtr::{self, InputRelay, RelayEvent, SuspendedCall, is_input_required};
-use crate::pipeline::exchange::ExchangeServices;
-use crate::pool::dedicated;
+use super::in_flight_request::{InFlightRequest, unless_cancelled};
+use super::leases::Leases;
+use super::response::{ResponseContext, ResponseEvent};
+use super::services::ExchangeServices;
+use crate::mrtr::{self, RelayEvent, SuspendedCall, is_input_required};
 use crate::session::pending_server_requests::{self, ForwardedServerRequest};
 
 impl InFlightRequest {
@@ -98,11 +99,6 @@ impl InFlightRequest {
         running
     }
 
-    /// Relays the input requests in a result to the client.
-    pub(crate) fn relay_with(&mut self, relay: InputRelay) {
-        self.relay = Some(relay);
-    }
-
     /// Starts to relay the input requests in a modern server's result to a legacy client; `None` if there are none.
     pub(super) fn begin_round(
         &mut self,
@@ -133,19 +129,6 @@ impl InFlightRequest {
                 self.exchange = Some(exchange);
                 None
             }
-        }
-    }
-
-    /// Lets the server's requests wait for their answers after the request has ended.
-    pub(super) fn abandon_server_requests(&mut self) {
-        let Some(session) = &self.response.client.session else {
-            return;
-        };
-        for request in std::mem::take(&mut self.pending_server_requests) {
-            let (session, shutdown) = (Arc::clone(session), self.services.shutdown.clone());
-            let waiting = async move { dedicated::wait(request, &session).await };
-            let waiting = shutdown.run_until_cancelled_owned(waiting);
-            self.services.background_tasks.spawn(waiting);
         }
     }
 }

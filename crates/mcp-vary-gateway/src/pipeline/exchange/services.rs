@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Leases;
+use super::leases::Leases;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::tasks::TaskRegistry;
 

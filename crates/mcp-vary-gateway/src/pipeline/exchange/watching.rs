@@ -2,7 +2,7 @@
 
 use mcp_vary_wire::response::{self, Reply};
 
-use super::InFlightRequest;
+use super::in_flight_request::InFlightRequest;
 
 impl InFlightRequest {
     /// Proxies the task that the server created, if it has to be. Returns the client's answer.

@@ -8,7 +8,7 @@ use mcp_vary_catalog::view::View;
 use mcp_vary_view::{describe_named_tools, describe_tools, search_arguments, search_tools};
 use mcp_vary_wire::response::RpcError;
 
-use super::{is_on_demand, tool_response};
+use super::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, RequestContext, ViewScope};
 
 /// The name of the tool that describes others, unless a server has a tool of that name.
@@ -26,6 +26,11 @@ pub(super) fn describe_tool(view: &View) -> Option<String> {
 /// `search_tools` as `view` lists it, if it has more tools than the variant lists without a search.
 pub(super) fn search_tool(scope: ViewScope<'_>, view: &View) -> Option<String> {
     has_search(scope, view).then(|| search_tools(&view.gateway_tool_name(SEARCH)))
+}
+
+/// Whether clients of the view get schemas on demand.
+pub(crate) fn is_on_demand(scope: ViewScope<'_>) -> bool {
+    scope.config().style.schema.is_on_demand()
 }
 
 fn has_search(scope: ViewScope<'_>, view: &View) -> bool {

@@ -2,15 +2,18 @@
 
 pub(crate) mod directory;
 mod read_result;
+mod tool_response;
 
 use std::borrow::Cow;
 
-use mcp_vary::json::{self, edit};
+use mcp_vary::json::edit;
 use mcp_vary_catalog::view::View;
 use mcp_vary_wire::response::RpcError;
 
+pub(crate) use self::directory::is_on_demand;
 use self::directory::{call_directory_tool, describe_tool, search_tool};
 use self::read_result::{read_result, reader_tool};
+pub(crate) use self::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, ViewScope};
 
 /// Appends the gateway's tools to `list`, the result of `tools/list` from `view`.
@@ -40,11 +43,6 @@ pub(crate) fn has_gateway_tools(scope: ViewScope<'_>) -> bool {
     scope.snapshot.config.read_result || is_on_demand(scope)
 }
 
-/// Whether clients of the view get schemas on demand.
-pub(crate) fn is_on_demand(scope: ViewScope<'_>) -> bool {
-    scope.config().style.schema.is_on_demand()
-}
-
 /// The answer, if `name` calls a tool of the gateway.
 pub(crate) async fn call_gateway_tool(
     scope: ViewScope<'_>,
@@ -61,22 +59,4 @@ pub(crate) async fn call_gateway_tool(
     } else {
         Ok(None)
     }
-}
-
-/// The response of a tool: a block for each text, or a text about its failure that a model can act on.
-///
-/// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
-/// > (MCP 2025-11-25, server/tools, "Error Handling")
-pub(crate) fn tool_response(
-    scope: ViewScope<'_>,
-    outcome: Result<Vec<String>, String>,
-) -> Dispatch {
-    let (texts, error) = match outcome {
-        Ok(texts) => (texts, ""),
-        Err(why) => (vec![why], r#","isError":true"#),
-    };
-    let block = |text: &String| format!(r#"{{"type":"text","text":{}}}"#, json::string(text));
-    let blocks: Vec<_> = texts.iter().map(block).collect();
-    let result = format!(r#"{{"content":[{}]{error}}}"#, blocks.join(","));
-    scope.answer(&result)
 }

@@ -5,7 +5,7 @@ use mcp_vary::render::Part;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
-use super::tool_response;
+use super::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, ViewScope};
 use crate::pipeline::steps::stored_results;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 
 use super::endpoint::AskError;
-use super::{QuestionKey, RankedByEra};
+use super::ranked_by_era::{QuestionKey, RankedByEra};
 
 /// What is known of a question. Times are seconds of a clock that does not go back.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 
 mod cache;
 mod endpoint;
+mod ranked_by_era;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::hints::VariantHints;
-use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, Reordering, question};
+use mcp_vary::rank::model::{AnswerError, MAX_VARIANTS, question};
 use mcp_vary::variant::VariantId;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{self as audit, LongText, Text};
@@ -37,6 +38,7 @@ use tracing::{debug, warn};
 
 use self::cache::{AnswerCache, Known};
 use self::endpoint::AskError;
+pub(crate) use self::ranked_by_era::{QuestionKey, RankedByEra};
 use crate::audit::AuditService;
 use crate::settings::model_ranking::ModelRankingConfig;
 
@@ -75,37 +77,6 @@ pub(crate) struct RankedClient<'a> {
     pub(crate) era: Era,
     /// The part of its capabilities that may be forwarded to servers, JSON text.
     pub(crate) forwardable: &'a str,
-}
-
-/// A digest of the hints, the description and the visible variants of a client.
-pub(crate) type QuestionKey = [u8; 32];
-
-/// The variants as a model or the servers order them, for clients of both eras.
-#[derive(Debug, Default)]
-pub(super) struct RankedByEra {
-    legacy: Arc<RankedVariants>,
-    /// The default is that of the rules.
-    modern: Arc<RankedVariants>,
-}
-
-impl RankedByEra {
-    /// The variants in the order that `rank` gives them.
-    pub(super) fn new<E>(
-        rank: impl Fn(Reordering) -> Result<RankedVariants, E>,
-    ) -> Result<Self, E> {
-        Ok(Self {
-            legacy: Arc::new(rank(Reordering::All)?),
-            modern: Arc::new(rank(Reordering::AfterDefault)?),
-        })
-    }
-
-    /// The variants for clients of `era`.
-    pub(super) fn for_era(&self, era: Era) -> Arc<RankedVariants> {
-        match era {
-            Era::Legacy => Arc::clone(&self.legacy),
-            Era::Modern => Arc::clone(&self.modern),
-        }
-    }
 }
 
 impl RankedClient<'_> {

@@ -45,10 +45,7 @@ struct Stream {
 
 impl Servers {
     pub(super) fn new(case: &Case, [restricted, unrestricted]: [&'static str; 2]) -> Self {
-        let with_rules = State {
-            items: case.items.clone(),
-            ..State::default()
-        };
+        let with_rules = default_with::<State>(|it| it.items = case.items.clone());
         let without_hidden = State {
             items: case.visible(&case.items),
             absent: (0..case.servers)

@@ -6,8 +6,7 @@ use super::*;
 #[tokio::test]
 async fn who_knows_no_tasks_gets_the_result_of_one() {
     for way in MODERN {
-        let works = Works::default();
-        let harness = harness(&works).await;
+        let (works, harness) = started().await;
         let client = Asks::new(&harness, way, json!({}));
         let (answer, ()) = tokio::join!(
             client.ask("tools/call", tool("job")),
@@ -32,8 +31,7 @@ async fn who_knows_no_tasks_gets_the_result_of_one() {
 /// What it is told on the way is told as of any call, and who hangs up has cancelled.
 #[tokio::test]
 async fn a_call_that_is_a_task_is_heard_of_and_cancelled_like_any_other() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let mut http = harness.connect().await;
     let mut call = tool("job");
     call["_meta"]["progressToken"] = json!("mine");

@@ -5,8 +5,7 @@ use super::*;
 /// Servers that are still the same keep their tasks when the gateway is configured anew.
 #[tokio::test]
 async fn a_task_outlives_a_configuration() {
-    let works = Works::default();
-    let harness = harness(&works).await;
+    let (works, harness) = started().await;
     let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
     let id = client.created().await;
     works.is_waited_for("work-1").await;

@@ -1,0 +1,42 @@
+//! What a request in flight leases.
+
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::implicit_task::ImplicitTask;
+use crate::pool::ConnectionUse;
+use crate::pool::dedicated::DedicatedLease;
+use crate::tasks::proxy::TaskConnection;
+
+/// What a request leases until its server has answered.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    /// The task of a client without tasks; ended before the connection is returned.
+    pub(crate) implicit_task: Option<Box<ImplicitTask>>,
+    /// A permit for one of the server's concurrent calls.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    /// The dedicated connection, returned after the exchange has ended.
+    pub(crate) dedicated: Option<DedicatedLease>,
+    /// Keeps the connections of the client's class open.
+    pub(crate) class: Option<ConnectionUse>,
+    /// The connection to the server of a proxied task.
+    pub(crate) task_connection: Option<Box<TaskConnection>>,
+}
+
+impl Leases {
+    /// Keeps the connections open for `time` after the request.
+    pub(super) fn keep_for(&self, time: Duration) {
+        match (&self.dedicated, &self.class) {
+            (Some(dedicated), _) => dedicated.keep_for(time),
+            (None, Some(class)) => class.keep_for(time),
+            (None, None) => {}
+        }
+    }
+
+    /// Whether the result of the call's task has not been requested yet.
+    pub(super) fn awaits_task(&self) -> bool {
+        let implicit_task = self.implicit_task.as_ref();
+        implicit_task.is_some_and(|task| task.awaits_result())
+    }
+}
