@@ -259,9 +259,9 @@ fn a_mistake_in_an_exchange_is_named() {
     refuses_exchange(
         "client-id: a, client-secret: b, issuer: 'https://i', for-lists: {scopes: [read]}",
         &[
-            "4:118: `servers.a.auth.token-exchange.for-lists` has no `client-id`; add `client-id: ...`, as the authorization \
+            "4:114: `servers.a.auth.token-exchange.for-lists` has no `client-id`; add `client-id: ...`, as the authorization \
              server knows the service",
-            "4:118: `servers.a.auth.token-exchange.for-lists` has neither `client-secret` nor `private-key`; write one of \
+            "4:114: `servers.a.auth.token-exchange.for-lists` has neither `client-secret` nor `private-key`; write one of \
              them",
         ],
     );

@@ -11,7 +11,7 @@ use mcp_vary_login::address::Address;
 use mcp_vary_login::exchange::{ExchangeServer, ExchangeSettings, TokenExchange};
 use mcp_vary_login::secret::Secret;
 use mcp_vary_login::service::{ServiceAuthentication, ServiceSettings};
-use mcp_vary_upstream::{HeaderSource, UpstreamConfig};
+use mcp_vary_upstream::UpstreamConfig;
 
 use super::every_method::{methods, next};
 use super::people::{Session, ask, ask_modern, key};
