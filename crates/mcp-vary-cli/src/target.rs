@@ -151,12 +151,13 @@ mod tests {
     #[test]
     fn headers_are_read_as_they_are_typed() {
         let headers = ["X-Key: a:b".to_owned(), "y:z".to_owned()];
-        let Target::Http { headers, .. } = url("http://localhost/mcp", &headers).unwrap().target
+        let Target::Http { headers, .. } =
+            url("http://localhost/mcp", &headers, None).unwrap().target
         else {
             panic!("no URL");
         };
         assert_eq!(headers["x-key"], "a:b");
         assert_eq!(headers["y"], "z");
-        assert!(url("http://localhost/mcp", &["no colon".to_owned()]).is_err());
+        assert!(url("http://localhost/mcp", &["no colon".to_owned()], None).is_err());
     }
 }

@@ -77,19 +77,22 @@ impl Keyring {
         ask: impl FnOnce() -> Option<SealKey> + Send + 'static,
     ) -> Result<Option<SealKey>, KeyringLocked> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = pending.take().unwrap_or_else(|| {
+        let question = pending.take().unwrap_or_else(|| {
             let (sender, answer) = channel();
             // A thread of its own: it may never end, and the runtime waits for its own threads.
-            thread::spawn(move || sender.send(ask()));
+            thread::spawn(move || {
+                // Whoever asked may be gone.
+                let _ = sender.send(ask());
+            });
             let began = Instant::now();
             Pending { began, answer }
         });
-        let left = limit.saturating_sub(asked.began.elapsed());
-        match asked.answer.recv_timeout(left) {
+        let left = limit.saturating_sub(question.began.elapsed());
+        match question.answer.recv_timeout(left) {
             Ok(found) => Ok(found),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
             Err(RecvTimeoutError::Timeout) => {
-                *pending = Some(asked);
+                *pending = Some(question);
                 Err(KeyringLocked)
             }
         }
@@ -202,7 +205,8 @@ mod tests {
             return;
         }
         let environment = Environment::new(|| 0, |bytes| bytes.fill(1));
-        let key = Keyring::default().find_or_create(environment).unwrap();
+        let keyring = Keyring::default();
+        let key = keyring.find_or_create(environment).unwrap();
         assert!(key.is_none());
     }
 
