@@ -1,4 +1,4 @@
-//! Writes `src/o200k.bin`: the length of each token in one byte, then the bytes of all, in the order of their ranks.
+//! Writes `data/o200k.bin`: the length of each token in one byte, then the bytes of all, in the order of their ranks.
 
 use std::error::Error;
 use std::fs;
@@ -10,6 +10,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lengths = tokens.iter().map(|token| u8::try_from(token.len()));
     let mut file = lengths.collect::<Result<Vec<_>, _>>()?;
     file.extend(tokens.concat());
-    fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/o200k.bin"), file)?;
+    fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/data/o200k.bin"), file)?;
     Ok(())
 }
