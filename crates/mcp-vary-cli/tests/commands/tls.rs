@@ -81,7 +81,7 @@ fn an_authority_on_the_command_line_is_trusted() {
     for args in [
         &["inspect", &url][..],
         &["tools", &url],
-        &["call", &url, "get_weather", r#"{"location":"Bern"}"#],
+        &["call", "get_weather", r#"{"location":"Bern"}"#, &url],
         &["check", "--only", "EXT-4", &url],
     ] {
         other.run(&[args, &["--ca", ca]].concat()).data(0);

@@ -140,8 +140,7 @@ impl Servers {
             }),
             (method, _)
                 if !seen.id().is_null()
-                    && (is_absent
-                        || is_of_resources(method) && !self.declares[server].resources) =>
+                    && (is_absent || !self.declares[server].has_method(method)) =>
             {
                 return Some(seen.refuse(200, -32601, "the server does not have the method"));
             }
@@ -167,11 +166,16 @@ impl Servers {
     }
 }
 
-fn is_of_resources(method: &str) -> bool {
-    method.starts_with("resources/")
-}
-
 impl Declares {
+    /// A method that is not declared is refused: whether a server has it follows from its first answer in a second, so that an
+    /// answer would depend on time.
+    fn has_method(self, method: &str) -> bool {
+        match method {
+            "logging/setLevel" => self.others,
+            method => self.resources || !method.starts_with("resources/"),
+        }
+    }
+
     fn capabilities(self, server: &str) -> Value {
         let mut all = json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}});
         if self.resources {
