@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -68,6 +69,8 @@ struct Files<'a> {
     vary: &'a Path,
     /// The directory of the chart, of the archive, and of what the checks write.
     place: PathBuf,
+    /// The number of commands that were started.
+    commands: AtomicUsize,
 }
 
 impl<'a> Files<'a> {
@@ -96,16 +99,15 @@ impl<'a> Files<'a> {
             workspace,
             vary,
             place,
+            commands: AtomicUsize::new(0),
         })
     }
 
     /// Runs a command to its end, and returns what it printed.
     fn run(&self, command: &mut Command) -> Result<String, String> {
-        let name = command
-            .get_args()
-            .find_map(|word| Path::new(word).file_name());
-        let name = name.unwrap_or_default().to_string_lossy().into_owned();
-        let log = self.place.join(format!("{name}.log"));
+        // Commands run at once, and each needs a log of its own.
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        let log = self.place.join(format!("command-{number}.log"));
         process::run(command, &log, LIMIT)?;
         fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))
     }
