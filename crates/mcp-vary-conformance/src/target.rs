@@ -88,7 +88,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// If there is no certificate in it.
+    /// If `pem` has no certificate.
     pub fn with_authorities(mut self, pem: &[u8]) -> Result<Self, InvalidTarget> {
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         self.authorities = certificates.unwrap_or_default();

@@ -84,7 +84,7 @@ fn read(
         }
     };
     let mut entries = entries(client, &file.path, file.text.as_deref()?, keys)?;
-    // What Vary does not know of the file is no reason to fail: another one is written.
+    // This file is only looked at. If it cannot be read, the client's own file is still written.
     let written = Record::read(&file).ok().flatten().unwrap_or_default();
     let is_vary = |(name, entry): &mut (String, Value)| {
         let mut written = written.entries.iter();

@@ -136,7 +136,7 @@ impl Mistake {
     }
 }
 
-/// The key in `text`, such as `command:uvx`, that is no key since no space follows its colon. Its value may be secret.
+/// The intended key of a `text` such as `command:uvx`, where a space after the colon is missing. Its value may be secret.
 pub(crate) fn key_without_space(text: &str) -> Option<&str> {
     let key = key_of(text).filter(|_| !text.trim_start().starts_with('-'))?;
     let (_, value) = text.split_once(':')?;

@@ -84,7 +84,7 @@ impl AuditService {
         Err(self.log.refuse())
     }
 
-    /// Records something that happened in any case; it is lost and counted if there is no room.
+    /// Records something that cannot be refused any more. If the queue is full, the record is lost and counted.
     pub(super) fn record(&self, record: Record) {
         self.log.submit_or_lose(record);
     }

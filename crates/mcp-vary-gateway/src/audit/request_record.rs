@@ -94,7 +94,7 @@ impl RequestRecord {
     ///
     /// # Errors
     ///
-    /// When there is no room for the record, and the request must be refused for that reason.
+    /// When the queue of records is full, so that the request must be refused.
     pub(super) async fn begin(
         service: &Arc<AuditService>,
         request: &AuditedRequest<'_>,

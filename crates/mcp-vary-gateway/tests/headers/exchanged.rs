@@ -260,7 +260,7 @@ async fn a_user_whom_the_server_refuses_gets_an_error_for_every_method_and_nothi
     }
 }
 
-/// LI-8: there is no other exchange, since the scopes are those of the configuration.
+/// LI-8: the token is not exchanged again, since the configuration decides about scopes.
 #[tokio::test]
 async fn a_user_whose_token_has_too_few_scopes_gets_an_error_that_names_them() {
     let provider = Provider::start().await;

@@ -12,7 +12,7 @@ use mcp_vary_wire::response::RpcError;
 /// Why a list could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
-    /// There is no response.
+    /// The server did not answer.
     Failed(UpstreamError),
     /// The server's error, or the fault of its response.
     Refused(RpcError),
