@@ -96,7 +96,7 @@ fn in_process(workspace: &Workspace, package: &str, bench: &str) -> Result<(), S
     measure(command.args([
         "bench",
         "--profile",
-        PROFILE,
+        cargo::RELEASES,
         "--package",
         package,
         "--bench",
@@ -117,16 +117,13 @@ fn build(workspace: &Workspace, package: &str, binary: &str) -> Result<PathBuf, 
     println!("building {binary} ...");
     let log = workspace.scratch(&format!("bench-{binary}.log"))?;
     let mut command = cargo::cargo(workspace);
-    command.args(["build", "--profile", PROFILE, "--package", package]);
+    cargo::build_for_release(&mut command, package, binary);
     process::run(&mut command, &log, LIMIT)?;
     // This program is in the folder of another profile of the same target directory, wherever that is.
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let profile = this.parent().unwrap_or(&this);
-    Ok(profile.with_file_name(PROFILE).join(binary))
+    Ok(profile.with_file_name(cargo::RELEASES).join(binary))
 }
-
-/// The profile for releases in the root `Cargo.toml`.
-const PROFILE: &str = "dist";
 
 /// Only for builds that hang: link-time optimisation takes minutes on small machines.
 const LIMIT: Duration = Duration::from_secs(60 * 60);

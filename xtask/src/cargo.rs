@@ -44,6 +44,23 @@ pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
     phase(workspace, "clippy", &arguments, variables)
 }
 
+/// Has `command` build one program as releases have it: in the profile `dist`, without symbols, and with functions of the
+/// same machine code kept once.
+///
+/// Cargo forgets the `strip` of a profile for a package that has settings of its own in it, so the compiler gets it here.
+pub(crate) fn build_for_release(command: &mut Command, package: &str, binary: &str) {
+    command.args(["rustc", "--locked", "--profile", RELEASES]);
+    command.args(["--package", package, "--bin", binary]);
+    command.args(["--", "-C", "strip=symbols"]);
+    // The linker of this platform is LLVM's; others need not know the option.
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        command.args(["-C", "link-arg=-Wl,--icf=all"]);
+    }
+}
+
+/// The profile of releases in the root `Cargo.toml`.
+pub(crate) const RELEASES: &str = "dist";
+
 /// The reference.
 ///
 /// Crates that others use are read as clippy has compiled them. With other variables than these of `cargo clippy -- -D

@@ -161,18 +161,10 @@ fn build(workspace: &Workspace) -> Result<PathBuf, String> {
     let log = workspace.scratch("dist-build.log")?;
     let target = workspace.path("target/dist-build");
     let mut command = cargo::cargo(workspace);
-    command.args([
-        "build",
-        "--locked",
-        "--profile",
-        "dist",
-        "-p",
-        "mcp-vary-cli",
-        "--target-dir",
-    ]);
-    command.arg(&target);
+    command.env("CARGO_TARGET_DIR", &target);
+    cargo::build_for_release(&mut command, "mcp-vary-cli", "vary");
     process::run(&mut command, &log, Duration::from_secs(60 * 60))?;
-    Ok(target.join("dist/vary"))
+    Ok(target.join(cargo::RELEASES).join("vary"))
 }
 
 /// Writes all files, and returns their names.
@@ -262,7 +254,7 @@ fn archive(release: &Release, binary: &Binary) -> Result<(String, Vec<u8>), Stri
     ))
 }
 
-/// In bytes. `nm --size-sort --demangle` shows what is in a binary that was built with `CARGO_PROFILE_DIST_STRIP=none`.
+/// In bytes. `nm --size-sort --demangle` shows what is in the program of `cargo build --profile dist`, which has symbols.
 const LARGEST_BINARY: u64 = 32_000_000;
 
 /// In bytes, compressed.
