@@ -44,6 +44,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if and (not .Values.tls.secretName) (not (index $config "behind-proxy")) -}}
 {{- fail "set tls.secretName, or config.behind-proxy and config.trusted-proxies if a proxy encrypts" -}}
 {{- end -}}
+{{- if and (index $config "behind-proxy") (not (index $config "trusted-proxies")) -}}
+{{- fail "set config.trusted-proxies: the networks of the proxy that encrypts, such as that of the ingress controller's pods" -}}
+{{- end -}}
+{{- if not (or (index $config "public-url") (and $config.hosts (not $config.auth.issuers))) -}}
+{{- fail "set config.public-url: the address by which clients reach Vary, such as https://vary.mcp.svc" -}}
+{{- end -}}
 {{- if and (include "vary.several" .) (not $config.keys) -}}
 {{- fail "set config.keys: without it, replicas cannot open each other's sessions" -}}
 {{- end -}}

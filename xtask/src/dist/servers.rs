@@ -24,10 +24,15 @@ const ALERTS_PAGE: &str = "docs/how-to/alerts.md";
 const EXPOSURE: &str = "20";
 
 /// What the chart refuses, and what it says.
-const REFUSED: [(&str, &str); 4] = [
+const REFUSED: [(&str, &str); 6] = [
     ("config=null", "set config.servers: "),
     ("config.auth=null", "set config.auth: "),
     ("tls.secretName=", "set tls.secretName, or "),
+    ("config.public-url=null", "set config.public-url: "),
+    (
+        "config.behind-proxy=true",
+        "set config.trusted-proxies: ",
+    ),
     ("config.keys=null", "set config.keys: "),
 ];
 
