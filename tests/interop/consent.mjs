@@ -3,8 +3,8 @@
 /** More pages than a login has. */
 const MAX_STEPS = 12;
 
-/** Fills in the forms at `url`, and returns the parameters with which the authorization server redirects to `callback`. */
-export async function consent(url, callback) {
+/** Fills in the forms at `url` as `who`, and returns the parameters with which the authorization server redirects to `callback`. */
+export async function consent(url, callback, who = "ann") {
   const cookies = new Map();
   let next = { url: new URL(url) };
   for (let step = 0; step < MAX_STEPS; step += 1) {
@@ -14,7 +14,7 @@ export async function consent(url, callback) {
       next = { url: new URL(location, next.url) };
       if (next.url.href.startsWith(callback)) return next.url.searchParams;
     } else {
-      next = form(await response.text(), response.status, next.url);
+      next = form(await response.text(), response.status, next.url, who);
     }
   }
   throw new Error(`${MAX_STEPS} pages, and no redirect to ${callback}; the last is ${next.url}`);
@@ -32,9 +32,9 @@ async function open({ url, body }, cookies) {
 }
 
 /** The request that sends the form of a page: a login, or the consent after it. */
-function form(page, status, url) {
+function form(page, status, url, who) {
   const [, action] = page.match(/<form[^>]* action="([^"]+)"/) ?? [];
   const [, prompt] = page.match(/name="prompt" value="(\w+)"/) ?? [];
   if (!action || !prompt) throw new Error(`${url} answers ${status} without a form: ${page.slice(0, 300)}`);
-  return { url: new URL(action, url), body: new URLSearchParams({ prompt, login: "ann", password: "any" }) };
+  return { url: new URL(action, url), body: new URLSearchParams({ prompt, login: who, password: "any" }) };
 }

@@ -8,6 +8,9 @@ const CALLBACK = "http://127.0.0.1:7777/callback";
 
 /** The state of a client that registers itself, as an application would store it. */
 class Credentials {
+  constructor(who) {
+    this.who = who;
+  }
   redirectUrl = CALLBACK;
   clientMetadata = {
     client_name: "interop",
@@ -23,12 +26,12 @@ class Credentials {
   codeVerifier = () => this.verifier;
   saveCodeVerifier = (verifier) => void (this.verifier = verifier);
   /** Returns after the person has said yes. */
-  redirectToAuthorization = async (url) => void (this.redirected = await consent(url, CALLBACK));
+  redirectToAuthorization = async (url) => void (this.redirected = await consent(url, CALLBACK, this.who));
 }
 
-/** Logs in to `url`, which has to refuse a client without a login: the credentials, with a token never presented yet. */
-export async function authorize(name, url, era) {
-  const authProvider = new Credentials();
+/** Logs in to `url` as `who`; it has to refuse a client without a login: the credentials, with a token never presented yet. */
+export async function authorize(name, url, era, who) {
+  const authProvider = new Credentials(who);
   const transport = transportTo(name, url, authProvider);
   const refused = await connected(SDKS[name], transport, era, {}).then(
     () => new Error(`${url} lets in a client without a login`),
@@ -42,9 +45,9 @@ export async function authorize(name, url, era) {
   return authProvider;
 }
 
-/** Logs in to `url`: a client that is connected, and its access token. */
-export async function login(name, url, era) {
-  const authProvider = await authorize(name, url, era);
+/** Logs in to `url` as `who`: a client that is connected, and its access token. */
+export async function login(name, url, era, who) {
+  const authProvider = await authorize(name, url, era, who);
   const client = await connected(SDKS[name], transportTo(name, url, authProvider), era, {});
   return { client, token: authProvider.issued.access_token };
 }
@@ -67,7 +70,43 @@ export async function checkReceived(recorder, mark, tokens) {
   }
 }
 
-async function main({ client: name, era, url, recorder }) {
+/** What the server received from Vary has `mark` in it once, with a token for `who`; and no token is for anybody but the server. */
+async function checkExchanged(recorder, mark, who, inbound) {
+  const received = await (await fetch(new URL("/received", recorder))).json();
+  const owners = [];
+  for (const { method, headers, body } of received) {
+    const at = headers.findIndex((header) => header.toLowerCase() === "authorization");
+    const [, claims] = headers[at + 1]?.match(/^Bearer [\w-]+\.([\w-]+)\./) ?? [];
+    if (at < 0 || !claims) throw new Error(`the server received no token with ${method}`);
+    const { sub, aud, act } = JSON.parse(Buffer.from(claims, "base64url"));
+    same([aud, act], [recorder, { sub: "gateway" }]);
+    if (body.includes(mark)) owners.push(sub);
+    if (`${headers.join(" ")} ${body}`.includes(inbound)) throw new Error(`the server received the token of ${who}`);
+  }
+  same(owners, [who]);
+}
+
+/** Two people call at once, and the server behind gets tokens in exchange for theirs. */
+async function people({ client: name, era, url, recorder }) {
+  const sessions = [];
+  for (const who of ["ann", "bob"]) {
+    await told("logs in from the URL alone", async () => sessions.push({ who, ...(await login(name, url, era, who)) }), who);
+  }
+  const calls = sessions.map(async ({ who, client, token }) => {
+    await told("calls a tool, and the server behind gets the token of this person alone", async () => {
+      const mark = `${who} ${name} ${era}`;
+      const params = { name: "echo", arguments: { said: mark } };
+      await answers(SDKS[name], client, { method: "tools/call", params, finds: { "/structuredContent/said": mark } });
+      await checkExchanged(recorder, mark, who, token);
+    }, who);
+    await client.close();
+  });
+  await Promise.all(calls);
+}
+
+async function main(job) {
+  if (job.exchanged) return people(job);
+  const { client: name, era, url, recorder } = job;
   const sdk = SDKS[name];
   const lists = {};
   for (const address of ["/mcp", "/mcp/v/compact"]) {

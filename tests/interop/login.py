@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sys
+from base64 import urlsafe_b64decode
 from contextlib import AsyncExitStack
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -49,6 +50,9 @@ class Credentials:
 class Person:
     """Logs in and says yes, without a browser."""
 
+    def __init__(self, who):
+        self.who = who
+
     async def open(self, url):
         """Fills in the forms at `url`, until the authorization server redirects to the client."""
         async with httpx.AsyncClient() as http:
@@ -62,7 +66,7 @@ class Person:
                         self.redirected = dict(parse_qsl(urlsplit(url).query))
                         return
                 else:
-                    url, body = form(response, url)
+                    url, body = form(response, url, self.who)
         raise AssertionError(f"{MAX_STEPS} pages, and no redirect to {CALLBACK}; the last is {url}")
 
     async def returned(self):
@@ -75,17 +79,17 @@ class Person:
         return AuthorizationCodeResult(code=code, state=state, iss=self.redirected.get("iss"))
 
 
-def form(response, url):
+def form(response, url, who):
     """Where to send the form of a page, a login or the consent after it, and what."""
     action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
     prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
     if not action or not prompt:
         raise AssertionError(f"{url} answers {response.status_code} without a form: {response.text[:300]}")
-    return urljoin(url, action[1]), {"prompt": prompt[1], "login": "ann", "password": "any"}
+    return urljoin(url, action[1]), {"prompt": prompt[1], "login": who, "password": "any"}
 
 
-def authentication(url, credentials):
-    """What the SDK needs to log in to `url`."""
+def authentication(url, credentials, who="ann"):
+    """What the SDK needs to log in to `url` as `who`."""
     metadata = OAuthClientMetadata(
         client_name="interop",
         redirect_uris=[CALLBACK],
@@ -93,7 +97,7 @@ def authentication(url, credentials):
         response_types=["code"],
         token_endpoint_auth_method="none",
     )
-    person = Person()
+    person = Person(who)
     return OAuthClientProvider(url, metadata, credentials, person.open, person.returned)
 
 
@@ -154,7 +158,52 @@ async def of_address(address, lists):
         await told("calls a tool, and the server behind receives no token", call, address)
 
 
+async def check_exchanged(mark, who, inbound):
+    """What the server received from Vary has `mark` in it once, with a token for `who`; and none for anybody but the server."""
+    async with httpx.AsyncClient() as http:
+        received = (await http.get(urljoin(JOB["recorder"], "/received"))).json()
+    owners = []
+    for request in received:
+        names, values = request["headers"][::2], request["headers"][1::2]
+        headers = {name.lower(): value for name, value in zip(names, values)}
+        claims = headers["authorization"].removeprefix("Bearer ").split(".")[1]
+        claims = json.loads(urlsafe_b64decode(claims + "=="))
+        same([claims["aud"], claims["act"]], [JOB["recorder"], {"sub": "gateway"}])
+        if mark in request["body"]:
+            owners.append(claims["sub"])
+        if inbound in " ".join([*values, request["body"]]):
+            raise AssertionError(f"the server received the token of {who}")
+    same(owners, [who])
+
+
+async def of_person(who):
+    """Logs in and calls, while another person does; the server behind gets tokens in exchange for theirs."""
+    credentials = Credentials()
+    session = None
+    async with AsyncExitStack() as stack:
+
+        async def log_in():
+            nonlocal session
+            target = connected(
+                {**JOB, who: {"url": JOB["url"]}}, who, auth=authentication(JOB["url"], credentials, who)
+            )
+            session = await stack.enter_async_context(target)
+
+        async def call():
+            mark = f"{who} {JOB['client']} {JOB['era']}"
+            result = await session.call_tool("echo", {"said": mark})
+            same(written(result)["structuredContent"], {"said": mark})
+            await check_exchanged(mark, who, credentials.tokens.access_token)
+
+        await told("logs in from the URL alone", log_in, who)
+        if session is not None:
+            await told("calls a tool, and the server behind gets the token of this person alone", call, who)
+
+
 async def main():
+    if JOB.get("exchanged"):
+        await asyncio.gather(of_person("ann"), of_person("bob"))
+        return
     lists = {}
     for address in [STANDARD, COMPACT]:
         await of_address(address, lists)

@@ -1,6 +1,7 @@
 """A server of both eras on the Python SDK 2.x: its tools ask the client, count per session and add tools.
 
-Over stdio, or with `http` over HTTP on a port that the system chooses; with `sse` over the transport of 2024-11-05.
+Over stdio, or with `http` over HTTP on a port that the system chooses; with `sse` over the transport of 2024-11-05, and then
+on the port that follows, if there is one.
 """
 
 import sys
@@ -75,7 +76,7 @@ async def enable_toolset(name: str, ctx: Context) -> str:
 warnings.simplefilter("ignore")
 if sys.argv[1:] == ["http"]:
     serve(server.streamable_http_app())
-elif sys.argv[1:] == ["sse"]:
-    serve(server.sse_app(), "sse")
+elif sys.argv[1:2] == ["sse"]:
+    serve(server.sse_app(), "sse", *map(int, sys.argv[2:]))
 else:
     server.run("stdio")

@@ -22,7 +22,15 @@ const SCOPE: &str = "mcp:read";
 /// What the gateway logs, and its audit log.
 const LOG: &str = "interop/auth-vary.log";
 const AUDIT: &str = "interop/auth-audit.jsonl";
-const OUTPUTS: [&str; 2] = [LOG, AUDIT];
+
+/// The same of the gateway that exchanges tokens, which logs everything.
+const EXCHANGE_LOG: &str = "interop/exchange-vary.log";
+const EXCHANGE_AUDIT: &str = "interop/exchange-audit.jsonl";
+
+const OUTPUTS: [&str; 4] = [LOG, AUDIT, EXCHANGE_LOG, EXCHANGE_AUDIT];
+
+/// The client by which tokens are exchanged, as in `authorization-server.mjs`.
+const CLIENT: (&str, &str) = ("gateway", "of-the-gateway-of-the-gateway-of-the-gateway");
 
 /// Vary judges some thousand tokens in that time.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -33,7 +41,8 @@ const PORTS: Range<u16> = 20_000..32_000;
 /// The number of ports that runs of several workspaces at once leave to each other.
 const STEP: u32 = 20;
 
-/// Every client logs in to the endpoint and to the address of a variant; keys change, and their server dies.
+/// Every client logs in to the endpoint and to the address of a variant; tokens of two people are exchanged; keys change, and
+/// their server dies.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let (jobs, servers) = match prepare(workspace) {
         Ok(prepared) => prepared,
@@ -80,8 +89,10 @@ fn prepare(workspace: &Workspace) -> Result<(Vec<Job>, Vec<Server>), String> {
     let vary = cargo::binary(workspace, "vary")?;
     let fixture = cargo::binary(workspace, "fixture-server")?;
     let mut ports = free_ports(PORTS);
-    let (argument, servers) = servers(workspace, (&vary, &fixture), next(&mut ports)?)?;
+    let gateways = [next(&mut ports)?, next(&mut ports)?];
+    let ([argument, exchange], servers) = servers(workspace, (&vary, &fixture), gateways)?;
     let mut jobs = over_http("login", NOTIFIED, &argument);
+    jobs.extend(exchanges(&exchange));
     let is_typescript = |job: &Job| job.script.ends_with(".mjs");
     let programs = json!({"vary": vary, "fixture": fixture});
     let rotations = over_http("rotation", SDKS, &programs).into_iter();
@@ -112,13 +123,23 @@ fn verdicts(workspace: &Workspace) -> Result<Job, String> {
     })
 }
 
-/// The authorization server, and a gateway on `port` in front of a server whose requests are recorded; and the scripts'
-/// argument about them.
+/// The jobs of two people behind the gateway that exchanges their tokens.
+fn exchanges(argument: &Value) -> Vec<Job> {
+    let mut jobs = over_http("login", NOTIFIED, argument);
+    for job in &mut jobs {
+        job.name = job.name.replacen("login", "exchange", 1);
+        job.argument["exchanged"] = json!(true);
+    }
+    jobs
+}
+
+/// The authorization server, and two gateways in front of servers whose requests are recorded; and the scripts' arguments
+/// about them. The second gateway exchanges tokens.
 fn servers(
     workspace: &Workspace,
     (vary, fixture): (&Path, &Path),
-    port: u16,
-) -> Result<(Value, Vec<Server>), String> {
+    ports: [u16; 2],
+) -> Result<([Value; 2], Vec<Server>), String> {
     let node = |arguments: &[&str], name: &str| {
         let log = workspace.scratch(&format!("interop/auth-{name}.log"))?;
         Server::start(npm::node(workspace)?.args(arguments), &log)
@@ -127,24 +148,68 @@ fn servers(
     let log = workspace.scratch("interop/auth-fixture.log")?;
     let fixture = Server::start(command(fixture).args(["--http", "127.0.0.1:0"]), &log)?;
     let recorder = node(&["recording-proxy.mjs", &fixture.url], "recorder")?;
-    let file = workspace.scratch("interop/auth.json")?;
+    let exchanged = node(&["recording-proxy.mjs", &fixture.url], "exchange-recorder")?;
+    let [port, exchange_port] = ports;
+    let plain = json!({"url": recorder.url});
+    let gateway = gateway(
+        workspace,
+        vary,
+        (port, "info"),
+        &issuer.url,
+        &plain,
+        [LOG, AUDIT],
+    )?;
+    let (client, secret) = CLIENT;
+    let exchange = json!({"issuer": issuer.url, "client-id": client, "client-secret": secret});
+    let entry = json!({"url": exchanged.url, "auth": {"token-exchange": exchange}});
+    let outputs = [EXCHANGE_LOG, EXCHANGE_AUDIT];
+    let exchanging = self::gateway(
+        workspace,
+        vary,
+        (exchange_port, "trace"),
+        &issuer.url,
+        &entry,
+        outputs,
+    )?;
+    let arguments = [
+        json!({"url": gateway.url, "recorder": recorder.url}),
+        json!({"url": exchanging.url, "recorder": exchanged.url}),
+    ];
+    let servers = vec![gateway, exchanging, recorder, exchanged, fixture, issuer];
+    Ok((arguments, servers))
+}
+
+/// A gateway on this port, with this level of its log, for users of `issuer`. Its server is `entry`.
+fn gateway(
+    workspace: &Workspace,
+    vary: &Path,
+    (port, level): (u16, &str),
+    issuer: &str,
+    entry: &Value,
+    [log, audit]: [&str; 2],
+) -> Result<Server, String> {
     // Earlier runs wrote there, too.
-    let audit = workspace.scratch(AUDIT)?;
+    let audit = workspace.scratch(audit)?;
     fs::write(&audit, "").map_err(|error| error.to_string())?;
     let configuration = json!({
         "audit": {"to": format!("file {}", audit.display())},
         "public-url": format!("http://127.0.0.1:{port}"),
         "start-wait": START_WAIT,
-        "auth": {"issuers": [{"issuer": issuer.url, "scopes": [SCOPE]}]},
-        "servers": {"fixture": {"url": recorder.url}},
+        "auth": {"issuers": [{"issuer": issuer, "scopes": [SCOPE]}]},
+        "servers": {"fixture": entry},
     });
+    let log = workspace.scratch(log)?;
+    let file = log.with_extension("json");
     fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
-    let log = workspace.scratch(LOG)?;
     let mut gateway = command(vary);
-    gateway.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
-    let gateway = Server::start(gateway.arg(&file), &log)?;
-    let argument = json!({"url": gateway.url, "recorder": recorder.url});
-    Ok((argument, vec![gateway, recorder, fixture, issuer]))
+    gateway.args([
+        "serve",
+        "--log",
+        level,
+        "--listen",
+        &format!("127.0.0.1:{port}"),
+    ]);
+    Server::start(gateway.arg(&file), &log)
 }
 
 /// A job for each SDK and era. Logins are for HTTP only.
@@ -221,5 +286,9 @@ mod tests {
                 "login http fastmcp modern",
             ]
         );
+        let exchanges = exchanges(&json!({"url": "u"}));
+        assert_eq!(exchanges.len(), jobs.len());
+        assert_eq!(exchanges[0].name, "exchange http typescript-1 legacy");
+        assert_eq!(exchanges[0].argument["exchanged"], true);
     }
 }

@@ -90,6 +90,11 @@ fn prepare(workspace: &Workspace) -> Result<Prepared, String> {
         script: "bodies.mjs".to_owned(),
         argument: json!({"url": there["fixture"]["url"]}),
     });
+    jobs.push_back(Job {
+        name: "SSE servers that start again".to_owned(),
+        script: "sse-restart.mjs".to_owned(),
+        argument: json!({"vary": vary, "python": python::program(workspace, "python", "python")?}),
+    });
     let (there, server) = shaped::start(workspace, &vary)?;
     running.push(server);
     // The longest come first, so that none runs alone at the end.

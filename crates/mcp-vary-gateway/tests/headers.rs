@@ -12,5 +12,6 @@ mod headers {
     mod refused;
     mod several_servers;
     mod shared_lists;
+    mod tasks;
     mod unauthorized;
 }

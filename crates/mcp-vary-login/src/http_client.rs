@@ -280,6 +280,45 @@ mod tests {
         assert_eq!(private.err(), Some(refused));
     }
 
+    fn direct() -> Transport {
+        Transport {
+            ca: None,
+            variables: |_| None,
+        }
+    }
+
+    /// Nothing is sent to a name that somebody has pointed at this machine.
+    #[tokio::test]
+    async fn a_name_with_a_private_address_is_not_connected_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("https://localhost:{port}/metadata");
+        let refused = soon(client(direct()).get(&url)).await.err();
+        assert_eq!(refused, Some(HttpError::Address(AddressError::Private)));
+        let connecting = tokio::time::timeout(Duration::from_millis(50), listener.accept());
+        assert!(connecting.await.is_err());
+    }
+
+    /// The head arrives, and the rest of the answer never does.
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_does_not_end_within_five_seconds_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/metadata", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            socket.read(&mut [0; 1024]).await.unwrap();
+            let head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{";
+            socket.write_all(head).await.unwrap();
+            std::future::pending::<()>().await
+        });
+        let server = Address::parse(&url).unwrap();
+        let client = HttpClient::new(AddressPolicy::new(&server, None), direct());
+        let began = tokio::time::Instant::now();
+        let error = client.get(&url).await.err();
+        assert_eq!(error, Some(HttpError::Timeout(Duration::from_secs(5))));
+        assert_eq!(began.elapsed().as_secs(), 5);
+    }
+
     #[tokio::test]
     async fn the_authorities_of_the_server_are_read() {
         let client = client(Transport {

@@ -120,7 +120,7 @@ impl fmt::Debug for Keyring {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-mod tests {
+pub(crate) mod tests {
     use std::process::Command;
 
     use super::*;
@@ -129,15 +129,15 @@ mod tests {
     const SESSION: &str = "VARY_TEST_SESSION";
 
     /// Opens an empty keyring, and runs a test in its session.
-    const WITH_KEYRING: &str = r#"printf '\n' | gnome-keyring-daemon --unlock --components=secrets >/dev/null && exec "$@""#;
+    pub(crate) const WITH_KEYRING: &str = r#"printf '\n' | gnome-keyring-daemon --unlock --components=secrets >/dev/null && exec "$@""#;
 
     /// A bus that starts no service by itself: it waits two minutes for a keyring that is installed and cannot start.
     const BUS: &str = r#"<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><auth>EXTERNAL</auth>
         <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"#;
 
-    /// Runs the test `name` again, in a session of its own in which `script` has started what it needs. `false` there.
+    /// Runs the test at the path `name` again, in a session of its own in which `script` has started what it needs. `false` there.
     #[track_caller]
-    fn runs_in_session(name: &str, script: &str) -> bool {
+    pub(crate) fn runs_in_session(name: &str, script: &str) -> bool {
         if std::env::var_os(SESSION).is_some() {
             return false;
         }
@@ -152,7 +152,7 @@ mod tests {
         session.arg("--config-file").arg(&bus);
         session.args(["--", "sh", "-c", script, "sh"]);
         session.arg(std::env::current_exe().unwrap());
-        session.args(["--exact", &format!("keyring::tests::{name}"), "--nocapture"]);
+        session.args(["--exact", name, "--nocapture"]);
         session
             .env(SESSION, "1")
             .env_remove("DBUS_SESSION_BUS_ADDRESS");
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_key_is_stored_once_and_found_by_the_next_process() {
         if runs_in_session(
-            "a_key_is_stored_once_and_found_by_the_next_process",
+            "keyring::tests::a_key_is_stored_once_and_found_by_the_next_process",
             WITH_KEYRING,
         ) {
             return;
@@ -201,7 +201,10 @@ mod tests {
 
     #[test]
     fn without_a_keyring_there_is_no_key() {
-        if runs_in_session("without_a_keyring_there_is_no_key", r#"exec "$@""#) {
+        if runs_in_session(
+            "keyring::tests::without_a_keyring_there_is_no_key",
+            r#"exec "$@""#,
+        ) {
             return;
         }
         let environment = Environment::new(|| 0, |bytes| bytes.fill(1));

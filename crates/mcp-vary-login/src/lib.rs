@@ -17,6 +17,35 @@
 //!
 //! Clock and randomness are arguments; terminal, browser and environment are the caller's. No `Debug` and no error contains a
 //! token, code, key or secret. What authorization servers send is bounded before it is parsed.
+//!
+//! # Examples
+//!
+//! A server of a gateway gets the credentials of a service:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use http::header::AUTHORIZATION;
+//! # use mcp_vary_base::environment::Environment;
+//! use mcp_vary_login::address::Address;
+//! use mcp_vary_login::credentials::Credentials;
+//! use mcp_vary_login::secret::Secret;
+//! use mcp_vary_login::service::{ServiceAuthentication, ServiceCredentials, ServiceSettings};
+//! use mcp_vary_login::source::AuthorizationSource;
+//! use mcp_vary_upstream::{Target, UpstreamConfig};
+//!
+//! # let environment = Environment::new(|| 0, |bytes| bytes.fill(0));
+//! # let secret = || "secret";
+//! let url = "https://search.example.com/mcp";
+//! let authentication = ServiceAuthentication::Secret(Secret::new(secret()));
+//! let settings = ServiceSettings::new(Address::parse(url)?, "vary".to_owned(), authentication);
+//! let credentials = Credentials::Service(ServiceCredentials::new(settings, environment));
+//! let source = AuthorizationSource::configured(credentials, "search".to_owned());
+//! let server = UpstreamConfig::new("search", Target::http(url.parse()?))
+//!     .with_credential(AUTHORIZATION, Arc::new(source));
+//! assert!(!format!("{server:?}").contains("secret"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod address;
 pub mod assertion;

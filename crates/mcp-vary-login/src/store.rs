@@ -475,6 +475,26 @@ mod tests {
         assert!(scratch.store(&[]).list().unwrap()[0].is_err());
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_login_is_sealed_with_the_key_of_the_keyring() {
+        use crate::keyring::tests::{WITH_KEYRING, runs_in_session};
+        let name = "store::tests::a_login_is_sealed_with_the_key_of_the_keyring";
+        if runs_in_session(name, WITH_KEYRING) {
+            return;
+        }
+        let scratch = Scratch::new("keyring");
+        let key = write(&scratch.store(&[]).with_keyring(), "https://a");
+        let path = scratch.store(&[]).path(&key, LOGIN);
+        let text = fs::read_to_string(path).unwrap();
+        assert!(is_sealed(&text) && !text.contains("TOPSECRET"), "{text}");
+        // As the next process.
+        let next = scratch.store(&[]).with_keyring();
+        assert!(next.read(&key).unwrap().is_some());
+        let without = scratch.store(&[]).read(&key).unwrap_err();
+        assert!(matches!(without, StoreError::Sealed(_)), "{without}");
+    }
+
     #[test]
     fn a_draft_or_damage_of_one_login_leaves_the_others() {
         let scratch = Scratch::new("damage");

@@ -55,6 +55,8 @@ struct Script {
     /// Answers of the token endpoint, before those that are made up.
     tokens: VecDeque<Response>,
     issued: usize,
+    /// The scope that calls need, and the number of tokens that do not have it.
+    missing_scope: Option<(String, usize)>,
     requests: Vec<RecordedRequest>,
     is_withheld: bool,
 }
@@ -104,6 +106,12 @@ impl LoginServer {
             "/mcp",
             &Response::new(&status, &json!({"TOPSECRET": "of the server"})),
         );
+    }
+
+    /// Calls need a token that is issued from now on, with this scope.
+    pub fn require_scope(&self, scope: &str) {
+        let mut script = self.script.lock().unwrap();
+        script.missing_scope = Some((scope.to_owned(), script.issued));
     }
 
     /// The metadata of the resource, with `changes`.
@@ -217,7 +225,8 @@ fn answer(request: &RecordedRequest, path: &str, script: &Mutex<Script>) -> Resp
     let mut script = script.lock().unwrap();
     let is_authorized = request.head.contains(": Bearer TOPSECRET-access-");
     if path == "/mcp" && is_authorized {
-        message(&request.body)
+        let missing = script.insufficient_scope(request);
+        missing.unwrap_or_else(|| message(&request.body))
     } else {
         script.response(path)
     }
@@ -271,6 +280,17 @@ async fn read(socket: &mut TcpStream) -> Option<RecordedRequest> {
 }
 
 impl Script {
+    /// The refusal of a call whose token lacks a scope.
+    fn insufficient_scope(&self, request: &RecordedRequest) -> Option<Response> {
+        let (scope, last) = self.missing_scope.as_ref()?;
+        let (_, token) = request.head.split_once("TOPSECRET-access-")?;
+        let number: usize = token.lines().next()?.parse().ok()?;
+        let is_missing = number <= *last && request.body.contains("tools/call");
+        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+        let status = format!("403 Forbidden\r\nwww-authenticate: {challenge}");
+        is_missing.then(|| Response::new(&status, &json!({"TOPSECRET": "of the server"})))
+    }
+
     fn response(&mut self, path: &str) -> Response {
         if path == "/token" {
             if let Some(response) = self.tokens.pop_front() {

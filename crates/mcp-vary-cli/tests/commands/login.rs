@@ -1,10 +1,12 @@
 //! `vary login`, `vary logout`, and the commands that use a login.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mcp_vary_testkit::login_server::{LoginServer, parameter};
+use mcp_vary_testkit::login_server::{LoginServer, Response, parameter};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::program::{Run, Server, VARY, command, file};
@@ -93,6 +95,11 @@ fn a_login_serves_all_commands_until_the_logout() {
     assert!(logged_in.stderr.ends_with(&line), "{}", logged_in.stderr);
     let called = user.run(&["call", "whoami", &url]).data(0);
     assert!(called.contains("somebody with a token"), "{called}");
+    for command in ["tools", "inspect"] {
+        let shown = user.run(&[command, &url]);
+        assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+        assert!(shown.stdout.contains("whoami"), "{}", shown.stdout);
+    }
     let listed = user.run(&["login", "--list"]).data(0);
     assert_eq!(listed, format!("{url}  refreshed by itself\n"));
     let logged_out = user.run(&["logout", &url]).notices();
@@ -131,6 +138,23 @@ fn a_server_of_a_file_is_logged_in_to_by_its_name() {
         .run(&["call", "whoami", path, "--server", "notes"])
         .data(0);
     assert!(called.contains("somebody with a token"), "{called}");
+    // The file of a client has no place for `auth`.
+    let entry = format!(
+        "{{\"mcpServers\": {{\"notes\": {{\"type\": \"http\", \"url\": \"{}\"}}}}}}",
+        user.url()
+    );
+    let of_client = file("login-client.json", &entry);
+    let of_client = of_client.to_str().unwrap();
+    let called = user.run(&["call", "whoami", of_client]);
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    user.run(&["logout", "notes", "--file", of_client])
+        .notices();
+    let refused = user.run(&["call", "whoami", of_client]);
+    assert!(
+        refused.stderr.contains("log in with `vary login notes`"),
+        "{}",
+        refused.stderr
+    );
     user.run(&["login", "other", "--file", path])
         .refuses(&["`other` of", "has no `url`"]);
 }
@@ -165,7 +189,10 @@ fn a_server_joins_a_running_gateway_after_the_login() {
     let path = file("login-joins.yaml", &text);
     let path = path.to_str().unwrap();
     let args = ["serve", "--listen", "0", "--admin", "0", path];
-    let mut server = Server::of(&mut user.command(&args));
+    let opened = user.state.join("opened");
+    let mut serve = user.command(&args);
+    serve.env("BROWSER", format!("touch {}", opened.display()));
+    let mut server = Server::of(&mut serve);
     let advice = "log in with `vary login notes`";
     assert_eq!(server.said.matches(advice).count(), 1, "{}", server.said);
     assert_eq!(server.tools(), ["sky_get_weather", "sky_get_forecast"]);
@@ -186,6 +213,49 @@ fn a_server_joins_a_running_gateway_after_the_login() {
     for shown in [&up, &json, &server.end_with_said().1] {
         assert!(!shown.contains("TOPSECRET"), "{shown}");
     }
+    assert!(!opened.exists(), "a gateway opens no browser");
+}
+
+/// The login, a refresh and a call with everything that can be logged, and the audit log of a gateway.
+#[test]
+fn nothing_that_is_written_has_a_token_but_the_file_of_the_login() {
+    let user = User::new("written");
+    let url = user.url();
+    let short = json!({
+        "access_token": "TOPSECRET-access-0", "refresh_token": "TOPSECRET-refresh-0", "token_type": "Bearer", "expires_in": 1,
+    });
+    user.server.next_token("200 OK", &short);
+    let logged_in = user.log_in(&[&url, "--log", "trace"]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let called = user.run(&["call", "whoami", &url, "--log", "trace"]);
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    assert!(called.stderr.contains("TRACE"), "{}", called.stderr);
+    let tokens = user.server.requests("POST /token");
+    assert_eq!(parameter(&tokens[1].body, "grant_type"), "refresh_token");
+    let audit = user.state.join("audit.jsonl");
+    let servers = format!("servers: {{notes: {{url: '{url}'}}}}\n");
+    let text = format!("{servers}audit: {{to: 'file {}'}}\n", audit.display());
+    let path = file("login-written.yaml", &text);
+    let server = Server::of(&mut user.command(&["serve", "--listen", "0", path.to_str().unwrap()]));
+    assert_eq!(server.tools(), ["whoami"]);
+    let (_, said) = server.end_with_said();
+    let recorded = std::fs::read_to_string(audit).unwrap();
+    assert!(recorded.contains("tools/list"), "{recorded}");
+    for text in [
+        &logged_in.stderr,
+        &called.stderr,
+        &called.stdout,
+        &said,
+        &recorded,
+    ] {
+        assert!(!text.contains("TOPSECRET"), "{text}");
+    }
+    let entries = std::fs::read_dir(user.state.join("vary/logins")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let has_token = |path: &PathBuf| std::fs::read_to_string(path).unwrap().contains("TOPSECRET");
+    let with_tokens: Vec<_> = paths.filter(has_token).collect();
+    assert_eq!(with_tokens.len(), 1);
+    assert_eq!(with_tokens[0].extension().unwrap(), "login");
 }
 
 /// A gateway with `auth` serves several people: what they all use is configured.
@@ -276,9 +346,8 @@ fn a_check_uses_the_login() {
     assert!(!checked.stdout.contains("TOPSECRET"), "{}", checked.stdout);
 }
 
-#[test]
-fn a_call_opens_the_browser_in_the_middle() {
-    let user = User::new("browser");
+/// `vary call --login` with a browser that agrees. Returns the address that it opened last.
+fn call_with_browser(user: &User) -> String {
     let script = "import sys, urllib.request\nurllib.request.urlopen(sys.argv[1])\n";
     let browser = file("browser.py", script);
     let mut call = user.command(&["call", "whoami", "--login", &user.url()]);
@@ -291,8 +360,60 @@ fn a_call_opens_the_browser_in_the_middle() {
         called.stdout
     );
     assert!(called.stderr.contains("/authorize?"), "{}", called.stderr);
+    user.server.requests("GET /authorize").pop().unwrap().line
+}
+
+#[test]
+fn a_call_opens_the_browser_in_the_middle() {
+    let user = User::new("browser");
+    call_with_browser(&user);
     assert_eq!(user.server.requests("GET /authorize").len(), 1);
-    drop(user.runtime);
+}
+
+#[test]
+fn a_code_is_entered_on_another_device() {
+    let user = User::new("device");
+    let device = json!({
+        "device_code": "TOPSECRET-device", "user_code": "AB-CD", "verification_uri": user.server.url("/d"), "expires_in": 60,
+        "interval": 1,
+    });
+    user.server
+        .respond("/device", &Response::new("200 OK", &device));
+    let logged_in = user.run(&["login", "--device", &user.url()]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    let shown = format!(
+        "open {} on any device, and enter the code AB-CD",
+        user.server.url("/d")
+    );
+    assert!(logged_in.stderr.contains(&shown), "{}", logged_in.stderr);
+    assert!(
+        !logged_in.stderr.contains("TOPSECRET"),
+        "{}",
+        logged_in.stderr
+    );
+    assert_eq!(user.run(&["call", "whoami", &user.url()]).code, Some(0));
+}
+
+/// The call that the server refused is sent again with the new token.
+#[test]
+fn a_call_opens_the_browser_for_a_missing_scope() {
+    let user = User::new("scope");
+    user.server.challenge("scope=read");
+    let logged_in = user.log_in(&[&user.url()]);
+    assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
+    user.server.require_scope("write");
+    let refused = user.run(&["call", "whoami", &user.url()]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(
+        refused.stdout.contains("it needs another scope: write"),
+        "{}",
+        refused.stdout
+    );
+    let opened = call_with_browser(&user);
+    let scope = parameter(&opened, "scope");
+    let scopes: BTreeSet<_> = scope.split("%20").collect();
+    assert_eq!(scopes, BTreeSet::from(["read", "write"]));
+    assert_eq!(user.server.requests("GET /authorize").len(), 1);
 }
 
 #[test]

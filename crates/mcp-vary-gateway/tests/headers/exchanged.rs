@@ -53,6 +53,12 @@ impl Provider {
         self.issuer.sign(claims)
     }
 
+    /// A token of `who` on a device, which is exchanged for `exchanged-WHO-DEVICE` and ends at this second.
+    pub(super) fn token_on(&self, who: &str, device: &str, expires_at: u64) -> String {
+        let sub = json!({"sub": who, "aud": "here", "exp": expires_at, "device": device});
+        self.issuer.sign(sub)
+    }
+
     /// `server`, which gets exchanged tokens.
     pub(super) fn exchanged(&self, server: UpstreamConfig) -> UpstreamConfig {
         self.exchanged_as(server, |_| {})
@@ -114,12 +120,16 @@ pub(super) fn service(server: Address) -> ServiceSettings {
     ServiceSettings::new(server, "lists".to_owned(), secret)
 }
 
-/// The `sub` of the token in a request for an exchange.
+/// The `sub` of the token in a request for an exchange, and the device if it has one.
 fn subject(form: &str) -> String {
     let token = mcp_vary_testkit::login_server::parameter(form, "subject_token");
     let claims = token.split('.').nth(1).unwrap();
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
-    claims["sub"].as_str().unwrap().to_owned()
+    let who = claims["sub"].as_str().unwrap();
+    match claims["device"].as_str() {
+        Some(device) => format!("{who}-{device}"),
+        None => who.to_owned(),
+    }
 }
 
 /// The user as whom a request arrived at a server that gets exchanged tokens.

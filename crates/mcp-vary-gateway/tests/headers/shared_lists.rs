@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use http::HeaderValue;
 use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_testkit::login_server::LoginServer;
@@ -12,9 +12,9 @@ use mcp_vary_upstream::credential_source::{
 
 use super::every_method::methods;
 use super::exchanged::Provider;
-use super::people::ask;
-use super::people::{Session, ask_modern, key};
+use super::people::{Session, ask, ask_modern, key};
 use super::several_servers::{SERVICE, identity, server};
+use crate::support::people::bearer;
 use crate::support::*;
 
 /// The methods that read lists.
@@ -142,6 +142,28 @@ impl ClientCredentials for Fixed {
     }
 }
 
+/// The stream of a session of this user, and one that listens without.
+async fn streams(harness: &Harness, token: &str) -> [RawHttp; 2] {
+    let session = Session::open(harness, token, &json!({})).await;
+    let get = HttpRequest::of(&session.id, "").line("GET /mcp HTTP/1.1");
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let listen = modern(json!(1), "subscriptions/listen", params, &json!({}));
+    let mut streams = [harness.connect().await, harness.connect().await];
+    for (stream, request) in streams.iter_mut().zip([get, HttpRequest::modern(&listen)]) {
+        stream.send(&bearer(request, token).bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+    }
+    streams
+}
+
+/// Waits until the stream announces other tools.
+async fn announces(stream: &mut RawHttp) {
+    soon(async {
+        while stream.event().await.unwrap()["method"] != "notifications/tools/list_changed" {}
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_list_that_changes_is_read_again_once_and_announced_to_each_user() {
     for era in [Era::Legacy, Era::Modern] {
@@ -160,10 +182,14 @@ async fn a_list_that_changes_is_read_again_once_and_announced_to_each_user() {
                 assert_eq!(names(&answer), ["first"], "{era:?}");
             }
         }
+        let streams = join_all(tokens.iter().map(|token| streams(&harness, token)));
+        let streams = streams.await.into_iter().flatten();
         let before = harness.peer.of("tools/list").len();
         changing.set_tools(&["first", "second"]);
         changing.notify_list_changed("tools");
-        harness.peer.wait_for("tools/list", before + 1).await;
+        for mut stream in streams {
+            announces(&mut stream).await;
+        }
         for token in &tokens {
             for answer in ask(&harness, token, "tools/list", json!({})).await {
                 assert_eq!(names(&answer), ["first", "second"], "{era:?}");

@@ -1,5 +1,7 @@
 //! Servers that refuse the gateway: whatever credentials it has, each method gets an error, and no list is empty.
 
+use std::collections::BTreeSet;
+
 use http::header::AUTHORIZATION;
 use mcp_vary_login::address::Address;
 use mcp_vary_login::credentials::Credentials;
@@ -123,6 +125,43 @@ fn with_credentials(kind: Kind, server: UpstreamConfig, provider: &Provider) -> 
     server.with_credential(AUTHORIZATION, source)
 }
 
+/// All methods that have an answer. A server that refuses everything has no task.
+fn all_methods() -> Vec<(&'static str, Value)> {
+    let task = json!({"taskId": "t-1"});
+    let mut all = methods();
+    all.extend([
+        ("ping", json!({})),
+        ("server/discover", json!({})),
+        ("resources/subscribe", json!({"uri": "place:bern"})),
+        ("resources/unsubscribe", json!({"uri": "place:bern"})),
+        ("logging/setLevel", json!({"level": "info"})),
+        ("tasks/list", json!({})),
+        ("tasks/get", task.clone()),
+        ("tasks/update", task.clone()),
+        ("tasks/cancel", task.clone()),
+        ("tasks/result", task),
+    ]);
+    all
+}
+
+/// The method that opens a stream, which no server is asked for.
+const STREAM: &str = "subscriptions/listen";
+
+#[test]
+fn no_method_of_the_gateway_is_missing_here() {
+    let table = include_str!("../../src/pipeline/router.rs");
+    let rows = table.lines().filter(|line| line.contains("\", Eras::"));
+    let names = rows.filter_map(|row| row.split('"').nth(1));
+    let mut names: BTreeSet<_> = names.collect();
+    assert!(names.len() > 15 && names.remove(STREAM), "{names:?}");
+    let asked: BTreeSet<_> = all_methods()
+        .into_iter()
+        .map(|(method, _)| method)
+        .collect();
+    let missing: Vec<_> = names.difference(&asked).collect();
+    assert_eq!(missing, [&""; 0]);
+}
+
 /// What each client gets for a method.
 async fn ask(harness: &Harness, token: &str, method: &str, params: &Value) -> Vec<Value> {
     let mut answers = Vec::new();
@@ -150,13 +189,7 @@ async fn is_an_error(kind: Kind, era: Era, refused: Refused) {
     .await;
     let token = provider.token("ann");
     let is_list = |method: &str| method.ends_with("/list");
-    let mut methods = methods();
-    methods.extend([
-        ("resources/subscribe", json!({"uri": "place:bern"})),
-        ("logging/setLevel", json!({"level": "info"})),
-        ("tasks/list", json!({})),
-    ]);
-    for (method, params) in methods {
+    for (method, params) in all_methods() {
         for answer in ask(&harness, &token, method, &params).await {
             let case = format!("{kind:?}, {era:?}, {refused:?}, {method}: {answer}");
             assert!(!answer.to_string().contains("TOPSECRET"), "{case}");

@@ -43,6 +43,7 @@ pub(crate) async fn find(
     let permit = leased.connection.acquire().await?;
     let mut request = Request::new("tasks/get", Some(params.to_owned()));
     request.caller = Some(CallerId(context.client.id));
+    request.token = context.client.access_token().cloned();
     let exchange = leased.connection.ready().await?.request(request).await?;
     let answer = exchange.answer().await?;
     drop(permit);

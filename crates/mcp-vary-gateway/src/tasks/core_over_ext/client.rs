@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_upstream::{CallerId, Request, Subscription, SupervisedConnection, UpstreamError};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
@@ -18,6 +19,9 @@ pub(crate) struct TaskClient {
     /// The params of a request about any task, JSON text.
     pub(crate) params: Arc<str>,
     pub(crate) client: ClientId,
+    /// The access token of the client whose request this is. `None` for what the gateway asks by itself: it has the latest
+    /// token of the same user, since a task outlives the token by which it was made.
+    pub(crate) token: Option<CallerToken>,
 }
 
 /// A server's response: the JSON text of its `result`, or of its `error`.
@@ -75,6 +79,7 @@ impl TaskClient {
         let mut request = Request::new(method, Some(params.into_owned()));
         request.name = Some(self.upstream_id.to_string());
         request.caller = Some(CallerId(self.client));
+        request.token.clone_from(&self.token);
         let answer = upstream.request(request).await?.answer().await?;
         drop(permit);
         let outcome = answer.outcome();

@@ -10,5 +10,5 @@ mod task;
 
 pub(crate) use self::connection::{TaskBounds, TaskConnection, TaskOwner};
 pub(crate) use self::proxied_tasks::ProxiedTasks;
-pub(crate) use self::task::ProxiedTask;
+pub(crate) use self::task::{ClientQuery, ProxiedTask};
 pub(crate) use super::dialect::EXT_OVER_CORE;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_PARAMS};
 use mcp_vary::json::{self, Members, edit};
+use mcp_vary_base::caller_token::CallerToken;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
@@ -55,6 +56,16 @@ pub(crate) struct ProxiedTask {
     pub(super) forgotten: CancellationToken,
 }
 
+/// A request of a client about a task.
+#[derive(Debug)]
+pub(crate) struct ClientQuery {
+    /// The params for the server, JSON text.
+    pub(crate) params: String,
+    /// The client's access token. What the gateway asks by itself has the latest token of the same user, since a task
+    /// outlives the token by which it was made.
+    pub(crate) token: Option<CallerToken>,
+}
+
 /// The state of a task.
 #[derive(Debug)]
 pub(super) struct TaskState {
@@ -90,15 +101,14 @@ impl ProxiedTask {
         self.ended.is_cancelled()
     }
 
-    /// The task in the dialect of the extension and with the server's id, JSON text. `params` are those of the request
-    /// to the server.
+    /// The task in the dialect of the extension and with the server's id, JSON text.
     ///
     /// # Errors
     ///
     /// The server's error, or why it cannot be reached.
-    pub(crate) async fn status(&self, params: String) -> Result<String, RpcError> {
+    pub(crate) async fn status(&self, query: ClientQuery) -> Result<String, RpcError> {
         if !self.has_outcome_or_input() {
-            match self.ask_server("tasks/get", Some(params)).await? {
+            match self.ask_server("tasks/get", Some(query)).await? {
                 Ok(task) => {
                     self.receive_status(&task);
                     self.wait_for_details().await;
@@ -194,7 +204,7 @@ impl ProxiedTask {
         self.notify();
     }
 
-    /// Asks the server to cancel the task. The task may have ended by then, or the server may not support it.
+    /// Asks the server to cancel the task, for a client or for the gateway itself. The task may have ended by then, or the server may not support it.
     ///
     /// > A server is not obligated to actually stop the work; it is only obligated to acknowledge the request.
     /// > (SEP-2663, "Task Cancellation")
@@ -202,9 +212,9 @@ impl ProxiedTask {
     /// # Errors
     ///
     /// When the server cannot be reached.
-    pub(crate) async fn cancel(&self, params: Option<String>) -> Result<(), RpcError> {
+    pub(crate) async fn cancel(&self, query: Option<ClientQuery>) -> Result<(), RpcError> {
         if !self.is_over() {
-            let cancelled = self.ask_server("tasks/cancel", params).await?;
+            let cancelled = self.ask_server("tasks/cancel", query).await?;
             match cancelled {
                 Ok(task) => self.receive_status(&task),
                 Err(why) => tracing::debug!(why = why.message(), "task not cancelled"),
@@ -213,17 +223,23 @@ impl ProxiedTask {
         Ok(())
     }
 
-    /// Sends the server a request about the task on its connection. Returns the response.
+    /// Sends the server a request about the task on its connection, for a client or for the gateway itself. Returns the
+    /// response.
     pub(super) async fn ask_server(
         &self,
         method: &'static str,
-        params: Option<String>,
+        query: Option<ClientQuery>,
     ) -> Result<Result<String, RpcError>, RpcError> {
         let connection = self.connection.upgrade();
         let connection = connection
             .ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
         let permit = connection.acquire().await?;
-        let mut request = Request::new(method, Some(params.unwrap_or_else(|| self.params())));
+        let ClientQuery { params, token } = query.unwrap_or_else(|| ClientQuery {
+            params: self.params(),
+            token: None,
+        });
+        let mut request = Request::new(method, Some(params));
+        request.token = token;
         // On a dedicated connection all messages belong to the task.
         request.caller = (!self.is_dedicated).then_some(CallerId(self.client));
         let exchange = connection.ready().await?.request(request).await?;

@@ -56,7 +56,11 @@ pub(super) fn wait_for_result(
     id: String,
 ) -> Result<Dispatch, RpcError> {
     let response = task_response(context, found)?;
-    let task_client = task_client(context, found);
+    // The result may come after the end of the client's token.
+    let task_client = TaskClient {
+        token: None,
+        ..task_client(context, found)
+    };
     let leases = Leases {
         class: Some(ConnectionUse::new(&context.class)),
         ..Leases::default()
@@ -156,6 +160,7 @@ async fn current_task(
         upstream_id: Arc::clone(upstream_id),
         params: task_params(context, at, Params::default()),
         client: context.client.id,
+        token: context.client.access_token().cloned(),
     };
     let registry = &context.snapshot.services.tasks.registry;
     match task_client.status().await? {
@@ -185,6 +190,7 @@ fn task_client(context: &mut RequestContext<'_>, found: &FoundTask) -> TaskClien
         upstream_id: found.task.id.as_str().into(),
         params: task_params(context, server, params),
         client: context.client.id,
+        token: context.client.access_token().cloned(),
     }
 }
 

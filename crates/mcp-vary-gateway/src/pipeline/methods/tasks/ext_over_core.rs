@@ -14,6 +14,7 @@ use crate::pipeline::request_context::{Dispatch, RequestContext};
 use crate::pipeline::steps::forward::response_context;
 use crate::pipeline::steps::found_task::FoundTask;
 use crate::pipeline::steps::proxied_task;
+use crate::tasks::proxy::ClientQuery;
 use crate::tasks::split_prefix;
 
 /// Answers a client of the extension about a task of the core dialect.
@@ -27,17 +28,19 @@ pub(super) async fn answer_proxied_task(
     let responses = members.remove(INPUT_RESPONSES);
     let params = upstream_params(context, found);
     let proxied = proxied_task::find(context, found, &params).await?;
+    let token = context.client.access_token().cloned();
+    let query = ClientQuery { params, token };
     match context.action {
         MethodAction::Task(TaskAction::Update) => {
             proxied.answer(&read_responses(responses.as_deref())?);
             Ok(context.answer("{}"))
         }
         MethodAction::Task(TaskAction::Cancel) => {
-            proxied.cancel(Some(params)).await?;
+            proxied.cancel(Some(query)).await?;
             Ok(context.answer("{}"))
         }
         _ => {
-            let status = proxied.status(params).await;
+            let status = proxied.status(query).await;
             let status = status
                 .map_err(|failure| proxied_task::rename_in_failure(context, found, failure))?;
             let scope = context.in_view(found.view);

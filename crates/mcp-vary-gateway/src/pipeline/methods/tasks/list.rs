@@ -64,6 +64,7 @@ async fn tasks_at(
         }
         let mut request = Request::new("tasks/list", Some(params.to_json()));
         request.caller = Some(CallerId(context.client.id));
+        request.token = context.client.access_token().cloned();
         let permit = connection.acquire().await?;
         let exchange = connection.ready().await?.request(request).await?;
         let answer = exchange.answer().await?;
