@@ -217,7 +217,15 @@ async fn explained(
             Err(reason) => Ok(reason),
             Ok(client) => {
                 client.close().await;
-                Ok(failure)
+                // It answers Vary, and not the check.
+                let is_older = failure.to_string().contains("(SSE)");
+                let why = "the server has only the transport of 2024-11-05 (SSE), which `vary check` does not speak; \
+                           `vary inspect` and `vary serve` do";
+                Ok(if is_older {
+                    Failure::command(why)
+                } else {
+                    failure
+                })
             }
         }
     };

@@ -1,7 +1,7 @@
 //! An MCP client that declares given capabilities.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS, settings};
 use mcp_vary::feature::Features;
@@ -125,6 +125,8 @@ pub(crate) type Answer = Result<String, String>;
 #[derive(Debug)]
 pub(crate) struct Client {
     upstream: Arc<UpstreamConnection>,
+    /// The servers that were starting when a gateway listed its tools, as it names them.
+    starting: Mutex<Vec<String>>,
 }
 
 impl Client {
@@ -140,6 +142,7 @@ impl Client {
         server.variables = variable;
         Ok(Self {
             upstream: UpstreamConnection::connect(server).await?,
+            starting: Mutex::default(),
         })
     }
 
@@ -150,6 +153,23 @@ impl Client {
     /// The last lines that the server's process wrote to its standard error.
     pub(crate) fn stderr_lines(&self) -> Vec<String> {
         self.upstream.stderr_lines()
+    }
+
+    /// Which servers behind it were starting at the last list of its tools, as a sentence; `None` if none is known.
+    pub(crate) fn still_starting(&self) -> Option<String> {
+        let names = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let are = if names.len() == 1 { "is" } else { "are" };
+        let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        (!names.is_empty()).then(|| format!("{} {are} still starting", quoted.join(", ")))
+    }
+
+    /// Notes on standard error that tools are missing, since servers are starting.
+    pub(crate) fn note_starting(&self) {
+        if let Some(starting) = self.still_starting() {
+            notice(&sanitize(&format!(
+                "note: {starting}, so the list of tools is not complete"
+            )));
+        }
     }
 
     pub(crate) async fn close(&self) {
@@ -222,6 +242,13 @@ impl Client {
                 ))
             };
             let page = Members::parse(&page).map_err(unreadable)?;
+            if kind == ListKind::Tools {
+                let meta = page.get("_meta").unwrap_or_default();
+                let meta: Value = serde_json::from_str(meta).unwrap_or_default();
+                let names = serde_json::from_value(meta["vary/starting"].clone());
+                let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+                *starting = names.unwrap_or_default();
+            }
             let items = json::elements(page.get(list).unwrap_or_default()).map_err(unreadable)?;
             listed.extend(items.into_iter().map(str::to_owned));
             cursor = page.get_str("nextCursor");

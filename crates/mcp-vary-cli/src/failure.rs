@@ -28,6 +28,7 @@ impl Verdict {
 pub(crate) struct Failure {
     text: String,
     code: u8,
+    is_unauthorized: bool,
 }
 
 impl Failure {
@@ -36,6 +37,7 @@ impl Failure {
         Self {
             text: text.into(),
             code: 2,
+            is_unauthorized: false,
         }
     }
 
@@ -44,7 +46,14 @@ impl Failure {
         Self {
             text: text.into(),
             code: 1,
+            is_unauthorized: false,
         }
+    }
+
+    /// The same failure of a server that the command checks.
+    pub(crate) const fn into_looked_at(mut self) -> Self {
+        self.code = 1;
+        self
     }
 
     /// Servers that the command needs are down.
@@ -61,6 +70,17 @@ impl Failure {
         let instead = "write it to a file with `start-timeout: 5m`, and name that file";
         self.text = self.text.replace("raise its `start-timeout`", instead);
         self
+    }
+
+    /// The same with one more line.
+    pub(crate) fn with_line(mut self, line: &str) -> Self {
+        self.text = format!("{}\n{line}", self.text);
+        self
+    }
+
+    /// Whether a server answered 401.
+    pub(crate) const fn is_unauthorized(&self) -> bool {
+        self.is_unauthorized
     }
 
     /// Whether the command itself could not be run.
@@ -82,7 +102,12 @@ impl fmt::Display for Failure {
 /// Without a connection, the command cannot be run.
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
-        Self::command(error.to_string())
+        let is_unauthorized =
+            matches!(&error, ConnectError::Failed(refusal) if refusal.is_unauthorized());
+        Self {
+            is_unauthorized,
+            ..Self::command(error.to_string())
+        }
     }
 }
 

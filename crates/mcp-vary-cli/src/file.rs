@@ -186,7 +186,7 @@ pub(crate) fn parse_with_variables(
 }
 
 /// The names of the entries that `vary connect` wrote to the client's file `name`, as its record beside the file has them.
-fn names_written_by_connect(name: &str) -> Vec<String> {
+pub(crate) fn names_written_by_connect(name: &str) -> Vec<String> {
     let record = mcp_vary_config::text(Path::new(&format!("{name}.vary-record.json")));
     let record: Value = serde_json::from_str(&record.unwrap_or_default()).unwrap_or_default();
     let entries = record["entries"].as_array().into_iter().flatten();

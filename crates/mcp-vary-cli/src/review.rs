@@ -48,6 +48,13 @@ impl Review {
                 findings: Vec::new(),
                 name,
             };
+            if is_refused_name(&reviewed.name) {
+                reviewed.add(
+                    "name",
+                    format!("many models refuse it: {NAME_ADVICE}"),
+                    false,
+                );
+            }
             let check = members.get("outputSchema").map(OutputCheck::new);
             if let Some(Err(why)) = &check {
                 let says = format!("its `outputSchema` cannot be checked: {why}");
@@ -109,6 +116,15 @@ impl Review {
         self.tools.iter().map(tool).collect()
     }
 }
+
+/// Whether the APIs of many models refuse a tool of this name.
+pub(crate) fn is_refused_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.len() > 64 || !name.chars().all(is_plain)
+}
+
+/// What to do about such a name.
+pub(crate) const NAME_ADVICE: &str = "they take at most 64 ASCII letters, digits, `_` and `-`; give the tool another `name` in `overrides` of a variant";
 
 impl ToolReview {
     fn add(&mut self, kind: &'static str, says: String, is_wrong: bool) {

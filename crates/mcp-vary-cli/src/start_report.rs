@@ -226,6 +226,14 @@ fn variant_url(url: &str, id: &VariantId) -> String {
     out
 }
 
+/// How many tools the client `title` uses at most, if that is limited.
+pub(crate) fn limit_of(title: &str) -> Option<usize> {
+    let mut limits = CLIENT_LIMITS.iter();
+    limits
+        .find(|(client, _)| *client == title)
+        .map(|(_, limit)| *limit)
+}
+
 /// Clients that do not use all tools of a long list, and how many they use.
 const CLIENT_LIMITS: [(&str, usize); 2] = [("Cursor", 40), ("VS Code", 128)];
 

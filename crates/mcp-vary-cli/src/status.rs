@@ -122,6 +122,9 @@ fn to_text(status: &Value, width: usize) -> String {
         out.push('\n');
         out.push_str(&self::variants(variants));
     }
+    for missing in list(status, "missingKeys") {
+        let _ = write!(out, "\n{}; {NO_KEYS}\n", text(missing));
+    }
     out.push_str(&clients(list(status, "clients")));
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(list(status, "directoryUse")));
@@ -132,6 +135,9 @@ fn to_text(status: &Value, width: usize) -> String {
     out.push_str(&audit(&status["audit"]));
     out
 }
+
+/// What follows from the keys of an issuer that were not fetched.
+pub(crate) const NO_KEYS: &str = "until they are, each token of this issuer is answered with 503";
 
 /// The recent clients after an empty line: the variant of each, and what selected it; empty if there are none.
 fn clients(uses: &[Value]) -> String {

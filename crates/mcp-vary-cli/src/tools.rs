@@ -73,6 +73,7 @@ impl ToolList {
         let client = session.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;
+        client.note_starting();
         let mut tools: Vec<_> = listed
             .into_iter()
             .filter_map(|json| tool(session, json))

@@ -83,12 +83,13 @@ struct AccessName {
     pattern: Pattern,
     /// Whether it is also compared with the names on the servers.
     compares_upstream_name: bool,
+    denies: bool,
 }
 
 impl AccessNames {
     /// A note for each pattern that fits none of `items`, each with its name for clients and on its server. What servers
     /// list as a template has other names as well, so patterns for URIs are left out.
-    pub(super) fn unmatched(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
+    pub(super) fn unmatched(&self, items: &[(&str, &str)], servers: &[&str]) -> Vec<Diagnostic> {
         let is_unmatched = |name: &&AccessName| {
             let fits = |(id, upstream): &(&str, &str)| {
                 name.pattern.matches(id)
@@ -101,6 +102,12 @@ impl AccessNames {
             let written = name.pattern.as_str();
             let what = format!("matches nothing now: `{written}`");
             let note = Diagnostic::new(name.at, name.path.as_str(), what);
+            if let Some((server, tools)) = split_prefix(written, servers, &ids) {
+                let fix = format!(
+                    "names have no prefix here: write `{{server: {server}, tools: \"{tools}\"}}`"
+                );
+                return note.with_fix(fix);
+            }
             let upstream = items
                 .iter()
                 .find(|(_, upstream)| name.pattern.matches(upstream));
@@ -109,11 +116,27 @@ impl AccessNames {
                 .or_else(|| nearest(written, &ids))
             {
                 Some(meant) => note.with_fix(did_you_mean(meant)),
+                None if name.denies => note.with_fix("it will deny what the servers add later"),
                 None => note,
             }
         });
         notes.collect()
     }
+}
+
+/// The server of `servers` with whose prefix a pattern begins, and what follows, if none of the names `ids` has that prefix.
+fn split_prefix<'w>(
+    written: &'w str,
+    servers: &[&'w str],
+    ids: &[&str],
+) -> Option<(&'w str, &'w str)> {
+    let mut split = servers.iter().filter_map(|server| {
+        let prefix = format!("{server}_");
+        let is_used = ids.iter().any(|id| id.starts_with(&prefix));
+        let after = written.strip_prefix(&prefix).filter(|_| !is_used)?;
+        Some((*server, after))
+    });
+    split.next()
 }
 
 impl PartialAccess {
@@ -125,6 +148,7 @@ impl PartialAccess {
                 path: it.path.clone(),
                 pattern: it.name.clone()?,
                 compares_upstream_name: it.server.is_some() || it.denies,
+                denies: it.denies,
             })
         });
         AccessNames(named.collect())

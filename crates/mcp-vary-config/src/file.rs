@@ -30,6 +30,7 @@ use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::listener::{HostName, OffLoopbackError, TlsConfig};
 use mcp_vary_operator::AdminToken;
 use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_view::Candidate;
 
 /// The contents of a configuration file.
 ///
@@ -78,7 +79,7 @@ pub struct File {
     pub admin_token: Option<AdminToken>,
     /// The address for probes and metrics: `HOST:PORT`, or a port.
     pub probes: Option<String>,
-    /// The positions of `listen`, `admin`, `probes` and `audit.to`, if the file has them.
+    /// The positions of `listen`, `admin`, `probes`, `audit.to` and `results`, if the file has them.
     pub addresses_at: BTreeMap<&'static str, Position>,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
@@ -97,7 +98,26 @@ impl File {
     /// the server's own.
     #[must_use]
     pub fn unmatched_access(&self, items: &[(&str, &str)]) -> Vec<Diagnostic> {
-        self.access_names.unmatched(items)
+        let servers = self.servers.iter().map(|server| &*server.name);
+        let servers: Vec<_> = servers.collect();
+        self.access_names.unmatched(items, &servers)
+    }
+
+    /// A note for each condition in `results` that fits none of `tools`, what the servers list.
+    #[must_use]
+    pub fn unmatched_results(&self, tools: &[Candidate<'_>]) -> Vec<Diagnostic> {
+        let at = self.addresses_at.get("results");
+        let at = at.copied().unwrap_or(Position::START);
+        let rules = self.config.results.0.iter().enumerate();
+        let notes = rules.flat_map(|(index, rule)| {
+            let key = format!("results[{index}].tools");
+            rule.tools.diagnostics(&key, tools)
+        });
+        let notes = notes.map(|note| {
+            let key = note.key().replace(".include", "");
+            Diagnostic::new(at, key, note.problem()).with_fix(note.fix())
+        });
+        notes.collect()
     }
 
     /// How tools and prompts are named: `naming`.

@@ -15,6 +15,7 @@ use self::entry::Server;
 pub use self::format::{Format, UnknownFormat};
 use super::reader::Located;
 use super::server::{NO_OTHER_CHARACTERS, plain_name};
+use super::vary_entries::VaryEntries;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// The text of another program's file.
@@ -24,14 +25,29 @@ pub struct ImportSource<'a> {
     name: &'a str,
     text: &'a str,
     format: Option<Format>,
+    vary_entries: VaryEntries<'a>,
 }
 
 impl<'a> ImportSource<'a> {
     /// The file `name` with its text. The format is detected.
     #[must_use]
     pub const fn new(name: &'a str, text: &'a str) -> Self {
-        let format = None;
-        Self { name, text, format }
+        Self {
+            name,
+            text,
+            format: None,
+            vary_entries: VaryEntries {
+                names: &[],
+                port: None,
+            },
+        }
+    }
+
+    /// Sets how entries that lead to Vary itself are recognised. They are left out.
+    #[must_use]
+    pub const fn with_vary_entries(mut self, vary_entries: VaryEntries<'a>) -> Self {
+        self.vary_entries = vary_entries;
+        self
     }
 
     /// Sets the format instead of detecting it.
@@ -117,6 +133,15 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             });
         }
         all.left_out.append(&mut found.left_out);
+        let is_vary = |server: &Server| {
+            let entries = &file.vary_entries;
+            entries.contains(&server.name, server.url().as_ref())
+        };
+        // A file with nothing else is not the one that Vary is to serve.
+        if !found.servers.iter().all(is_vary) {
+            let vary = found.servers.extract_if(.., |server| is_vary(server));
+            notes.extend(vary.map(|server| VaryEntries::note(server.at, server.key)));
+        }
         for server in found.servers {
             all.add(file.name, server, &mut notes);
         }

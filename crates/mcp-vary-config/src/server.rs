@@ -14,9 +14,10 @@ use self::draft::{Kind, PartialServer};
 use self::settings::{COMMON, KINDS, OURS};
 use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema_builder::SchemaBuilder;
+use super::vary_entries::VaryEntries;
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::{self, Entry};
-use mcp_vary_upstream::{HeaderTemplate, UpstreamConfig};
+use mcp_vary_upstream::{HeaderTemplate, Target, UpstreamConfig};
 
 /// The servers of a file.
 #[derive(Debug, Default)]
@@ -180,10 +181,13 @@ fn read_one<'t>(
         });
     }
     if let Some((config, auth)) = config {
-        if reader.foreign && reader.only.is_empty() && reader.vary_entries.contains(entry, &config)
+        let url = match &config.target {
+            Target::Http { url, .. } => Some(url),
+            Target::Command { .. } => None,
+        };
+        if reader.foreign && reader.only.is_empty() && reader.vary_entries.contains(&entry.key, url)
         {
-            let note = Diagnostic::new(entry.at, field.path, "is Vary itself, and is not served");
-            let note = note.with_fix("leave it in the file: the client uses it");
+            let note = VaryEntries::note(entry.at, field.path);
             return into.vary_entries.push((config, note));
         }
         if let Some(auth) = auth {

@@ -1,8 +1,8 @@
 //! Vary's own entry in the file of a client, which may be the file that Vary serves.
 
-use mcp_vary_upstream::{Target, UpstreamConfig};
+use http::Uri;
 
-use crate::document::Entry;
+use crate::diagnostic::{Diagnostic, Position};
 
 /// How the entries that lead to Vary itself are recognised in the file of a client, which may be the file that Vary serves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,13 +15,18 @@ pub struct VaryEntries<'a> {
 }
 
 impl VaryEntries<'_> {
-    /// Whether `entry`, which is read as `server`, leads to Vary itself.
-    pub(super) fn contains(&self, entry: &Entry, server: &UpstreamConfig) -> bool {
-        let Target::Http { url, .. } = &server.target else {
-            return self.names.contains(&entry.key);
+    /// Whether the entry `name`, for a server at `url` or for a program, leads to Vary itself.
+    pub(super) fn contains(&self, name: &String, url: Option<&Uri>) -> bool {
+        let is_its_address = |url: &Uri| {
+            let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+            is_loopback && self.port.is_some() && url.port_u16() == self.port
         };
-        let is_loopback = matches!(url.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        let is_its_port = self.port.is_some() && url.port_u16() == self.port;
-        self.names.contains(&entry.key) || is_loopback && is_its_port
+        self.names.contains(name) || url.is_some_and(is_its_address)
+    }
+
+    /// The note about such an entry.
+    pub(super) fn note(at: Position, key: String) -> Diagnostic {
+        let note = Diagnostic::new(at, key, "is Vary itself, and is not served");
+        note.with_fix("leave it in the file: the client uses it")
     }
 }

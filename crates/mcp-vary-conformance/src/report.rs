@@ -56,6 +56,9 @@ impl From<Verdict> for Outcome {
     }
 }
 
+/// Why a check has no answer that the run did not reach in time.
+pub(crate) const OUT_OF_TIME: &str = "the time limit of the run passed";
+
 /// A check, and what it found.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

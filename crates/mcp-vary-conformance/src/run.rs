@@ -16,7 +16,7 @@ use crate::objection::{Verdict, not_applicable};
 use crate::options::Options;
 use crate::probe::Probe;
 use crate::registry;
-use crate::report::{Finding, Outcome, Report};
+use crate::report::{Finding, OUT_OF_TIME, Outcome, Report};
 use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::target::Target;
@@ -137,8 +137,8 @@ async fn survey(
         format!("{REPEATED_REQUEST}, as `cat` does")
     } else if is("HTTP 404") || is("HTTP 405") {
         format!(
-            "{reason}; check the path of the address; if it has only the transport of 2024-11-05 (SSE), check it through a \
-             translator: vary check -- npx -y mcp-remote URL"
+            "{reason}; check the path of the address; a server that has only the transport of 2024-11-05 (SSE) cannot be \
+             checked"
         )
     } else {
         reason
@@ -226,7 +226,7 @@ const ATTEMPTS: usize = 10;
 const COMPARE_SESSIONS: &[&str] = &["SV-4", "SV-5", "CN-1", "CN-2", "CN-7", "EXT-5", "EXT-7"];
 
 fn out_of_time() -> Outcome {
-    Outcome::Unanswered("the time limit of the run passed".to_owned())
+    Outcome::Unanswered(OUT_OF_TIME.to_owned())
 }
 
 /// The outcome of a check that is not run, if it is not.

@@ -44,6 +44,9 @@ pub struct Status {
     pub variants: Vec<VariantStatus>,
     /// The recent clients, each with its variant and what selected it, most recent first.
     pub clients: Vec<ClientUse>,
+    /// Why tokens of issuers cannot be verified: their keys were not fetched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_keys: Vec<String>,
     /// The clients that used deprecated variants since the start.
     pub deprecated_use: Vec<DeprecatedUse>,
     /// How tools were used in variants whose schemas are on demand.
@@ -269,6 +272,16 @@ impl Gateway {
         Status::of(&self.current())
     }
 
+    /// Waits until the keys of issuers were fetched or could not be, and says why tokens cannot be verified.
+    pub async fn missing_keys(&self) -> Vec<String> {
+        let snapshot = self.current();
+        let Some(authentication) = &snapshot.authentication else {
+            return Vec::new();
+        };
+        authentication.first_keys().await;
+        authentication.missing_keys()
+    }
+
     /// The clients that used deprecated variants since the start, and how often (SV-25).
     ///
     /// Clients are distinguished by their name and version, some hundreds of them; the others are counted together. The log
@@ -301,6 +314,10 @@ impl Status {
             servers: server_statuses(snapshot, now),
             variants: variant_statuses(snapshot, Date::from_unix(now)),
             clients: services.client_uses.all(),
+            missing_keys: snapshot
+                .authentication
+                .as_ref()
+                .map_or_else(Vec::new, |it| it.missing_keys()),
             deprecated_use: services.deprecations.all(),
             directory_use: services.directory_uses.all(),
             experiments: snapshot

@@ -44,6 +44,7 @@ pub(super) struct Programs<'a> {
     workspace: &'a Workspace,
     pub(super) vary: PathBuf,
     fixture: String,
+    replay: String,
     fault_server: String,
     peer: String,
 }
@@ -55,6 +56,7 @@ impl<'a> Programs<'a> {
             workspace,
             vary: cargo::binary(workspace, "vary")?,
             fixture: binary("fixture-server")?,
+            replay: binary("replay-server")?,
             fault_server: binary("fault-server")?,
             peer: binary("conformance-peer")?,
         })
@@ -190,8 +192,18 @@ fn configurations(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         ),
     ];
     let server = json!({"weather": {"command": programs.vary, "args": ["weather"]}});
+    let recording = programs
+        .log("gateway without resources")?
+        .with_extension("json");
+    fs::write(&recording, TOOLS_ALONE).map_err(|error| error.to_string())?;
+    let tools_alone = json!({"weather": {"command": programs.replay, "args": [recording]}});
+    let others = CONFIGURATIONS.map(|(name, configuration)| (name, &server, configuration));
     let mut jobs = Vec::new();
-    for (name, configuration) in CONFIGURATIONS {
+    for (name, server, configuration) in
+        others
+            .into_iter()
+            .chain([("without resources", &tools_alone, "")])
+    {
         let name = format!("gateway {name}");
         let file = programs.log(&name)?.with_extension("yaml");
         let text = format!("servers: {server}\n{configuration}");
@@ -207,6 +219,15 @@ fn configurations(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
     }
     Ok(jobs)
 }
+
+/// A recorded server with a tool and no resources, which Vary has itself for results that it cuts.
+const TOOLS_ALONE: &str = r#"{
+    "tools": [{"name": "get_weather", "inputSchema": {"type": "object", "properties": {"location": {"type": "string"}}}}],
+    "results": {"tools": {"get_weather": {
+        "content": [{"type": "text", "text": "{\"location\":\"Bern\",\"degrees\":7}"}],
+        "structuredContent": {"location": "Bern", "degrees": 7}
+    }}}
+}"#;
 
 /// Small servers that stand on the documents alone: the right ones pass, and each sentence that one of them breaks fails.
 fn small_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {

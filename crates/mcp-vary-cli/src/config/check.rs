@@ -2,14 +2,17 @@
 
 mod report;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Uri;
+use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 use mcp_vary_config::{File, SecretFiles};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
+use mcp_vary_view::Candidate;
 
 use self::report::Unmatched;
 use crate::args::Check;
@@ -22,7 +25,9 @@ use crate::print::servers::{
 };
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
+use crate::review::{NAME_ADVICE, is_refused_name};
 use crate::serving::{self, LISTEN};
+use crate::status::NO_KEYS;
 use crate::stop::Stop;
 use crate::tokens;
 
@@ -49,16 +54,28 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         refused: &refused,
         is_json: args.json,
     };
-    if args.offline {
+    let mut others = file.clone();
+    others.servers.retain(|server| !is_own(server, &file));
+    if args.offline || others.servers.is_empty() {
         return print(&args, &checked.offline()).map(|()| Verdict::fine_if(refused.is_empty()));
     }
-    let config = file_with_logins(file.clone(), LoginMode::Stored)?;
+    let config = file_with_logins(others, LoginMode::Stored)?;
     let config = with_full_start_wait(config);
     let start_wait = config.start_wait;
     let config = config.allow_empty_start(start_wait);
     let gateway = connect(config, &mut stop).await?;
     let (shown, problems) = checked.connected(&gateway);
     let printed = print(&args, &shown);
+    for missing in stop
+        .unless_requested(async { Ok(gateway.missing_keys().await) })
+        .await?
+    {
+        let line = format!("note: {name}: `auth.issuers`: {missing}; {NO_KEYS}");
+        print::notice(&sanitize(&line));
+    }
+    if let Some(note) = refused_names(&gateway) {
+        print::notice(&sanitize(&format!("note: {name}: {note}")));
+    }
     tokio::select! {
         () = gateway.close() => {}
         () = stop.requested() => {}
@@ -103,6 +120,7 @@ impl CheckedFile<'_> {
         // What is down may have all that is missing.
         if down.clone().next().is_none() {
             notes.extend(self.unmatched_access(gateway));
+            notes.extend(self.unmatched_results(gateway));
         }
         let unknown = gateway.unknown_variants().into_iter();
         let unknown = unknown.map(|unknown| format!("{}: {unknown}", self.name));
@@ -172,6 +190,41 @@ impl CheckedFile<'_> {
         let notes = self.file.unmatched_access(&items).into_iter();
         notes.map(|note| (None, note)).collect()
     }
+
+    /// Notes about conditions in `results` that fit no tool now.
+    fn unmatched_results(&self, gateway: &Gateway) -> Vec<Unmatched> {
+        let served = gateway.served();
+        let tools = served.iter().filter(|item| item.list == "tools/list");
+        let tools = tools.map(|item| Candidate {
+            name: &item.id,
+            upstream_name: &item.upstream_name,
+            server: &item.server,
+            hints: None,
+        });
+        let notes = self.file.unmatched_results(&tools.collect::<Vec<_>>());
+        notes.into_iter().map(|note| (None, note)).collect()
+    }
+}
+
+/// The names of tools, in any variant, that the APIs of many models refuse.
+fn refused_names(gateway: &Gateway) -> Option<String> {
+    let tools = gateway.tools().into_iter().flat_map(|(_, tools)| tools);
+    let names = tools.filter_map(|tool| Members::parse(&tool).ok()?.get_str("name"));
+    let refused: BTreeSet<String> = names.filter(|name| is_refused_name(name)).collect();
+    let shown: Vec<_> = refused
+        .iter()
+        .take(5)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = refused.len().saturating_sub(shown.len());
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let names = shown.join(", ");
+    (!refused.is_empty())
+        .then(|| format!("many models refuse the names {names}{more}: {NAME_ADVICE}"))
 }
 
 /// The last line, which agrees with the exit code.

@@ -1,6 +1,6 @@
 //! `vary config import`: other programs' servers as one configuration.
 
-use mcp_vary_config::{ImportSource, import};
+use mcp_vary_config::{ImportSource, VaryEntries, import};
 
 use crate::args::Import;
 use crate::failure::{Failure, Verdict};
@@ -11,10 +11,15 @@ use crate::print::{self, sanitize};
 pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
     let mut read = Vec::new();
     for path in &args.files {
-        read.push((path.display().to_string(), file::text(path)?));
+        let (name, text) = (path.display().to_string(), file::text(path)?);
+        let vary_names = file::names_written_by_connect(&name);
+        read.push((name, text, vary_names));
     }
-    let files = read.iter().map(|(name, text)| {
-        let file = ImportSource::new(name, text);
+    let files = read.iter().map(|(name, text, vary_names)| {
+        let file = ImportSource::new(name, text).with_vary_entries(VaryEntries {
+            names: vary_names,
+            port: None,
+        });
         args.format.map_or(file, |format| file.with_format(format))
     });
     let files: Vec<_> = files.collect();

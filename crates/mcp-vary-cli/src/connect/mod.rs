@@ -42,12 +42,16 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
         return Ok(Verdict::Fine);
     }
     let has_others = write::write(&plan, args.move_servers)?;
+    let mut undo = format!("to undo it: {}", remove_command(args.client, args.project));
+    if has_others {
+        undo.push_str(&format!(" --name {}", plan.name));
+    }
     plan.check_variables()?;
     let seen = match tried {
         Some(seen) => seen,
         None => probe::probe(plan.client(), &snippet, &mut stop).await,
     };
-    let seen = seen.map_err(|failure| plan.not_connected(&failure))?;
+    let seen = seen.map_err(|failure| plan.not_connected(&failure).with_line(&undo))?;
     notice(&sanitize(&seen));
     if let Some(note) = plan.inherited_variables() {
         notice(&sanitize(&note));
@@ -55,11 +59,7 @@ pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failur
     let entry = format!("`{}`", plan.name);
     let see = plan.client().see.replace("`vary`", &entry);
     notice(&format!("in {}: {see}", plan.client().title));
-    let mut undo = remove_command(args.client, args.project);
-    if has_others {
-        undo.push_str(&format!(" --name {}", plan.name));
-    }
-    notice(&format!("to undo it: {undo}"));
+    notice(&undo);
     Ok(Verdict::Fine)
 }
 
@@ -257,7 +257,28 @@ impl Plan {
 
     /// The error after a connection that failed, although the file is written.
     fn not_connected(&self, failure: &Failure) -> Failure {
-        let path = self.file.path.display();
+        let (path, title) = (self.file.path.display(), self.client().title);
+        if failure.is_of_command() {
+            return Failure::looked_at(sanitize(&format!(
+                "{failure}; {path} is written, and the connection was not tried"
+            )));
+        }
+        if let (true, Endpoint::Http { headers, .. }) = (failure.is_unauthorized(), &self.endpoint)
+        {
+            let advice = if headers.is_empty() {
+                format!(
+                    "wants a key or a login: repeat the command with `--header 'Authorization: Bearer ${{VARY_API_KEY}}'`, or \
+                     let {title} log in by itself"
+                )
+            } else {
+                "does not know the key or token of --header: check that it is complete and has not expired; `vary key new` \
+                 makes a key"
+                    .to_owned()
+            };
+            return Failure::looked_at(format!(
+                "{path} is written, but the gateway {advice} (HTTP 401 Unauthorized)"
+            ));
+        }
         if let Some(why) = self.refused_variant(failure) {
             return Failure::looked_at(sanitize(&format!(
                 "{path} is written, but {why}\nrepeat the command with another --variant"
@@ -274,8 +295,7 @@ impl Plan {
             }
         };
         Failure::looked_at(format!(
-            "{path} is written, but {} could not connect: {failure}\n{advice}",
-            self.client().title
+            "{path} is written, but {title} could not connect: {failure}\n{advice}"
         ))
     }
 }

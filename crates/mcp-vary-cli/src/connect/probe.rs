@@ -12,6 +12,7 @@ use crate::client::{Client, ClientIdentity};
 use crate::failure::Failure;
 use crate::file;
 use crate::print::{Progress, notice, sanitize};
+use crate::start_report::limit_of;
 use crate::stop::Stop;
 
 /// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists.
@@ -29,9 +30,7 @@ pub(crate) async fn probe(
 }
 
 /// The tools of a gateway. While it has none but may list some later, its servers may be starting.
-///
-/// Returns them, and whether they were awaited, so that others may follow.
-async fn first_tools(connected: &Client) -> Result<(Vec<String>, bool), Failure> {
+async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
     let began = Instant::now();
     let capabilities: Value =
         serde_json::from_str(&connected.handshake().capabilities).unwrap_or_default();
@@ -42,7 +41,7 @@ async fn first_tools(connected: &Client) -> Result<(Vec<String>, bool), Failure>
         // Vary reports its servers once all of them are up or have failed.
         let is_settled = !servers_not_up(connected).is_empty();
         if !tools.is_empty() || !may_change || is_settled || began.elapsed() >= PATIENCE {
-            return Ok((tools, has_reported && !is_settled));
+            return Ok(tools);
         }
         if !has_reported {
             notice("it lists no tools yet; waiting for its servers to start ...");
@@ -89,15 +88,17 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let server = read.servers.into_iter().next();
     let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
     let connected = Client::connect(server, &ClientIdentity::default()).await;
-    let connected = connected.map_err(|failure| Failure::looked_at(failure.to_string()))?;
+    let connected = connected.map_err(Failure::into_looked_at)?;
     let tools = first_tools(&connected).await;
     let mut not_up = servers_not_up(&connected);
     // Those that are left out were reported when the file was read.
     not_up.retain(|line| !line.contains("  left out: "));
     let not_up = not_up.join("\n  ");
     connected.close().await;
-    let (tools, may_grow) = tools?;
-    let so_far = if may_grow { " so far" } else { "" };
+    let tools = tools?;
+    let starting = connected.still_starting();
+    let so_far = if starting.is_some() { " so far" } else { "" };
+    let starting = starting.map_or_else(String::new, |starting| format!("; {starting}"));
     if tools.is_empty() && !not_up.is_empty() {
         return Err(Failure::looked_at(format!(
             "Vary starts, but no server behind it works:\n  {not_up}"
@@ -109,11 +110,19 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let first = tools
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));
-    match (tools.len(), first) {
-        (1, Some(name)) => Ok(format!("connected: 1 tool{so_far}, `{name}`")),
-        (count, Some(name)) => Ok(format!(
-            "connected: {count} tools{so_far}, `{name}` for one"
-        )),
-        _ => Ok("connected; it lists no tools".to_owned()),
-    }
+    let line = match (tools.len(), first) {
+        (1, Some(name)) => format!("connected: 1 tool{so_far}, `{name}`{starting}"),
+        (count, Some(name)) => {
+            format!("connected: {count} tools{so_far}, `{name}` for one{starting}")
+        }
+        _ => return Ok("connected; it lists no tools".to_owned()),
+    };
+    Ok(match limit_of(client.title) {
+        Some(limit) if tools.len() > limit => format!(
+            "{line}\nnote: {} uses at most {limit} of them: repeat the command with `--variant NAME`, of a variant with fewer \
+             `tools`",
+            client.title
+        ),
+        _ => line,
+    })
 }

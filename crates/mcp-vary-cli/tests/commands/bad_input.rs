@@ -282,8 +282,8 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
     let url = answering(
         "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://h.example/.well-known/r\"",
     );
-    let login = "log in with `vary login` and write no `Authorization` into `headers` of its entry, or write a token of \
-                 this server there; see \"Remote servers\" in the documentation\n";
+    let login = "check that the token is complete, has not expired, and is for this server, or log in with `vary login` and \
+                 send no `Authorization`; see \"Remote servers\" in the documentation\n";
     run(&["inspect", &url]).refuses(&[&format!(
         " answered HTTP 401 Unauthorized: log in with `vary login {url}`, or write a token of the server into `headers` \
          (for a URL on the command line, `--header`)\n"
@@ -292,6 +292,9 @@ fn a_server_that_wants_a_login_is_named_with_what_logs_in() {
     run(&["inspect", &url, header[0], header[1]]).refuses(&[&format!(
         "at {url}; it refused the headers that were sent, `authorization`; {login}"
     )]);
+    run(&["inspect", &url, header[0], "Authorization: key"]).refuses(&[
+        "; its header `Authorization` has no scheme: write `Authorization: Bearer TOKEN`\n",
+    ]);
 }
 
 #[test]
@@ -316,6 +319,9 @@ fn a_program_whose_path_has_spaces_is_not_taken_for_a_command_line() {
              `PATH`\n",
         ]);
     }
+    missing(r"C:\Program Files\nodejs\npx.cmd -y foo").refuses(&[
+        r#"as in `command: 'C:\Program Files\nodejs\npx.cmd'` and `args: ["-y", "foo"]` (in JSON, write `\\` for each"#,
+    ]);
     missing("/usr/bin/no-npx -y foo")
         .refuses(&["it has spaces: write only the program as `command`"]);
 }

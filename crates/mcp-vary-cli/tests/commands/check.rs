@@ -1,6 +1,10 @@
 //! `vary check`: the targets, the formats, and the exit codes. With `--client`: our own clients.
 
-use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
 
 use crate::program::{Run, Server, VARY, WEATHER, file, run, with_weather};
 
@@ -135,6 +139,59 @@ fn what_cannot_be_checked_is_exit_code_2() {
     run(&["inspect", "--", "cat"]).refuses(&[repeats]);
     run(&["check", "--", "sh", "-c", "echo it rains >&2; exit 3"])
         .refuses(&["exit status: 3", "its standard error ends with: it rains"]);
+}
+
+/// The address of a server that has only the transport of 2024-11-05: answers are events of the one stream.
+fn older_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/sse", listener.local_addr().unwrap());
+    let events = Arc::new(Mutex::new(None));
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let (mut socket, events) = (socket.unwrap(), Arc::clone(&events));
+            std::thread::spawn(move || {
+                let mut text = String::new();
+                let mut bytes = [0; 8192];
+                while !text.starts_with("GET ") && !text.ends_with('}') {
+                    let count = socket.read(&mut bytes).unwrap();
+                    text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+                }
+                let close = "Content-Length: 0\r\nConnection: close\r\n\r\n";
+                if text.starts_with("GET ") {
+                    let stream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages\n\n";
+                    socket.write_all(stream.as_bytes()).unwrap();
+                    *events.lock().unwrap() = Some(socket);
+                } else if text.starts_with("POST /sse ") {
+                    let _ = write!(socket, "HTTP/1.1 405 Method Not Allowed\r\n{close}");
+                } else {
+                    let _ = write!(socket, "HTTP/1.1 202 Accepted\r\n{close}");
+                    let (_, body) = text.split_once("\r\n\r\n").unwrap();
+                    let request: Value = serde_json::from_str(body).unwrap();
+                    let result = json!({
+                        "protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"},
+                    });
+                    let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+                    if let Some(stream) = events
+                        .lock()
+                        .unwrap()
+                        .as_mut()
+                        .filter(|_| !request["id"].is_null())
+                    {
+                        let _ = write!(stream, "event: message\ndata: {answer}\n\n");
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn a_server_of_the_older_transport_cannot_be_checked() {
+    run(&["check", &older_server()]).refuses(&[
+        "error: the server has only the transport of 2024-11-05 (SSE), which `vary check` does not speak; `vary inspect` \
+         and `vary serve` do\n",
+    ]);
 }
 
 #[test]

@@ -175,6 +175,14 @@ fn the_entry_that_connect_writes_to_the_served_file_changes_nothing() {
         checked.contains(note) && checked.ends_with("\nOK\n"),
         "{checked}"
     );
+    let imported = run(&["config", "import", served]);
+    let stdout = &imported.stdout;
+    assert!(
+        stdout.contains("  sky:\n") && !stdout.contains("vary:"),
+        "{stdout}"
+    );
+    assert!(imported.stderr.contains(note), "{}", imported.stderr);
+    assert_eq!(imported.code, Some(0));
 }
 
 /// A starts B, and B would start A again.

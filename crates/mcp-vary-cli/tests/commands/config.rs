@@ -118,10 +118,51 @@ fn a_name_in_access_that_fits_nothing_is_a_note() {
     insta::assert_snapshot!(notes, @"
     check-access.yaml:6:34: `access[0].allow[0]` matches nothing now: `sky_get_wether`; did you mean `sky_get_weather`?
     note: check-access.yaml:6:50: `access[0].allow[1]` matches nothing now: `get_wea*`; did you mean `sky_get_weather`?
-    note: check-access.yaml:6:81: `access[0].deny[0]` matches nothing now: `*delete*`
+    note: check-access.yaml:6:81: `access[0].deny[0]` matches nothing now: `*delete*`; it will deny what the servers add later
 
     OK
     ");
+}
+
+/// Rules that have no effect for a reason that is not seen in them.
+#[test]
+fn rules_for_results_and_access_that_change_nothing_are_noted() {
+    let path = configuration("check-idle.yaml", "on-collision", &["sky"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let rules = concat!(
+        "access: [{when: {anyone: on}, allow: ['*'], deny: ['sky_delete*']}]\n",
+        "results:\n  - {tools: [get_wether], limits: {tokens: 2000}}\n",
+    );
+    std::fs::write(&path, text + rules).unwrap();
+    let said = checks(&[], &path, 0);
+    for note in [
+        "`access[0].deny[0]` matches nothing now: `sky_delete*`; names have no prefix here: write `{server: sky, tools: \"delete*\"}`\n",
+        "`results[0].tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?\n",
+        "`results[0].limits` are only for clients that declare features; for all clients, add `for: everyone`\n",
+    ] {
+        assert!(said.contains(note), "{said}");
+    }
+}
+
+#[test]
+fn an_issuer_whose_keys_cannot_be_fetched_is_noted_and_in_the_status() {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\npublic-url: https://mcp.example\n\
+         auth: {{issuers: [{{issuer: 'https://idp.example', jwks: 'http://127.0.0.1:1/keys', scopes: [mcp]}}]}}\n"
+    );
+    let path = file("check-issuer.yaml", &text);
+    let path = path.to_str().unwrap();
+    let missing = "keys of https://idp.example not fetched: http://127.0.0.1:1/keys: connection refused; until they are, each \
+                   token of this issuer is answered with 503\n";
+    let checked = run(&["config", "check", path]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    let note = format!("check-issuer.yaml: `auth.issuers`: {missing}");
+    assert!(checked.stderr.contains(&note), "{}", checked.stderr);
+    let (_serving, mut said) = crate::starting::started(path);
+    let address = said.find_map(|line| Some(line.strip_prefix("status: vary status ")?.to_owned()));
+    assert!(said.any(|line| line.starts_with("listening on ")));
+    let status = run(&["status", &address.unwrap()]).data(0);
+    assert!(status.contains(missing), "{status}");
 }
 
 #[test]
@@ -133,6 +174,11 @@ fn the_own_address_among_the_servers_is_a_problem_also_if_nothing_is_served() {
     let said = run(&["config", "check", "--offline", path.to_str().unwrap()]).data(1);
     let problem = "check-own.yaml: `servers.me` has the address on which this file is served; take its entry out\n";
     assert!(said.contains(problem), "{said}");
+    let said = run(&["config", "check", path.to_str().unwrap()]).data(1);
+    assert!(
+        said.contains(problem) && said.ends_with("\n1 problem\n"),
+        "{said}"
+    );
     let usual = file(
         "check-own-usual.yaml",
         "servers: {me: {url: 'http://127.0.0.1:8800/mcp'}}\n",

@@ -1,9 +1,11 @@
 //! `vary connect --write` and `--remove`: the client's file keeps everything else, and is itself again at the end.
 
+use std::io::{BufRead as _, BufReader};
+
 use serde_json::{Value, json};
 
 use crate::connect::Home;
-use crate::program::{Run, Server, VARY};
+use crate::program::{Run, Server, VARY, file, run};
 
 /// What the client starts in these tests.
 const SKY: [&str; 3] = ["--", VARY, "weather"];
@@ -158,6 +160,8 @@ fn a_connection_that_fails_says_what_to_do() {
         "{}",
         run.stderr
     );
+    let undo = "\nto undo it: vary connect cursor --remove\n";
+    assert!(run.stderr.ends_with(undo), "{}", run.stderr);
     assert!(home.path(".cursor/mcp.json").exists());
     let run = home.connect(&["windsurf", "--write", "--", "no-such-program-here"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
@@ -166,6 +170,71 @@ fn a_connection_that_fails_says_what_to_do() {
         "{}",
         run.stderr
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_connection_that_is_interrupted_was_not_tried_and_says_how_to_undo_the_entry() {
+    let home = Home::new("interrupted");
+    let mut connect = home.command(&["cursor", "--write", "--", "sleep", "1000"]);
+    let mut child = connect
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("wrote `vary`"));
+    crate::program::signal("INT", child.id());
+    let said: Vec<_> = lines.map(Result::unwrap).collect();
+    let path = home.path(".cursor/mcp.json");
+    let expected = [
+        format!(
+            "error: interrupted; {} is written, and the connection was not tried",
+            path.display()
+        ),
+        "to undo it: vary connect cursor --remove".to_owned(),
+    ];
+    assert!(said.ends_with(&expected), "{said:?}");
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_gateway_that_wants_a_key_is_told_from_one_that_does_not_run() {
+    let made = run(&["key", "new", "ci"]);
+    let (key, entry) = (made.stdout.trim(), &made.stderr);
+    let entry = entry.lines().find(|line| line.contains("sha256")).unwrap();
+    let entry = entry.trim().trim_start_matches("- ");
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nauth: {{keys: [{entry}]}}\n"
+    );
+    let path = file("connect-keys.yaml", &text);
+    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let (home, url) = (Home::new("keys"), server.url());
+    let tried = |header: &[&str]| {
+        let mut connect = home.command(&[&["cursor", &url, "--write"], header].concat());
+        let tried = Run::of(connect.env("KEY", "vary_wrong").env("RAW", key));
+        assert_eq!(tried.code, Some(1), "{}", tried.stderr);
+        tried.stderr
+    };
+    for (header, part) in [
+        (
+            &[][..],
+            "but the gateway wants a key or a login: repeat the command with `--header 'Authorization: Bearer \
+             ${VARY_API_KEY}'`, or let Cursor log in by itself (HTTP 401 Unauthorized)\nto undo it: ",
+        ),
+        (
+            &["--header", "Authorization: Bearer ${KEY}"],
+            "but the gateway does not know the key or token of --header: check that it is complete",
+        ),
+        (
+            &["--header", "Authorization: ${RAW}"],
+            ": only the authorization scheme Bearer is supported; its header `Authorization` has no scheme: write \
+             `Authorization: Bearer TOKEN`\n",
+        ),
+    ] {
+        let said = tried(header);
+        assert!(said.contains(part), "{said}");
+        assert!(!said.contains("error_description"), "{said}");
+    }
 }
 
 /// Servers that run and do not work are reported with their reason, all of them and one of them.

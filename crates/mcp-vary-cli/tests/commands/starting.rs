@@ -68,7 +68,7 @@ fn a_server_that_hangs_holds_up_no_client_on_standard_streams() {
 }
 
 /// A process that is killed, whatever the test finds.
-struct Killed(Child);
+pub(crate) struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
@@ -78,7 +78,7 @@ impl Drop for Killed {
 }
 
 /// A gateway with a status, and the lines that it writes to standard error.
-fn started(file: &str) -> (Killed, impl Iterator<Item = String> + use<>) {
+pub(crate) fn started(file: &str) -> (Killed, impl Iterator<Item = String> + use<>) {
     let mut child = command(&["serve", "--listen", "0", "--admin", "0", file])
         .stderr(Stdio::piped())
         .spawn()
@@ -213,7 +213,9 @@ fn the_addresses_of_all_variants_are_printed_with_their_tools() {
 #[cfg(unix)]
 #[test]
 fn while_servers_start_the_numbers_of_tools_are_not_final() {
-    let slow = format!("sleep 3; exec {VARY:?} weather");
+    let flag = file("start-late.flag", "");
+    std::fs::remove_file(&flag).unwrap();
+    let slow = format!("while ! test -e {flag:?}; do sleep 0.1; done; exec {VARY:?} weather");
     let text = json!({
         "servers": {
             "sky": {"command": VARY, "args": ["weather"]},
@@ -225,9 +227,21 @@ fn while_servers_start_the_numbers_of_tools_are_not_final() {
     let path = file("start-late.json", &text.to_string());
     let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
     let said = server.says("Ctrl-C ends it");
+    let url = server.url();
+    let home = crate::connect::Home::new("slow-one");
+    let connected = home.connect(&["cursor", &url, "--write"]).stderr;
+    let expected =
+        "connected: 2 tools so far, `sky_get_weather` for one; `slow` is still starting\n";
+    assert!(connected.contains(expected), "{connected}");
+    let note = "note: `slow` is still starting, so the list of tools is not complete\n";
+    for command in ["tools", "inspect"] {
+        let listed = run(&[command, &url]).stderr;
+        assert!(listed.contains(note), "{command}: {listed}");
+    }
     assert!(said.contains("  standard  2 tools so far  http"), "{said}");
     assert!(said.contains("  late      starting        http"), "{said}");
     assert!(!said.contains("0 tools"), "{said}");
+    std::fs::write(&flag, "").unwrap();
     let said = server.says("/v/late");
     assert!(said.contains("`slow` is ready after "), "{said}");
     assert!(said.contains("  standard  4 tools  http"), "{said}");
@@ -305,11 +319,7 @@ fn a_client_is_connected_once_the_servers_list_their_tools() {
     assert!(lines.any(|line| line == waits));
     std::fs::write(&flag, "").unwrap();
     let connected = lines.next().unwrap();
-    // There may be servers that take longer.
-    assert_eq!(
-        connected,
-        "connected: 2 tools so far, `get_weather` for one"
-    );
+    assert_eq!(connected, "connected: 2 tools, `get_weather` for one");
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 
@@ -351,6 +361,23 @@ fn a_list_that_is_forwarded_whole_is_counted_once() {
 
 #[cfg(unix)]
 #[test]
+fn a_tool_whose_name_models_refuse_is_noted() {
+    let script = MANY_TOOLS.replace("tool_", "prévoir ");
+    let linted = run(&["inspect", "--lint", "--", "sh", "-c", &script, "1"]).data(0);
+    let advice = "they take at most 64 ASCII letters, digits, `_` and `-`; give the tool another `name` in `overrides` of a \
+                  variant\n";
+    let finding = format!("- prévoir 0: name: many models refuse it: {advice}");
+    assert!(linted.contains(&finding), "{linted}");
+    let text = json!({"servers": {"many": {"command": "sh", "args": ["-c", script.replace("${", "$${"), "1"]}}});
+    let path = file("start-names.json", &text.to_string());
+    let checked = run(&["config", "check", path.to_str().unwrap()]);
+    let note = format!("start-names.json: many models refuse the names `prévoir 0`: {advice}");
+    assert!(checked.stderr.ends_with(&note), "{}", checked.stderr);
+    assert_eq!(checked.code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
 fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
     let text = json!({
         "servers": {"many": {"command": "sh", "args": ["-c", MANY_TOOLS.replace("${", "$${"), "41"]}},
@@ -365,4 +392,9 @@ fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
     );
     assert!(said.contains(&expected), "{said}");
     assert!(!said.contains("VS Code"), "{said}");
+    let connected =
+        crate::connect::Home::new("limits").connect(&["cursor", &server.url(), "--write"]);
+    let expected = "connected: 41 tools, `tool_0` for one\n\
+                    note: Cursor uses at most 40 of them: repeat the command with `--variant NAME`, of a variant with fewer `tools`\n";
+    assert!(connected.stderr.contains(expected), "{}", connected.stderr);
 }

@@ -248,6 +248,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "read-result" = "off" => Switch(|draft| &mut draft.config.read_result),
     /// rules that transform [results](results.md) of tools: other values, other texts, for some clients
     "results" => Other(results::shape, |reader, field, draft| {
+        draft.addresses_at.insert("results", field.node.at);
         draft.config.results = results::read(reader, field, &mut draft.named);
     }),
     /// rules that transform [resources](resources-and-prompts.md): other formats, other texts

@@ -1,5 +1,6 @@
 //! One server of another program's file.
 
+use http::Uri;
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 
 use super::foreign_keys::no_equivalent;
@@ -50,6 +51,13 @@ impl Server {
 
     fn has(&self, key: &str) -> bool {
         self.settings.iter().any(|(known, _)| *known == key)
+    }
+
+    /// The address, unless it has variables.
+    pub(super) fn url(&self) -> Option<Uri> {
+        let (_, out) = self.settings.iter().find(|(key, _)| *key == "url")?;
+        let Out::Text(url) = out else { return None };
+        url.parse().ok()
     }
 
     /// Adds entries to a table among the settings. Existing entries stay. Returns the keys that were not added.

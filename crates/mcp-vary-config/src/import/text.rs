@@ -224,7 +224,8 @@ fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Fo
     let (scheme, remaining) = first.split_once(':').unwrap_or((first, ""));
     match scheme {
         "value" => remaining.to_owned(),
-        "workspaceFolder" | "workspaceRoot" | "cwd" => "${PWD:-.}".to_owned(),
+        // The directory of Vary, whatever `PWD` is there.
+        "workspaceFolder" | "workspaceRoot" | "cwd" => ".".to_owned(),
         "userHome" => "${HOME}".to_owned(),
         "pathSeparator" | "/" => "/".to_owned(),
         "input" => {

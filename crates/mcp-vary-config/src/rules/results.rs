@@ -106,6 +106,11 @@ impl PartialRule<ResultAction> {
         if has_key(field, &["output-schema"]) {
             return self.output_rule(reader, field);
         }
+        if has_key(field, &["limits"]) && !has_key(field, &["for", "when"]) {
+            let limits = field.deepest(&["limits"]);
+            let what = "are only for clients that declare features";
+            reader.note(&limits, what, "for all clients, add `for: everyone`");
+        }
         let when = self.when.unwrap_or_default();
         Some(ResultRule {
             tools: self.items,

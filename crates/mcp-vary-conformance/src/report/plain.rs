@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Finding, Outcome, Report, visible};
+use super::{Finding, OUT_OF_TIME, Outcome, Report, visible};
 use crate::check::Level;
 use crate::era::Era;
 use crate::json::cut;
@@ -45,7 +45,26 @@ fn verdict(report: &Report) -> String {
     } else {
         String::new()
     };
+    let is_late =
+        |it: &&Finding| matches!(&it.outcome, Outcome::Unanswered(why) if why == OUT_OF_TIME);
+    let late = report.findings.iter().filter(is_late);
+    let (late, late_failures) = (
+        late.clone().count(),
+        late.filter(|it| it.is_failure()).count(),
+    );
+    let failed = count("fail") - late_failures;
     match (report.passes(), count("pass")) {
+        (false, _) if late > 0 => {
+            let checks = if late == 1 {
+                "check was"
+            } else {
+                "checks were"
+            };
+            format!(
+                "{target}: not finished: {late} {checks} not reached in time, {failed} failed; give it a longer \
+                 `--time-limit`{declares}\n"
+            )
+        }
         (true, 0) => format!("{target}: nothing could be checked{declares}\n"),
         (true, _) => format!("{target} passes{declares}\n"),
         (false, _) => format!(

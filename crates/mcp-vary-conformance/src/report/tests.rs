@@ -29,6 +29,36 @@ fn an_unanswered_must_fails_a_run() {
     assert!(!report("SV-1/unique-ids", Outcome::Unanswered("x".to_owned())).passes());
 }
 
+/// The server failed nothing; the run was too short.
+#[test]
+fn a_run_that_ended_early_is_not_finished_and_shows_what_failed_before() {
+    let late = Outcome::Unanswered(OUT_OF_TIME.to_owned());
+    let mut early = report("SV-1/unique-ids", late.clone());
+    let first = |report: &Report| {
+        report
+            .render(Format::Plain)
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        first(&early),
+        "http://127.0.0.1:1/mcp: not finished: 1 check was not reached in time, 0 failed; give it a longer `--time-limit`"
+    );
+    for (id, outcome) in [
+        ("SV-1/ids-are-text", Outcome::Violated("x".to_owned())),
+        ("SV-9/requested-variant", late),
+    ] {
+        early.findings.extend(report(id, outcome).findings);
+    }
+    assert!(
+        first(&early).contains(": 2 checks were not reached in time, 1 failed; "),
+        "{}",
+        first(&early)
+    );
+}
+
 #[test]
 fn a_finding_shows_the_sentence_and_the_traffic() {
     let text = report(

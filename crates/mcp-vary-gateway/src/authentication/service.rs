@@ -198,6 +198,19 @@ impl AuthenticationService {
         issuers.filter_map(|issuer| issuer.last_failure()).collect()
     }
 
+    /// The same for issuers without keys, whose tokens cannot be verified.
+    pub(crate) fn missing_keys(&self) -> Vec<String> {
+        let issuers = self.issuers.iter().filter(|issuer| issuer.keys().is_err());
+        issuers.filter_map(|issuer| issuer.last_failure()).collect()
+    }
+
+    /// Waits until the keys of each issuer were fetched, or could not be.
+    pub(crate) async fn first_keys(&self) {
+        for issuer in self.issuers.iter().filter(|issuer| issuer.keys().is_err()) {
+            issuer.newer_keys(&self.fetching()).await;
+        }
+    }
+
     fn decide(&self, head: &Parts, target: &EndpointPath) -> Result<Admission, Denial> {
         let credential = Credential::read(&head.headers, head.uri.query())?;
         let authenticator = &self.settings.authenticator;

@@ -53,8 +53,13 @@ async fn carry(
     let text = String::from_utf8(head).unwrap();
     heads.lock().unwrap().push(text.clone());
     let Some(server) = server else {
-        let refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
-        return client.write_all(refusal).await;
+        let status = if text.contains(CREDENTIALS) {
+            "403 Forbidden"
+        } else {
+            "407 Proxy Authentication Required"
+        };
+        let refusal = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+        return client.write_all(refusal.as_bytes()).await;
     };
     let mut server = TcpStream::connect(server).await?;
     if text.starts_with("CONNECT ") {
@@ -165,6 +170,15 @@ async fn an_error_names_the_proxy_without_its_password() {
         error.contains(&expected) && !error.contains("secret"),
         "{error}"
     );
+    for url in ["https://server.test/mcp", "http://server.test/mcp"] {
+        let refused = failure(behind(url, |_| {
+            Some(format!("http://{}", PROXY.get()?.rsplit('@').next()?))
+        }));
+        let refused = refused.await;
+        let advice =
+            "wants a user and a password: write that variable as `http://USER:PASSWORD@HOST:PORT`";
+        assert!(refused.contains(advice), "{refused}");
+    }
     let dead = failure(behind("https://server.test/mcp", |name| {
         (name == "HTTPS_PROXY").then(|| "http://127.0.0.1:9".to_owned())
     }))

@@ -14,8 +14,8 @@ pub(super) struct Address {
     pub(super) uri: Uri,
     /// The proxy on the way to it, with its variable.
     pub(super) proxy: Option<String>,
-    /// Whether `HTTP_PROXY` is set, which an https address does not use.
-    pub(super) has_unused_proxy: bool,
+    /// Why the proxy that variables name is not on that way.
+    pub(super) unused_proxy: Option<&'static str>,
     /// The file of further authorities for it.
     pub(super) ca: Option<PathBuf>,
 }
@@ -35,9 +35,7 @@ impl Address {
     pub(super) fn describe_failure(&self, error: &(dyn Error + 'static)) -> String {
         let (to, cause) = (self.shown(), root_cause(error));
         match (&self.proxy, tls::advice(error, self.ca.as_deref())) {
-            (None, None) if self.has_unused_proxy => format!(
-                "{to}: {cause}; `HTTP_PROXY` is for http:// addresses, so name the proxy in `HTTPS_PROXY` if one leads there"
-            ),
+            (None, None) if let Some(why) = self.unused_proxy => format!("{to}: {cause}; {why}"),
             (None, None) if cause == "connection refused" => {
                 format!("{to}: {cause}; start the server, or correct host and port")
             }
@@ -49,6 +47,9 @@ impl Address {
             // The library's words for a status other than 200 and 407.
             (Some(proxy), None) if cause.ends_with("unsuccessful") => {
                 format!("through the proxy {proxy}: the proxy does not connect to {to}; {NO_PROXY}")
+            }
+            (Some(proxy), None) if cause.ends_with(WANTS_LOGIN) => {
+                format!("the proxy {proxy} on the way to {to} {LOGIN_ADVICE}")
             }
             // Only the proxy is connected to; behind it, what fails is TLS.
             (Some(proxy), None) => format!(
@@ -69,7 +70,8 @@ impl Address {
     /// Names the proxy if `status` may be its answer in place of the server's.
     pub(super) fn proxy_advice(&self, status: StatusCode) -> String {
         match &self.proxy {
-            Some(proxy) if matches!(status.as_u16(), 407 | 502..=504) => {
+            Some(proxy) if status.as_u16() == 407 => format!("; the proxy {proxy} {LOGIN_ADVICE}"),
+            Some(proxy) if matches!(status.as_u16(), 502..=504) => {
                 format!("; it may be the answer of the proxy {proxy}")
             }
             _ => String::new(),
@@ -138,4 +140,7 @@ pub(super) fn system_cause(error: &(dyn Error + 'static)) -> Option<String> {
     (system.get_ref().is_none() || cause.contains("(DNS)")).then_some(cause)
 }
 
+/// The library's words for a proxy that answers 407.
+const WANTS_LOGIN: &str = "proxy authorization required";
+const LOGIN_ADVICE: &str = "wants a user and a password: write that variable as `http://USER:PASSWORD@HOST:PORT`, or correct them there";
 const NO_PROXY: &str = "name the host in `NO_PROXY` if no proxy is needed for it";

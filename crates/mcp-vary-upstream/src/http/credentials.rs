@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use http::header::{PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, VIA, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Incoming;
 
@@ -67,6 +67,9 @@ impl Credentials {
         if let Some((name, _)) = headers.find(|(_, value)| has_no_credentials(value)) {
             return format!("; its header `{name}` has no token: is the variable empty?");
         }
+        if let Some(advice) = self.scheme_advice() {
+            return format!("; {advice}");
+        }
         let what = match (&sent[..], self.wants_login.load(Ordering::Relaxed)) {
             ([], false) => {
                 "it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` \
@@ -76,12 +79,25 @@ impl Credentials {
             ([], true) => format!("it wants a login; {LOGIN}"),
             (sent, wants_login) => {
                 let sent = sent.join(", ");
-                let advice = if wants_login { LOGIN } else { CHECK_TOKEN };
-                format!("it refused the headers that were sent, {sent}; {advice}")
+                let login = if wants_login { OR_LOGIN } else { "" };
+                format!("it refused the headers that were sent, {sent}; {CHECK_TOKEN}{login}")
             }
         };
         format!("; {what}; see \"Remote servers\" in the documentation")
     }
+
+    /// What to write instead of an `Authorization` without a scheme.
+    pub(super) fn scheme_advice(&self) -> Option<String> {
+        let value = self.headers.get(AUTHORIZATION)?;
+        let advice =
+            "its header `Authorization` has no scheme: write `Authorization: Bearer TOKEN`";
+        has_no_scheme(value).then(|| advice.to_owned())
+    }
+}
+
+/// Whether a value of `Authorization` has no scheme, as a key that was written alone.
+fn has_no_scheme(value: &HeaderValue) -> bool {
+    !value.as_bytes().trim_ascii().contains(&b' ') && !has_no_credentials(value)
 }
 
 /// Whether nothing follows the scheme in the value of a header.
@@ -94,6 +110,7 @@ fn has_no_credentials(value: &HeaderValue) -> bool {
 const LOGIN: &str = "log in with `vary login` and write no `Authorization` into `headers` of its entry, or write a token of \
      this server there";
 
-/// What to do about a token that is refused.
+/// What to do about a token or key that is refused.
 const CHECK_TOKEN: &str =
     "check that the token is complete, has not expired, and is for this server";
+const OR_LOGIN: &str = ", or log in with `vary login` and send no `Authorization`";

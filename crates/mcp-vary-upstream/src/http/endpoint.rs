@@ -96,7 +96,7 @@ impl Endpoint {
             sent,
             address: Address {
                 uri,
-                has_unused_proxy: proxy.is_none() && Proxy::is_for_http_only(url, config.variables),
+                unused_proxy: Proxy::why_unused(url, config.variables).filter(|_| proxy.is_none()),
                 proxy: proxy.map(|proxy| proxy.describe()),
                 ca: config.ca.clone(),
             },
@@ -238,7 +238,10 @@ impl Endpoint {
             excerpt: if is_web_page(body) {
                 WEB_PAGE.to_owned()
             } else {
-                self.diagnostics.excerpt(body)
+                let excerpt = self.diagnostics.excerpt(body);
+                let message =
+                    oauth_message(&excerpt).filter(|_| status == StatusCode::UNAUTHORIZED);
+                message.map_or(excerpt, |it| self.diagnostics.excerpt(it.as_bytes()))
             },
             advice: match status {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -370,10 +373,12 @@ impl Endpoint {
             UpstreamError::Status {
                 status, excerpt, ..
             } if matches!(status.as_u16(), 400 | 404 | 405) => {
-                let (url, advice) = (self.address.shown(), self.path_advice());
+                let advice = self.credentials.scheme_advice();
+                let advice = advice.unwrap_or_else(|| self.path_advice());
+                let url = self.address.shown();
                 // What an escape of JSON stood for is a peer's text again.
-                let reason = rpc_message(excerpt)
-                    .map(|message| self.diagnostics.excerpt(message.as_bytes()));
+                let reason = rpc_message(excerpt).or_else(|| oauth_message(excerpt));
+                let reason = reason.map(|message| self.diagnostics.excerpt(message.as_bytes()));
                 let what = match reason {
                     Some(reason) => format!(
                         "`{url}` answered `initialize` with HTTP {status}: {reason}; {advice}"
@@ -415,4 +420,9 @@ const WEB_PAGE: &str = "it sent a web page";
 fn rpc_message(text: &str) -> Option<String> {
     let message = edit::get(edit::get(text, "error")?, "message")?;
     serde_json::from_str(message).ok()
+}
+
+/// The message of an error of OAuth (RFC 6749, 5.2).
+fn oauth_message(text: &str) -> Option<String> {
+    serde_json::from_str(edit::get(text, "error_description")?).ok()
 }

@@ -80,16 +80,27 @@ impl Proxy {
         }))
     }
 
-    /// Whether the `variables` name a proxy for http addresses alone, and `url` has https.
-    pub(crate) fn is_for_http_only(url: &Uri, variables: Variables) -> bool {
+    /// Why `url` is reached directly, although the `variables` name a proxy.
+    pub(crate) fn why_unused(url: &Uri, variables: Variables) -> Option<&'static str> {
         let is_set = |names: [&'static str; 2]| {
             let mut values = names.into_iter().filter_map(variables);
             values.any(|value| !value.trim().is_empty())
         };
-        url.scheme_str() == Some("https")
-            && !is_set(["HTTPS_PROXY", "https_proxy"])
-            && is_set(["HTTP_PROXY", "http_proxy"])
-            && !url.host().is_none_or(is_loopback)
+        let (is_https, for_https) = (
+            url.scheme_str() == Some("https"),
+            is_set(["HTTPS_PROXY", "https_proxy"]),
+        );
+        let for_http = is_set(["HTTP_PROXY", "http_proxy"]);
+        match (is_https, for_https, for_http) {
+            _ if url.host().is_none_or(is_loopback) => None,
+            (true, false, true) => Some(
+                "`HTTP_PROXY` is for http:// addresses, so name the proxy in `HTTPS_PROXY` if one leads there",
+            ),
+            (true, true, _) | (false, _, true) => {
+                Some("it is reached without the proxy, since `NO_PROXY` names it")
+            }
+            _ => None,
+        }
     }
 
     /// Its address, without user and password, and the variable that names it.
@@ -279,13 +290,16 @@ mod tests {
         fn http(name: &str) -> Option<String> {
             (name == "HTTP_PROXY").then(|| "http://plain.example".to_owned())
         }
-        let is_for_http_only =
-            |url, variables| Proxy::is_for_http_only(&Uri::from_static(url), variables);
-        assert!(is_for_http_only("https://a.example/mcp", http));
-        assert!(!is_for_http_only("http://a.example/mcp", http));
-        assert!(!is_for_http_only("https://localhost/mcp", http));
-        assert!(!is_for_http_only("https://a.example/mcp", company));
-        assert!(!is_for_http_only("https://a.example/mcp", |_| None));
+        let why = |url, variables| Proxy::why_unused(&Uri::from_static(url), variables);
+        let is_for_http =
+            |url, variables| why(url, variables).is_some_and(|it| it.contains("HTTP_PROXY"));
+        assert!(is_for_http("https://a.example/mcp", http));
+        assert_eq!(why("https://localhost/mcp", http), None);
+        assert_eq!(why("https://a.example/mcp", |_| None), None);
+        // Asked of addresses without a proxy.
+        let excluded = Some("it is reached without the proxy, since `NO_PROXY` names it");
+        assert_eq!(why("http://a.example/mcp", http), excluded);
+        assert_eq!(why("https://a.example/mcp", company), excluded);
     }
 
     #[test]

@@ -156,7 +156,16 @@ pub(crate) fn advice(error: &(dyn Error + 'static), ca: Option<&Path>) -> Option
              HOST:PORT` prints its name)",
             ca.display()
         )),
-        _ => known_advice(why).map(str::to_owned),
+        _ => {
+            let advice = known_advice(why)?;
+            let unread = is_of_unknown.then(rustls_native_certs::load_native_certs);
+            Some(match unread.as_ref().and_then(|it| it.errors.first()) {
+                Some(error) => {
+                    format!("{advice}; authorities of this machine cannot be read: {error}")
+                }
+                None => advice.to_owned(),
+            })
+        }
     }
 }
 

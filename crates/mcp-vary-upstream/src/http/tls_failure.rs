@@ -47,7 +47,7 @@ fn describe_certificate(why: &CertificateError) -> String {
             "its certificate is signed by an unknown authority".to_owned()
         }
         CertificateError::BadSignature => {
-            "its certificate is signed by another authority of the same name".to_owned()
+            "its certificate is signed by itself, or by another authority with the name of a trusted one".to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "its certificate has expired".to_owned()
@@ -145,7 +145,7 @@ mod tests {
             ),
             (
                 CertificateError::BadSignature.into(),
-                "its certificate is signed by another authority of the same name",
+                "its certificate is signed by itself, or by another authority with the name of a trusted one",
             ),
             (
                 CertificateError::Expired.into(),

@@ -191,6 +191,16 @@ fn missing_program_advice(program: &str, cwd: &Path) -> String {
     let is_drive = |start: &str| matches!(start, ":\\" | ":/");
     let is_absolute = program.starts_with('/') || program.get(1..3).is_some_and(is_drive);
     match &parts[..] {
+        _ if let Some((path, args)) = split_after_extension(program)
+            && path.contains(' ') =>
+        {
+            let args: Vec<String> = args.split_whitespace().map(json::string).collect();
+            format!(
+                "write only the program as `command`, and put the arguments into `args`, as in `command: '{path}'` and \
+                 `args: [{}]` (in JSON, write `\\\\` for each backslash)",
+                args.join(", ")
+            )
+        }
         [first, args @ ..] if !args.is_empty() => {
             // A path may have spaces. That of a program ends before the next path or option.
             let is_path =
@@ -217,6 +227,14 @@ fn missing_program_advice(program: &str, cwd: &Path) -> String {
         }
         _ => "install it, put its directory on `PATH`, or give its full path".to_owned(),
     }
+}
+
+/// A program of Windows and its arguments, if it has any. Its path may have spaces, and ends with its extension.
+fn split_after_extension(program: &str) -> Option<(&str, &str)> {
+    let lower = program.to_ascii_lowercase();
+    let ends = [".exe ", ".cmd ", ".bat "].into_iter();
+    let end = ends.filter_map(|end| lower.find(end)).min()? + 4;
+    program.split_at_checked(end)
 }
 
 /// What to do about a program that is there but cannot be started.

@@ -30,7 +30,12 @@ pub(crate) async fn list(
         .map_err(|failure| failure.unwrap_or_else(|| invalid_cursor(scope)))?;
     let next = page.next().map(|next| list.cursor_at(next));
     let next = next.map(|position| seal_cursor(scope, kind, &position));
-    let (start, end) = page.result(next.as_deref());
+    let (start, mut end) = page.result(next.as_deref());
+    if kind == ListKind::Tools
+        && let Some(starting) = view::starting_meta(&scope)
+    {
+        end.insert_str(0, &starting);
+    }
     if kind == ListKind::Tools && next.is_none() && has_gateway_tools(scope) {
         let text = format!("{}{end}", String::from_utf8_lossy(start));
         let text = with_gateway_tools(scope, list, &text);

@@ -22,7 +22,7 @@ use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tracing::debug;
 
@@ -249,6 +249,13 @@ async fn refuse_if_down<T>(
 fn starting_servers<'a>(context: &'a RequestContext<'_>) -> Vec<&'a Arc<ServerSource>> {
     let is_starting = |it: &&Arc<ServerSource>| it.is_starting() && !it.is_upstream_variant();
     context.visible_sources().filter(is_starting).collect()
+}
+
+/// A further member of a list, if servers are starting: their names, since the list lacks what they will have.
+pub(crate) fn starting_meta(context: &RequestContext<'_>) -> Option<String> {
+    let starting = starting_servers(context);
+    let names: Vec<&str> = starting.iter().map(|it| &*it.server_name).collect();
+    (!names.is_empty()).then(|| format!(r#","_meta":{{"vary/starting":{}}}"#, json!(names)))
 }
 
 fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
