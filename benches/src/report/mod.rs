@@ -411,8 +411,7 @@ fn too_expensive(row: &Row, cells: &[Cell], vary: &Cell) -> Option<String> {
     let without = cells.iter().find(|cell| cell.subject == Subject::Without)?;
     let (mean, off) = vary.difference(without)?;
     let name = &row.name;
-    (mean > most)
-        .then(|| format!("{name}: {mean:+.1} µs of CPU, ± {off:.1}; at most {most:+}"))
+    (mean > most).then(|| format!("{name}: {mean:+.1} µs of CPU, ± {off:.1}; at most {most:+}"))
 }
 
 /// Whether the row is slower than in the other build.
