@@ -49,6 +49,8 @@ enum Part {
     RmcpProxy(servers::rmcp_proxy::Options),
     /// A handler on rmcp's own server, bare or wrapped by the library
     Library(servers::library::Options),
+    /// A collector of spans
+    Collector(servers::collector::Options),
     /// The server behind all of them
     Upstream(upstream::Options),
 }
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Part::Forward(options) => servers::forward::serve(options),
         Part::RmcpProxy(options) => servers::rmcp_proxy::serve(options),
         Part::Library(options) => servers::library::serve(&options),
+        Part::Collector(options) => servers::collector::serve(&options),
         Part::Upstream(options) => upstream::serve(&options),
     };
     match outcome {

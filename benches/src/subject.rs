@@ -131,6 +131,8 @@ pub(crate) struct Running {
 pub(crate) struct Upstream {
     behind: UpstreamSpec,
     running: Vec<Running>,
+    /// The collector of the gateway's spans, if the row is about these.
+    collector: Option<Running>,
 }
 
 /// The time limit until a program serves.
@@ -144,16 +146,18 @@ impl Programs {
             upstream::Transport::Http => behind.servers,
         };
         let arguments = self.upstream_args(behind);
-        let start = |_| {
-            self.start(
-                &self.bench,
-                &arguments,
-                self.cores.load,
-                AddressSource::Output,
-            )
+        let start = |arguments: &[String]| {
+            let core = self.cores.load;
+            self.start(&self.bench, arguments, core, AddressSource::Output)
         };
-        let running = (0..count).map(start).collect::<io::Result<_>>()?;
-        Ok(Upstream { behind, running })
+        let running = (0..count).map(|_| start(&arguments));
+        let collector = behind.section.and_then(Section::collector);
+        let collector = collector.map(|arguments| start(&arguments));
+        Ok(Upstream {
+            behind,
+            running: running.collect::<io::Result<_>>()?,
+            collector: collector.transpose()?,
+        })
     }
 
     fn upstream_args(&self, behind: UpstreamSpec) -> Vec<String> {
@@ -218,7 +222,8 @@ impl Programs {
                 self.vary_with("variants", &config)
             }
             Subject::Vary if let Some(section) = upstream.behind.section => {
-                self.vary_with_section(section, &ways)
+                let collector = upstream.collector.as_ref();
+                self.vary_with_section(section, &ways, collector.map(|it| it.endpoint.address))
             }
             Subject::Unshaped | Subject::Without | Subject::Vary => self.vary(&ways),
             Subject::Before => self.before()?.proxy(Subject::Vary, upstream),
@@ -273,10 +278,16 @@ impl Programs {
     }
 
     /// Starts Vary on a port that was free, since the configuration may have its URL.
-    fn vary_with_section(&self, section: Section, ways: &[ServerTarget]) -> io::Result<Running> {
+    fn vary_with_section(
+        &self,
+        section: Section,
+        ways: &[ServerTarget],
+        collector: Option<SocketAddr>,
+    ) -> io::Result<Running> {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let file = self.scratch.join("section.json");
-        fs::write(&file, section.configuration(ways, address, &self.scratch)?)?;
+        let text = section.configuration(ways, address, collector, &self.scratch)?;
+        fs::write(&file, text)?;
         self.served_at(address, vec![file.display().to_string()])
     }
 

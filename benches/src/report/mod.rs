@@ -405,6 +405,15 @@ const LIBRARY: f64 = 5.0;
 /// The additional CPU time of a build that counts as slower, in percent: the whole interval must be above.
 const SLOWER_BUILD: f64 = 2.0;
 
+/// Whether the section of the configuration that the row measures costs more than it may.
+fn too_expensive(row: &Row, cells: &[Cell], vary: &Cell) -> Option<String> {
+    let most = row.behind.section?.most()?;
+    let without = cells.iter().find(|cell| cell.subject == Subject::Without)?;
+    let (mean, off) = vary.difference(without)?;
+    let name = &row.name;
+    (mean > most).then(|| format!("{name}: {mean:+.1} µs of CPU, ± {off:.1}; at most {most:+}"))
+}
+
 /// Whether the row is slower than in the other build.
 fn slower(row: &Row, cells: &[Cell], vary: &Cell) -> Option<String> {
     let before = cells.iter().find(|cell| cell.subject == Subject::Before)?;
@@ -453,6 +462,7 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
         return missed;
     };
     missed.extend(slower(row, cells, vary));
+    missed.extend(too_expensive(row, cells, vary));
     if let (Some(bar), Some(limit)) = (row.bar, find(Subject::is_limit).next()) {
         let ratio = vary.ratio(limit, |round| round.cpu);
         if ratio > bar.most {
@@ -532,6 +542,23 @@ mod tests {
             differences(row, &cells),
             "  vary              +4.0 % of CPU, +2.7 to +5.3 (95 %, 4 pairs)\n"
         );
+    }
+
+    #[test]
+    fn a_section_costs_no_more_than_its_bar() {
+        let rows = crate::rows::all();
+        let missed = |name: &str, costs| {
+            let row = rows.iter().find(|row| row.name.contains(name)).unwrap();
+            let without = cell(Subject::Without, [20.0, 21.0, 20.0, 21.0]);
+            over_the_bar(row, &[without, cell(Subject::Vary, costs)])
+        };
+        assert_eq!(missed("with metrics", [20.4, 21.5, 20.4, 21.5]), [""; 0]);
+        let name = "call with metrics, legacy client, HTTP upstream with sessions";
+        assert_eq!(
+            missed("with metrics", [20.6, 21.7, 20.6, 21.7]),
+            [format!("{name}: +0.7 µs of CPU, ± 0.1; at most +0.5")]
+        );
+        assert_eq!(missed("traces, sampled", [22.9, 23.9, 22.9, 23.9]), [""; 0]);
     }
 
     #[test]

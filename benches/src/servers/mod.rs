@@ -1,5 +1,6 @@
-//! The programs that Vary is compared with, each in its own process.
+//! The programs that Vary is compared with, and a collector of its spans, each in its own process.
 
+pub(crate) mod collector;
 pub(crate) mod fan;
 pub(crate) mod fixed;
 pub(crate) mod forward;

@@ -1,6 +1,6 @@
 //! What a scrape of metrics reads when it comes: gauges and counters that the gateway has for its status already.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_metrics::{Exposition, Family, Listed, Metrics, Value, families};
@@ -36,19 +36,15 @@ pub(crate) fn exposition(snapshot: &ConfigSnapshot) -> Option<Exposition> {
 
 /// Ends the series of what left the catalogue some time ago.
 fn retire(snapshot: &ConfigSnapshot, metrics: &Metrics) {
-    let sources = snapshot.pool.base().sources().iter();
-    let servers = sources.map(|source| {
-        let snapshot = source.snapshot();
-        let tools = snapshot.listings.get(&ListKind::Tools);
-        let tools = tools.and_then(|tools| tools.as_ref().ok());
-        let names = tools.into_iter().flat_map(|tools| tools.items.iter());
-        let names = names.map(|item| item.id.to_string()).collect();
-        (source.server_name.to_string(), names)
-    });
     let mut listed = Listed::default();
-    for (server, names) in servers {
-        let tools: BTreeSet<String> = names;
-        listed.servers.entry(server).or_default().extend(tools);
+    for source in snapshot.pool.base().sources() {
+        let lists = source.snapshot();
+        let tools = lists.listings.get(&ListKind::Tools);
+        let tools = tools.and_then(|tools| tools.as_ref().ok());
+        let tools = tools.into_iter().flat_map(|tools| tools.items.iter());
+        let server = source.server_name.to_string();
+        let names = listed.servers.entry(server).or_default();
+        names.extend(tools.map(|tool| tool.id.to_string()));
     }
     let variants = snapshot.variant_set.variants.iter();
     listed.variants = variants.map(|variant| variant.id.to_string()).collect();

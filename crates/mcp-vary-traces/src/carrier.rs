@@ -1,6 +1,6 @@
 //! What carries a context between programs: `params._meta`, or HTTP headers.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use crate::context::TraceContext;
 
@@ -18,6 +18,9 @@ pub struct Carrier {
     /// What callers tell all programs of the trace.
     pub baggage: Option<String>,
 }
+
+/// The header with the position in the trace.
+pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 impl Carrier {
     /// The names of the texts in `_meta` and as headers.
@@ -37,7 +40,7 @@ impl Carrier {
     #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Self {
         // Most requests have none, and need no further look.
-        if !headers.contains_key("traceparent") {
+        if !headers.contains_key(TRACEPARENT) {
             return Self::default();
         }
         Self::read(|name| {

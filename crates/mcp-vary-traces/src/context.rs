@@ -82,10 +82,21 @@ impl TraceContext {
 /// The value of `traceparent`.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let trace = u128::from_be_bytes(self.trace);
-        let span = u64::from_be_bytes(self.span);
-        let flags = u8::from(self.is_sampled);
-        write!(f, "00-{trace:032x}-{span:016x}-{flags:02x}")
+        let mut text = String::with_capacity(LENGTH);
+        text.push_str("00-");
+        push_hex(&mut text, &self.trace);
+        text.push('-');
+        push_hex(&mut text, &self.span);
+        text.push_str(if self.is_sampled { "-01" } else { "-00" });
+        f.write_str(&text)
+    }
+}
+
+/// Appends two digits for each byte. Each recorded request has some, and formatted numbers take several times as long.
+pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        let digits = [byte >> 4, byte & 15].into_iter();
+        text.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
     }
 }
 

@@ -45,7 +45,8 @@ pub struct TraceStats {
 /// The queue of spans, and the task that empties it.
 #[derive(Debug)]
 pub(crate) struct Exporter {
-    queue: Sender<Span>,
+    /// Spans as they are sent.
+    queue: Sender<Vec<u8>>,
     counts: Arc<Counts>,
     /// Cancelled when no more spans come.
     closing: CancellationToken,
@@ -92,10 +93,11 @@ impl Exporter {
     }
 
     /// Exports a span, or loses it.
-    pub(crate) fn submit(&self, span: Span) {
+    pub(crate) fn submit(&self, span: &Span) {
         self.counts.submitted.fetch_add(1, Ordering::Relaxed);
-        if self.closing.is_cancelled() || self.queue.try_send(span).is_err() {
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        match self.queue.try_reserve() {
+            Ok(place) if !self.closing.is_cancelled() => place.send(span.to_bytes()),
+            _ => _ = self.counts.lost.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -131,7 +133,7 @@ struct Worker {
 }
 
 impl Worker {
-    async fn run(mut self, mut queue: Receiver<Span>) {
+    async fn run(mut self, mut queue: Receiver<Vec<u8>>) {
         loop {
             let mut batch = Vec::new();
             self.fill(&mut queue, &mut batch).await;
@@ -143,7 +145,7 @@ impl Worker {
     }
 
     /// Waits for a batch. It is empty if no more spans come.
-    async fn fill(&self, queue: &mut Receiver<Span>, batch: &mut Vec<Span>) {
+    async fn fill(&self, queue: &mut Receiver<Vec<u8>>, batch: &mut Vec<Vec<u8>>) {
         let filling = async {
             if queue.recv_many(batch, BATCH).await == 0 {
                 return;
@@ -168,7 +170,7 @@ impl Worker {
         }
     }
 
-    async fn send(&mut self, batch: Vec<Span>) {
+    async fn send(&mut self, batch: Vec<Vec<u8>>) {
         let count = batch.len() as u64;
         let scope = Scope {
             name: "mcp-vary".to_owned(),

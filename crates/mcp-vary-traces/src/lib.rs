@@ -25,7 +25,7 @@ mod settings;
 mod span;
 mod tracer;
 
-pub use carrier::Carrier;
+pub use carrier::{Carrier, TRACEPARENT};
 pub use context::TraceContext;
 pub use export::{QUEUE, TraceStats};
 pub use settings::{Follow, Ratio, RatioError, TracesError, TracesSettings};

@@ -53,7 +53,7 @@ impl SpanProcessor {
         (self.now)().saturating_mul(1000)
     }
 
-    pub(crate) fn submit(&self, span: Span) {
+    pub(crate) fn submit(&self, span: &Span) {
         self.exporter.submit(span);
     }
 

@@ -7,9 +7,9 @@ use mcp_vary_base::lock::ScopedLock;
 use sha2::{Digest as _, Sha256};
 
 use crate::carrier::Carrier;
-use crate::context::TraceContext;
+use crate::context::{TraceContext, push_hex};
 use crate::processor::SpanProcessor;
-use crate::proto::{CLIENT, ERROR, KeyValue, Link, SAMPLED, SERVER, Span, Status};
+use crate::proto::{CLIENT, SERVER, Span, Value};
 
 /// The longest text in a span, in bytes.
 pub const MAX_TEXT: usize = 512;
@@ -52,14 +52,14 @@ pub enum Transport {
 }
 
 impl Transport {
-    fn describe(self, attributes: &mut Vec<KeyValue>) {
+    fn describe(self, attributes: &mut Vec<(&'static str, Value)>) {
         match self {
             Self::Http => attributes.extend([
-                KeyValue::text("network.transport", "tcp"),
-                KeyValue::text("network.protocol.name", "http"),
-                KeyValue::text("network.protocol.version", "1.1"),
+                ("network.transport", "tcp".into()),
+                ("network.protocol.name", "http".into()),
+                ("network.protocol.version", "1.1".into()),
             ]),
-            Self::Stdio => attributes.push(KeyValue::text("network.transport", "pipe")),
+            Self::Stdio => attributes.push(("network.transport", "pipe".into())),
         }
     }
 }
@@ -87,15 +87,15 @@ impl Outcome {
             Self::Cancelled => Some("cancelled".to_owned()),
             Self::Error(code) => {
                 let code = code.to_string();
-                let status = KeyValue::text("rpc.response.status_code", code.clone());
+                let status = ("rpc.response.status_code", code.clone().into());
                 span.attributes.push(status);
                 Some(code)
             }
         };
         let is_callers = matches!(self, Self::Error(code) if caller_codes.contains(&code));
         if let Some(error) = error.filter(|_| !is_callers) {
-            span.attributes.push(KeyValue::text("error.type", error));
-            span.status = Some(Status { code: ERROR });
+            span.attributes.push(("error.type", error.into()));
+            span.is_error = true;
         }
     }
 }
@@ -133,26 +133,20 @@ impl RequestSpan {
         (context, parent, link): (TraceContext, Option<TraceContext>, Option<TraceContext>),
         inherited: Carrier,
     ) -> Self {
-        let mut attributes = vec![
-            KeyValue::text("mcp.method.name", arrival.method),
-            KeyValue::text("jsonrpc.request.id", cut(arrival.id.trim_matches('"'))),
-        ];
-        if arrival.method == CALL {
-            attributes.push(KeyValue::text("gen_ai.operation.name", "execute_tool"));
-        }
-        arrival.transport.describe(&mut attributes);
+        let mut span = new_span(processor, arrival.method, context, parent, SERVER);
+        let attributes = &mut span.attributes;
+        let id = cut(arrival.id.trim_matches('"'));
+        attributes.push(("jsonrpc.request.id", id.into()));
+        arrival.transport.describe(attributes);
         let texts = [
             ("mcp.session.id", arrival.session.map(digest)),
             ("client.address", arrival.address.map(|it| it.to_string())),
             ("vary.principal", arrival.principal.map(str::to_owned)),
         ];
         let texts = texts.into_iter();
-        attributes.extend(texts.filter_map(|(key, text)| Some(KeyValue::text(key, text?))));
-        let mut span = new_span(processor, context, parent, SERVER);
-        span.name = arrival.method.to_owned();
-        span.attributes = attributes;
+        attributes.extend(texts.filter_map(|(key, text)| Some((key, text?.into()))));
         span.trace_state = trace_state(&inherited);
-        span.links = link.iter().map(link_to).collect();
+        span.link = link;
         Self {
             recorder: Some(Recorder {
                 processor: Arc::clone(processor),
@@ -172,12 +166,12 @@ impl RequestSpan {
 
     /// The request is of a client of this revision.
     pub fn set_revision(&self, revision: &str) {
-        self.set("mcp.protocol.version", revision);
+        self.set("mcp.protocol.version", cut(revision));
     }
 
     /// The request runs under this variant, for this reason.
     pub fn set_variant(&self, variant: &str, reason: &'static str) {
-        self.set("vary.variant", variant);
+        self.set("vary.variant", cut(variant));
         self.set("vary.variant.why", reason);
     }
 
@@ -189,14 +183,14 @@ impl RequestSpan {
         recorder.change(|span| name_target(span, recorder.method, name));
     }
 
-    fn set(&self, key: &'static str, value: &str) {
+    fn set(&self, key: &'static str, value: impl Into<Value>) {
         let Some(recorder) = &self.recorder else {
             return;
         };
         recorder.change(|span| {
             let known = &mut span.attributes;
-            known.retain(|known| known.key != key);
-            known.push(KeyValue::text(key, cut(value)));
+            known.retain(|(known, _)| *known != key);
+            known.push((key, value.into()));
         });
     }
 
@@ -219,24 +213,20 @@ impl RequestSpan {
         };
         let processor = &recorder.processor;
         let context = processor.child_of(Some(recorder.context));
-        let mut span = new_span(processor, context, Some(recorder.context), CLIENT);
-        span.name = recorder.method.to_owned();
+        let parent = Some(recorder.context);
+        let mut span = new_span(processor, recorder.method, context, parent, CLIENT);
         span.trace_state = trace_state(&self.inherited);
         let attributes = &mut span.attributes;
-        attributes.push(KeyValue::text("mcp.method.name", recorder.method));
-        if recorder.method == CALL {
-            attributes.push(KeyValue::text("gen_ai.operation.name", "execute_tool"));
-        }
-        attributes.push(KeyValue::text("mcp.protocol.version", upstream.revision));
+        attributes.push(("mcp.protocol.version", cut(upstream.revision).into()));
         match upstream.address {
             Some((host, port)) => {
                 Transport::Http.describe(attributes);
-                attributes.push(KeyValue::text("server.address", cut(host)));
-                attributes.push(KeyValue::number("server.port", port.into()));
+                attributes.push(("server.address", cut(host).into()));
+                attributes.push(("server.port", Value::Number(port)));
             }
             None => Transport::Stdio.describe(attributes),
         }
-        attributes.push(KeyValue::text("vary.server", cut(upstream.server)));
+        attributes.push(("vary.server", cut(upstream.server).into()));
         if let Some(name) = upstream.target {
             name_target(&mut span, recorder.method, name);
         }
@@ -326,7 +316,7 @@ impl Recorder {
         outcome.describe(&mut span, caller_codes);
         // The clock may have been set back.
         span.end = self.processor.now().max(span.start);
-        self.processor.submit(span);
+        self.processor.submit(&span);
     }
 }
 
@@ -338,19 +328,27 @@ impl Drop for Recorder {
 
 fn new_span(
     processor: &SpanProcessor,
+    method: &'static str,
     context: TraceContext,
     parent: Option<TraceContext>,
-    kind: i32,
+    kind: u8,
 ) -> Span {
-    let parent = parent.map(|parent| parent.span().to_vec());
+    let mut attributes = Vec::with_capacity(16);
+    attributes.push(("mcp.method.name", method.into()));
+    if method == CALL {
+        attributes.push(("gen_ai.operation.name", "execute_tool".into()));
+    }
     Span {
-        trace_id: context.trace().to_vec(),
-        span_id: context.span().to_vec(),
-        parent_span_id: parent.unwrap_or_default(),
+        context,
+        parent,
+        link: None,
+        trace_state: String::new(),
+        name: method.into(),
         kind,
         start: processor.now(),
-        flags: SAMPLED,
-        ..Span::default()
+        end: 0,
+        attributes,
+        is_error: false,
     }
 }
 
@@ -362,15 +360,8 @@ fn name_target(span: &mut Span, method: &'static str, name: &str) {
         _ => return,
     };
     let name = cut(name);
-    span.name = format!("{method} {name}");
-    span.attributes.push(KeyValue::text(key, name));
-}
-
-fn link_to(context: &TraceContext) -> Link {
-    Link {
-        trace_id: context.trace().to_vec(),
-        span_id: context.span().to_vec(),
-    }
+    span.name = [method, " ", &name].concat().into();
+    span.attributes.push((key, name.into()));
 }
 
 /// What vendors added, unless it is longer than programs must pass on (W3C Trace Context, section 3.3.1.5).
@@ -385,14 +376,15 @@ fn trace_state(carrier: &Carrier) -> String {
 /// What identifies a session, and does not open it: half of the SHA-256 of its id.
 fn digest(id: &str) -> String {
     let digest = Sha256::digest(id.as_bytes());
-    let half = digest.iter().take(16);
-    half.map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(32);
+    push_hex(&mut text, &digest[..16]);
+    text
 }
 
 /// At most [`MAX_TEXT`] bytes of a text.
-fn cut(text: &str) -> &str {
+fn cut(text: &str) -> String {
     let end = text.floor_char_boundary(MAX_TEXT);
-    text.get(..end).unwrap_or_default()
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 /// The method that calls a tool.

@@ -153,14 +153,24 @@ impl Files<'_> {
         let text = text.replace("/usr/bin/vary", &self.vary.display().to_string());
         let service = self.write("units/vary.service", &text)?;
         let socket = self.write("units/vary.socket", &self.read("systemd/vary.socket")?)?;
-        let mut verify = process::command("systemd-analyze");
-        let warnings = self.run(verify.arg("verify").args([&service, &socket]))?;
+        let verify = || {
+            let mut verify = process::command("systemd-analyze");
+            self.run(verify.arg("verify").args([&service, &socket]))
+        };
+        let warnings = verify()?;
         if !warnings.is_empty() {
             return Err(warnings);
         }
         let mut security = process::command("systemd-analyze");
         security.args(["security", "--offline=true", "--threshold", EXPOSURE]);
-        self.run(security.arg(&service)).map(drop)
+        self.run(security.arg(&service))?;
+        let drop_in = self.read("systemd/notify-reload.conf")?;
+        self.write("units/vary.service.d/notify-reload.conf", &drop_in)?;
+        let warnings = verify()?;
+        // Versions before 253 say this, and nothing else.
+        let unknown = "Failed to parse service type, ignoring: notify-reload";
+        let warning = warnings.lines().find(|line| !line.ends_with(unknown));
+        warning.map_or(Ok(()), |warning| Err(warning.to_owned()))
     }
 
     /// The rules are rules, each fires and is quiet in a test, and the page says of each what to do.

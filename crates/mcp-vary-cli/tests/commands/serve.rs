@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -215,6 +216,25 @@ fn the_second_signal_ends_a_client_of_the_standard_streams_at_once() {
     signal("TERM", child.id());
     assert!(said.any(|line| line.unwrap().starts_with("stopped at once")));
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A drain that only begins is given up, too.
+#[cfg(unix)]
+#[test]
+fn the_second_signal_ends_a_gateway_at_once() {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\nlimits: {{drain-delay: 60s}}\n"
+    );
+    let configuration = file("second-signal.yaml", &text);
+    let mut server = Server::start(&["serve", configuration.to_str().unwrap()]);
+    signal("TERM", server.child.id());
+    server.says("shutting down (Ctrl-C again");
+    assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
+    let second = Instant::now();
+    let (code, text) = server.end();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("stopped at once"), "{text}");
+    assert!(second.elapsed() < Duration::from_secs(30));
 }
 
 #[cfg(unix)]

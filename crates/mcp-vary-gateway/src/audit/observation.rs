@@ -253,7 +253,7 @@ impl ExchangeObservation {
         if let Some(exchange) = &mut self.exchange {
             exchange.answered(outcome.map_or(0, str::len));
         }
-        if let Some(span) = self.span.as_ref().filter(|span| span.is_recorded()) {
+        if let Some(span) = self.span.take_if(|span| span.is_recorded()) {
             span.end(spans::outcome(outcome, self.is_tool_call));
         }
     }

@@ -1,13 +1,20 @@
 //! What a response says about the outcome of its request.
 
+use std::sync::LazyLock;
+
 use mcp_vary::json::edit;
 use mcp_vary_audit::Outcome;
 use mcp_vary_metrics::Code;
 use mcp_vary_wire::envelope::Message;
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 /// The longest start of a response, before its result or error: the id has at most 1,024 bytes.
 const START: usize = 1100;
+
+// To prepare a search takes longer than to search an ordinary response.
+static RESULT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","result":"#));
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","error":"#));
+static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"isError"));
 
 /// The outcome of a request, and the code of its error, by the `response` that the gateway wrote.
 ///
@@ -15,10 +22,7 @@ const START: usize = 1100;
 pub(crate) fn outcome(response: &[u8], is_call: bool) -> (Outcome, Option<i64>) {
     let start = response.get(..START).unwrap_or(response);
     // In the id, quotes are escaped, so these are the members of the response.
-    let (result, error) = (
-        memmem::find(start, br#","result":"#),
-        memmem::find(start, br#","error":"#),
-    );
+    let (result, error) = (RESULT.find(start), ERROR.find(start));
     let is_error = error.is_some_and(|error| result.is_none_or(|result| error < result));
     if is_error {
         return (Outcome::Error, code(response));
@@ -50,11 +54,10 @@ pub(super) fn span_outcome(response: &[u8]) -> mcp_vary_traces::Outcome {
 
 /// The length of the result in a response; `None` for errors.
 pub(super) fn result_length(response: &[u8]) -> Option<usize> {
-    const RESULT: &[u8] = br#","result":"#;
     let start = response.get(..START).unwrap_or(response);
-    let at = memmem::find(start, RESULT)?;
+    let at = RESULT.find(start)?;
     // After it comes the brace that ends the response.
-    response.len().checked_sub(at + RESULT.len() + 1)
+    response.len().checked_sub(at + RESULT.needle().len() + 1)
 }
 
 fn code(response: &[u8]) -> Option<i64> {
@@ -64,7 +67,7 @@ fn code(response: &[u8]) -> Option<i64> {
 
 /// Whether the result of a tool has `isError`. Most have not, and are not parsed.
 fn reports_failure(response: &[u8]) -> bool {
-    if memmem::find(response, b"isError").is_none() {
+    if IS_ERROR.find(response).is_none() {
         return false;
     }
     let message = Message::read(response).ok();

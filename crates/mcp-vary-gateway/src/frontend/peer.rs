@@ -4,11 +4,11 @@
 use std::net::Ipv4Addr;
 use std::net::{IpAddr, SocketAddr};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use http::request::Parts;
 use mcp_vary_audit::{SessionId, trace_id};
 use mcp_vary_auth::authenticator::Admission;
-use mcp_vary_traces::Carrier;
+use mcp_vary_traces::{Carrier, TRACEPARENT};
 use mcp_vary_wire::headers::SESSION_ID;
 
 use crate::audit::Origin;
@@ -117,11 +117,11 @@ pub(super) fn origin(
         return Origin::default();
     }
     let is_traced = services.tracer.is_some();
-    let text = |name: &str| head.headers.get(name)?.to_str().ok();
+    let text = |name: &HeaderName| head.headers.get(name)?.to_str().ok();
     Origin {
         address: ClientAddress::of(head),
-        session: text(SESSION_ID.as_str()).map(|id| SessionId::new(id.into())),
-        trace_id: text("traceparent").and_then(trace_id),
+        session: text(&SESSION_ID).map(|id| SessionId::new(id.into())),
+        trace_id: text(&TRACEPARENT).and_then(trace_id),
         carrier: is_traced.then(|| Carrier::of_headers(&head.headers)),
         oauth_client: admission.and_then(|admission| admission.client_id.clone()),
         ..Origin::default()

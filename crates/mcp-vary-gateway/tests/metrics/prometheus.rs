@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use super::counting::{CALL_LABELS, ClientCounts, Counts, REQUEST_LABELS};
-use super::scraping::{get, measured, probes, program};
+use super::scraping::{get, measured, probes, program, promtool_finds_nothing};
 use crate::support::*;
 
 /// A Prometheus that scrapes one target twice a second, until it is dropped.
@@ -111,7 +111,8 @@ impl Drop for Prometheus {
 /// Puts load on a gateway for this long, and compares what Prometheus read with what the clients counted.
 async fn scraped_under_load(duration: Duration) {
     let harness = Harness::with(measured).await;
-    let prometheus = Prometheus::scraping(probes(&harness).await).await;
+    let address = probes(&harness).await;
+    let prometheus = Prometheus::scraping(address).await;
     let until = Instant::now() + duration;
     let clients = ClientKind::ALL.map(async |kind| {
         let mut counted = ClientCounts::default();
@@ -140,6 +141,7 @@ async fn scraped_under_load(duration: Duration) {
     for query in queries_of_the_page() {
         prometheus.query(query).await;
     }
+    promtool_finds_nothing(&get(address, "/metrics", "text/plain").await.text());
 }
 
 /// The queries that the page of metrics has.
