@@ -29,10 +29,7 @@ const REFUSED: [(&str, &str); 6] = [
     ("config.auth=null", "set config.auth: "),
     ("tls.secretName=", "set tls.secretName, or "),
     ("config.public-url=null", "set config.public-url: "),
-    (
-        "config.behind-proxy=true",
-        "set config.trusted-proxies: ",
-    ),
+    ("config.behind-proxy=true", "set config.trusted-proxies: "),
     ("config.keys=null", "set config.keys: "),
 ];
 

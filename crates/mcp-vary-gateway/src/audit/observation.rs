@@ -16,7 +16,7 @@ use mcp_vary_wire::revision::{Era, Revision};
 
 use super::audit_service::AuditService;
 use super::call_counters::CountedCall;
-use super::outcome::{metrics_code, result_length, span_outcome};
+use super::outcome::{length_for_models, metrics_code, result_length, span_outcome};
 use super::participation::Participation;
 use super::request_record::{AuditedRequest, RequestRecord};
 use super::{request_line, spans};
@@ -251,7 +251,7 @@ impl ExchangeObservation {
     /// The server answered, with a result or an error.
     pub(crate) fn server_answered(&mut self, outcome: Result<&str, &str>) {
         if let Some(exchange) = &mut self.exchange {
-            exchange.answered(outcome.map_or(0, str::len));
+            exchange.answered(outcome.map_or(0, |result| length_for_models(result.as_bytes())));
         }
         if let Some(span) = self.span.take_if(|span| span.is_recorded()) {
             span.end(spans::outcome(outcome, self.is_tool_call));

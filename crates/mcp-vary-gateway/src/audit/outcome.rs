@@ -52,12 +52,22 @@ pub(super) fn span_outcome(response: &[u8]) -> mcp_vary_traces::Outcome {
     }
 }
 
-/// The length of the result in a response; `None` for errors.
+/// The length of the result in a response as models get it; `None` for errors.
 pub(super) fn result_length(response: &[u8]) -> Option<usize> {
     let start = response.get(..START).unwrap_or(response);
     let at = RESULT.find(start)?;
     // After it comes the brace that ends the response.
-    response.len().checked_sub(at + RESULT.needle().len() + 1)
+    let result = response.get(at + RESULT.needle().len()..response.len() - 1)?;
+    Some(length_for_models(result))
+}
+
+/// The length of a result without the member that only the protocol needs, which Vary writes first for modern clients.
+pub(super) fn length_for_models(result: &[u8]) -> usize {
+    const RESULT_TYPE: &[u8] = br#"{"resultType":"complete","#;
+    match result.strip_prefix(RESULT_TYPE) {
+        Some(others) => others.len() + 1,
+        None => result.len(),
+    }
 }
 
 fn code(response: &[u8]) -> Option<i64> {
@@ -116,6 +126,9 @@ mod tests {
         let error = br#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#;
         assert_eq!(result_length(error), None);
         assert_eq!(result_length(br#","result":"#), None);
+        // What Vary adds for a modern client is no cost for a model.
+        let modern = br#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","a":1}}"#;
+        assert_eq!(result_length(modern), Some(br#"{"a":1}"#.len()));
     }
 
     #[test]

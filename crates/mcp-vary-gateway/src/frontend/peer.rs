@@ -4,8 +4,8 @@
 use std::net::Ipv4Addr;
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, HeaderName};
 use http::request::Parts;
+use http::{HeaderMap, HeaderName};
 use mcp_vary_audit::{SessionId, trace_id};
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_traces::{Carrier, TRACEPARENT};
