@@ -15,7 +15,8 @@ use crate::program::{Run, Server, VARY, command, file};
 struct User {
     server: LoginServer,
     state: PathBuf,
-    runtime: Runtime,
+    /// Runs the server.
+    _runtime: Runtime,
 }
 
 impl User {
@@ -29,7 +30,7 @@ impl User {
         Self {
             server: runtime.block_on(LoginServer::start()),
             state,
-            runtime,
+            _runtime: runtime,
         }
     }
 
