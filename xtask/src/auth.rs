@@ -154,7 +154,7 @@ fn servers(
     let gateway = gateway(
         workspace,
         vary,
-        (port, "info"),
+        (port, "warn"),
         &issuer.url,
         &plain,
         [LOG, AUDIT],
@@ -209,7 +209,10 @@ fn gateway(
         "--listen",
         &format!("127.0.0.1:{port}"),
     ]);
-    Server::start(gateway.arg(&file), &log)
+    let mut server = Server::start(gateway.arg(&file), &log)?;
+    // A log of everything may name the issuer first.
+    server.url = format!("http://127.0.0.1:{port}/mcp");
+    Ok(server)
 }
 
 /// A job for each SDK and era. Logins are for HTTP only.

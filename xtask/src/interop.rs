@@ -90,11 +90,7 @@ fn prepare(workspace: &Workspace) -> Result<Prepared, String> {
         script: "bodies.mjs".to_owned(),
         argument: json!({"url": there["fixture"]["url"]}),
     });
-    jobs.push_back(Job {
-        name: "SSE servers that start again".to_owned(),
-        script: "sse-restart.mjs".to_owned(),
-        argument: json!({"vary": vary, "python": python::program(workspace, "python", "python")?}),
-    });
+    jobs.push_back(sse_restart(workspace, &vary)?);
     let (there, server) = shaped::start(workspace, &vary)?;
     running.push(server);
     // The longest come first, so that none runs alone at the end.
@@ -124,6 +120,16 @@ fn shaped_jobs(there: &Value) -> impl Iterator<Item = Job> {
         let transport = job.argument["way"].as_str().unwrap_or_default();
         job.argument["sets"] = shaped::sets(transport).into();
         job
+    })
+}
+
+/// The job of servers with the transport of 2024-11-05 that end and start again.
+fn sse_restart(workspace: &Workspace, vary: &Path) -> Result<Job, String> {
+    let python = python::program(workspace, "python", "python")?;
+    Ok(Job {
+        name: "SSE servers that start again".to_owned(),
+        script: "sse-restart.mjs".to_owned(),
+        argument: json!({"vary": vary, "python": python}),
     })
 }
 

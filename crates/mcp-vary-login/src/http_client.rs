@@ -306,7 +306,8 @@ mod tests {
         let url = format!("http://{}/metadata", listener.local_addr().unwrap());
         tokio::spawn(async move {
             let (mut socket, _) = listener.accept().await.unwrap();
-            socket.read(&mut [0; 1024]).await.unwrap();
+            let length = socket.read(&mut [0; 1024]).await.unwrap();
+            assert_ne!(length, 0);
             let head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{";
             socket.write_all(head).await.unwrap();
             std::future::pending::<()>().await
