@@ -59,7 +59,7 @@ pub(crate) async fn log_in(args: args::Login, mut stop: Stop) -> Result<Verdict,
         logged_in.map_err(|error| Failure::looked_at(format!("{}: {error}", shown(server))))
     });
     let summary = summary.await?;
-    let line = format!("logged in to {} {}", summary.key.server, status(&summary));
+    let line = format!("logged in to {}, {}", summary.key.server, status(&summary));
     print::progress(&sanitize(&line));
     Ok(Verdict::Fine)
 }
@@ -75,6 +75,9 @@ pub(crate) async fn log_out(args: args::Logout, mut stop: Stop) -> Result<Verdic
     });
     let line = match outcome.await? {
         Logout::Revoked => format!("logged out of {server}; the tokens are revoked"),
+        Logout::AccessTokenEnds => format!(
+            "logged out of {server}; the refresh token is revoked, and the access token ends by itself"
+        ),
         Logout::NotRevoked => format!(
             "logged out of {server}; its authorization server did not revoke the tokens, so they end by themselves"
         ),

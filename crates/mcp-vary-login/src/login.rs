@@ -69,6 +69,9 @@ pub enum Logout {
     NotLoggedIn,
     /// The tokens are removed, and the authorization server has revoked them.
     Revoked,
+    /// The tokens are removed, and the authorization server has revoked the refresh token, but cannot revoke the access
+    /// token: that is valid until it ends.
+    AccessTokenEnds,
     /// The tokens are removed. The authorization server could not revoke them: they are valid until they end.
     NotRevoked,
 }
@@ -249,16 +252,12 @@ impl LoginCredentials {
             Ok(None) => return Ok(Logout::NotLoggedIn),
             login => login?,
         };
-        let is_revoked = match &login {
+        let outcome = match &login {
             Some(login) => self.0.revoke(login).await,
-            None => false,
+            None => Logout::NotRevoked,
         };
         blocking(move || lock.remove()).await?;
-        Ok(if is_revoked {
-            Logout::Revoked
-        } else {
-            Logout::NotRevoked
-        })
+        Ok(outcome)
     }
 }
 
@@ -433,23 +432,30 @@ impl Shared {
         Ok(())
     }
 
-    /// Revokes the tokens (RFC 7009). Says whether the authorization server accepted that.
-    async fn revoke(&self, login: &Login) -> bool {
+    /// Revokes the tokens (RFC 7009).
+    async fn revoke(&self, login: &Login) -> Logout {
         let (Some(url), Some(tokens)) = (&login.revocation_endpoint, &login.tokens) else {
-            return false;
+            return Logout::NotRevoked;
         };
         let http = self.http(login);
         let endpoint = TokenEndpoint {
             url,
             ..self.endpoint(&http, login)
         };
-        let mut is_revoked = true;
-        let refresh_token = tokens.refresh_token.as_ref();
-        for token in refresh_token.into_iter().chain([&tokens.access_token]) {
+        let revoked = async |token: &Secret| {
             let answer = endpoint.post(&[("token", token.expose())]).await;
-            is_revoked &= answer.is_ok_and(|answer| answer.status == StatusCode::OK);
+            answer.is_ok_and(|answer| answer.status == StatusCode::OK)
+        };
+        let has_refresh_ended = match &tokens.refresh_token {
+            Some(token) => revoked(token).await,
+            None => false,
+        };
+        match revoked(&tokens.access_token).await {
+            true if has_refresh_ended || tokens.refresh_token.is_none() => Logout::Revoked,
+            // Few authorization servers can revoke an access token that is a JWT.
+            false if has_refresh_ended => Logout::AccessTokenEnds,
+            _ => Logout::NotRevoked,
         }
-        is_revoked
     }
 }
 

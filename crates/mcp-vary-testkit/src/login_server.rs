@@ -59,6 +59,7 @@ struct Script {
     missing_scope: Option<(String, usize)>,
     requests: Vec<RecordedRequest>,
     is_withheld: bool,
+    keeps_access_tokens: bool,
 }
 
 impl LoginServer {
@@ -106,6 +107,11 @@ impl LoginServer {
             "/mcp",
             &Response::new(&status, &json!({"TOPSECRET": "of the server"})),
         );
+    }
+
+    /// Access tokens cannot be revoked, as where they are JWTs.
+    pub fn keep_access_tokens(&self) {
+        self.script.lock().unwrap().keeps_access_tokens = true;
     }
 
     /// Calls need a token that is issued from now on, with this scope.
@@ -223,6 +229,11 @@ fn answer(request: &RecordedRequest, path: &str, script: &Mutex<Script>) -> Resp
         return Response::new(&status, &json!({}));
     }
     let mut script = script.lock().unwrap();
+    let is_kept = path == "/revoke" && parameter(&request.body, "token").contains("-access-");
+    if is_kept && script.keeps_access_tokens {
+        let error = json!({"error": "unsupported_token_type"});
+        return Response::new("400 Bad Request", &error);
+    }
     let is_authorized = request.head.contains(": Bearer TOPSECRET-access-");
     if path == "/mcp" && is_authorized {
         let missing = script.insufficient_scope(request);

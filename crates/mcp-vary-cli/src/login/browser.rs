@@ -32,10 +32,11 @@ impl UserAgent for Browser {
                     print::notice(&sanitize(&format!(
                         "To log in, authorize Vary in the browser:\n  {url}"
                     )));
-                    if let Err(error) = open(url) {
+                    if let Err((program, error)) = open(url) {
                         let why = io_error::describe(&error);
                         print::notice(&sanitize(&format!(
-                            "the browser cannot be opened: {why}; open the address yourself, or name a program in BROWSER"
+                            "`{program}`, which opens the browser, cannot be started: {why}; open the address yourself, or name \
+                             a program in BROWSER"
                         )));
                     }
                     std::future::pending().await
@@ -70,8 +71,8 @@ fn line() -> io::Result<String> {
     Ok(line)
 }
 
-/// Starts the browser. The address is one argument and passes no shell.
-fn open(url: &str) -> io::Result<()> {
+/// Starts the browser. The address is one argument and passes no shell. The error has the program.
+fn open(url: &str) -> Result<(), (String, io::Error)> {
     let named = variable("BROWSER").filter(|named| !named.trim().is_empty());
     let terms: Vec<String> = match &named {
         // A list of programs, by the convention of Unix; the first one is used.
@@ -85,7 +86,7 @@ fn open(url: &str) -> io::Result<()> {
     let is_placed = terms.iter().any(|word| word.contains("%s"));
     let mut terms = terms.into_iter().map(|word| word.replace("%s", url));
     let program = terms.next().unwrap_or_default();
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program);
     command.args(terms);
     if !is_placed {
         command.arg(url);
@@ -94,7 +95,8 @@ fn open(url: &str) -> io::Result<()> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.spawn().map(|_| ())
+    let started = command.spawn();
+    started.map(drop).map_err(|error| (program, error))
 }
 
 /// The program of the system that opens an address.

@@ -92,7 +92,7 @@ fn a_login_serves_all_commands_until_the_logout() {
     );
     let logged_in = user.log_in(&[&url]);
     assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
-    let line = format!("logged in to {url} refreshed by itself\n");
+    let line = format!("logged in to {url}, refreshed by itself\n");
     assert!(logged_in.stderr.ends_with(&line), "{}", logged_in.stderr);
     let called = user.run(&["call", "whoami", &url]).data(0);
     assert!(called.contains("somebody with a token"), "{called}");

@@ -407,6 +407,9 @@ async fn a_logout_revokes_and_removes_the_tokens() {
     assert_eq!(tokens, ["TOPSECRET-refresh-1", "TOPSECRET-access-1"]);
     assert_eq!(token(&scene.service()).await, Ok(None));
     scene.log_in().await;
+    scene.peer.keep_access_tokens();
+    assert_eq!(terminal.log_out().await.unwrap(), Logout::AccessTokenEnds);
+    scene.log_in().await;
     scene
         .peer
         .respond("/revoke", &Response::new("503 Later", &json!({})));
