@@ -69,9 +69,16 @@ pub(crate) async fn connect(
             }
         };
     }
+    if matches!(handshaking, Ok(HandshakeEnd::TookBoth)) {
+        tracing::debug!(server = %config.name, "server answered both handshakes, started again");
+        connection.close().await;
+        connection = start(config, events)?;
+        let deadline = Instant::now() + config.limits.handshake;
+        handshaking = with_deadline(deadline, &connection, stop, discover_alone(&connection)).await;
+    }
     match handshaking {
         Ok(HandshakeEnd::Ready(handshake)) => Ok((connection, handshake)),
-        Ok(HandshakeEnd::Exited) => Err(connection.shared.closed().into()),
+        Ok(HandshakeEnd::Exited | HandshakeEnd::TookBoth) => Err(connection.shared.closed().into()),
         Err(error) => {
             connection.close().await;
             Err(error)
@@ -294,9 +301,14 @@ fn spawn(
     }
 }
 
+/// How long to wait whether a process that has answered `server/discover` answers `initialize`, too.
+const BOTH: Duration = Duration::from_secs(1);
+
 enum HandshakeEnd {
     Ready(Handshake),
     Exited,
+    /// A slow process of both eras answered `server/discover`, and then also `initialize`, which has given it sessions.
+    TookBoth,
 }
 
 /// Sends `server/discover` first; `initialize` if the answer shows a legacy server, or if there is none.
@@ -334,7 +346,11 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
     let first = tokio::select! {
         biased;
         modern = modern_answer(connection, &mut probe) => match modern {
-            Ok(Some(handshake)) => return Ok(HandshakeEnd::Ready(handshake)),
+            Ok(Some(handshake)) => {
+                let other = tokio::time::timeout(BOTH, handshake_answer(&mut exchange)).await;
+                let has_both = matches!(other, Ok(Ok(answer)) if answer.outcome().is_ok());
+                return Ok(if has_both { HandshakeEnd::TookBoth } else { HandshakeEnd::Ready(handshake) });
+            }
             Ok(None) => handshake_answer(&mut exchange).await?,
             Err(ConnectError::Failed(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
             Err(error) => return Err(error),
@@ -383,6 +399,21 @@ async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
     let params = handshake::discover_params(&shared.capabilities, info);
     let request = Request::new("server/discover", Some(params));
     Ok(connection.request(request, RequestKind::Handshake).await?)
+}
+
+/// Sends nothing but `server/discover`, to a process whose predecessor answered it.
+async fn discover_alone(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
+    let mut probe = discover(connection).await?;
+    match modern_answer(connection, &mut probe).await {
+        Ok(Some(handshake)) => Ok(HandshakeEnd::Ready(handshake)),
+        Ok(None) => Err(ConnectError::Handshake {
+            server: Arc::clone(&connection.shared.server),
+            what: "it answered `server/discover`, and refused it after it was started again"
+                .to_owned(),
+        }),
+        Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
+        Err(error) => Err(error),
+    }
 }
 
 async fn discover_again(

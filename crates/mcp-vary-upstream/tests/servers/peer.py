@@ -79,6 +79,11 @@ def discover_after_a_refusal(request):
     discover(seen[0])
 
 
+def discover_slowly(request):
+    time.sleep(0.5)
+    discover(request)
+
+
 def initialize_after_a_refusal(request):
     refuse(request, -32022, "Unsupported", data={"supported": ["2025-11-25"], "requested": "2026-07-28"})
     time.sleep(0.5)
@@ -105,6 +110,8 @@ TEMPERS = {
     # Says nothing until `initialize` comes, and asks for another `server/discover` only then.
     "late-forgetful": (discover_late, lambda r: refuse_revision(seen[0])),
     "slow-modern": (lambda r: None, discover_after_a_refusal),
+    # Has sessions from the moment at which it answers `initialize`.
+    "slow-dual": (discover_slowly, initialize),
     "slow-legacy": (initialize_after_a_refusal, lambda r: None),
     "errs-once": (first_fails, refuse_revision),
     # Leaves `server/discover` unanswered for ever, and needs a setting.

@@ -2,6 +2,7 @@
 
 use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
+use mcp_vary::json::edit;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::response::{self, RpcError};
 
@@ -30,20 +31,30 @@ pub(crate) async fn list(
         .map_err(|failure| failure.unwrap_or_else(|| invalid_cursor(scope)))?;
     let next = page.next().map(|next| list.cursor_at(next));
     let next = next.map(|position| seal_cursor(scope, kind, &position));
-    let (start, mut end) = page.result(next.as_deref());
-    if kind == ListKind::Tools
-        && let Some(starting) = view::starting_meta(&scope)
-    {
-        end.insert_str(0, &starting);
-    }
-    if kind == ListKind::Tools && next.is_none() && has_gateway_tools(scope) {
-        let text = format!("{}{end}", String::from_utf8_lossy(start));
-        let text = with_gateway_tools(scope, list, &text);
+    let (start, end) = page.result(next.as_deref());
+    let is_tools = kind == ListKind::Tools;
+    let starting = is_tools.then(|| view::starting_names(&scope)).flatten();
+    let has_own_tools = is_tools && next.is_none() && has_gateway_tools(scope);
+    if starting.is_some() || has_own_tools {
+        let mut text = format!("{}{end}", String::from_utf8_lossy(start));
+        if let Some(names) = starting {
+            text = with_starting(&text, &names);
+        }
+        if has_own_tools {
+            text = with_gateway_tools(scope, list, &text).into_owned();
+        }
         return Ok(scope.respond(text.as_bytes()));
     }
     let parts = [start, end.as_bytes()];
     let reply = response::result_of_parts(scope.request.id, &parts);
     Ok(Dispatch::Done(reply))
+}
+
+/// A list that lacks the tools of servers that are starting, with their names beside what it has in `_meta`.
+fn with_starting(list: &str, names: &str) -> String {
+    let meta = edit::get(list, "_meta").filter(|meta| meta.starts_with('{'));
+    let meta = edit::set(meta.unwrap_or("{}"), "vary/starting", names);
+    edit::set(list, "_meta", &meta).into_owned()
 }
 
 /// The answer for a list that no server has, for a client that was offered resources; `None` for other clients.
@@ -97,5 +108,20 @@ fn without_variant(scope: ViewScope<'_>, failure: RpcError) -> RpcError {
         failure
     } else {
         RpcError::new(failure.code(), failure.message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_that_are_starting_are_named_beside_what_a_list_has_in_its_meta() {
+        let list =
+            r#"{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}},"ttlMs":0}"#;
+        let expected = r#"{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"vary/starting":["a"]},"ttlMs":0}"#;
+        assert_eq!(with_starting(list, r#"["a"]"#), expected);
+        let expected = r#"{"tools":[],"_meta":{"vary/starting":["a"]}}"#;
+        assert_eq!(with_starting(r#"{"tools":[]}"#, r#"["a"]"#), expected);
     }
 }

@@ -251,11 +251,11 @@ fn starting_servers<'a>(context: &'a RequestContext<'_>) -> Vec<&'a Arc<ServerSo
     context.visible_sources().filter(is_starting).collect()
 }
 
-/// A further member of a list, if servers are starting: their names, since the list lacks what they will have.
-pub(crate) fn starting_meta(context: &RequestContext<'_>) -> Option<String> {
+/// The names of the servers that are starting, as JSON; `None` without any.
+pub(crate) fn starting_names(context: &RequestContext<'_>) -> Option<String> {
     let starting = starting_servers(context);
     let names: Vec<&str> = starting.iter().map(|it| &*it.server_name).collect();
-    (!names.is_empty()).then(|| format!(r#","_meta":{{"vary/starting":{}}}"#, json!(names)))
+    (!names.is_empty()).then(|| json!(names).to_string())
 }
 
 fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
