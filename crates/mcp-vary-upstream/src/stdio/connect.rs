@@ -8,8 +8,7 @@ use std::time::Duration;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::handshake::Handshake;
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::revision::{Era, Revision};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -348,7 +347,7 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeE
         modern = modern_answer(connection, &mut probe) => match modern {
             Ok(Some(handshake)) => {
                 let other = tokio::time::timeout(BOTH, handshake_answer(&mut exchange)).await;
-                let has_both = matches!(other, Ok(Ok(answer)) if answer.outcome().is_ok());
+                let has_both = other.is_ok_and(|it| it.is_ok_and(|it| it.outcome().is_ok()));
                 return Ok(if has_both { HandshakeEnd::TookBoth } else { HandshakeEnd::Ready(handshake) });
             }
             Ok(None) => handshake_answer(&mut exchange).await?,
@@ -408,8 +407,7 @@ async fn discover_alone(connection: &Connection) -> Result<HandshakeEnd, Connect
         Ok(Some(handshake)) => Ok(HandshakeEnd::Ready(handshake)),
         Ok(None) => Err(ConnectError::Handshake {
             server: Arc::clone(&connection.shared.server),
-            what: "it answered `server/discover`, and refused it after it was started again"
-                .to_owned(),
+            what: "it answered `server/discover`, and refused it when started again".to_owned(),
         }),
         Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
         Err(error) => Err(error),

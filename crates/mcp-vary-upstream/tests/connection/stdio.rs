@@ -615,11 +615,8 @@ async fn a_refusal_is_not_the_verdict_while_the_other_era_is_unanswered() {
 
 #[tokio::test]
 async fn a_slow_process_that_answered_both_handshakes_is_started_again_for_one() {
-    let upstream = peer("slow-dual").await;
-    assert_eq!(upstream.handshake().revision, Revision::LATEST_MODERN);
-    let seen = result(&upstream, "seen", json!({})).await.to_string();
-    assert!(!seen.contains("initialize"), "{seen}");
-    upstream.close().await;
+    let seen = result(&*peer("slow-dual").await, "seen", json!({})).await;
+    assert!(!seen.to_string().contains("initialize"), "{seen}");
 }
 
 #[tokio::test]
@@ -627,10 +624,8 @@ async fn a_refusal_counts_once_the_other_era_stays_unanswered() {
     let mut unset = config("unset");
     unset.limits.ready_timeout = Duration::from_millis(200);
     let refused = fails(unset).await;
-    says(
-        &refused,
-        &["`peer`", "refused `initialize`", "API_KEY is not set"],
-    );
+    says(&refused, &["`peer`", "refused `initialize`"]);
+    says(&refused, &["API_KEY is not set"]);
 }
 
 /// A connection that the test has alone.
