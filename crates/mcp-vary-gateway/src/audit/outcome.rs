@@ -126,7 +126,7 @@ mod tests {
         let error = br#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#;
         assert_eq!(result_length(error), None);
         assert_eq!(result_length(br#","result":"#), None);
-        // What Vary adds for a modern client is no cost for a model.
+        // Clients read `resultType`, and do not pass it on to a model.
         let modern = br#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","a":1}}"#;
         assert_eq!(result_length(modern), Some(br#"{"a":1}"#.len()));
     }

@@ -204,7 +204,8 @@ impl ProxiedTask {
         self.notify();
     }
 
-    /// Asks the server to cancel the task, for a client or for the gateway itself. The task may have ended by then, or the server may not support it.
+    /// Asks the server to cancel the task, for a client or for the gateway itself. The task may have ended by then, or the
+    /// server may not support it.
     ///
     /// > A server is not obligated to actually stop the work; it is only obligated to acknowledge the request.
     /// > (SEP-2663, "Task Cancellation")
