@@ -38,6 +38,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if not $config.servers -}}
 {{- fail "set config.servers: the servers behind Vary, such as --set config.servers.search.url=https://example.com/mcp" -}}
 {{- end -}}
+{{- if or $config.listen $config.probes -}}
+{{- fail "remove config.listen and config.probes: the chart sets both" -}}
+{{- end -}}
+{{- if and (contains "/run/secrets/vary/" (toYaml $config)) (not (include "vary.secret" .)) -}}
+{{- fail "set secret.name, or secret.data: config reads files of /run/secrets/vary" -}}
+{{- end -}}
 {{- if not $config.auth -}}
 {{- fail "set config.auth: who may use Vary; other pods can connect to it" -}}
 {{- end -}}
@@ -49,6 +55,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end -}}
 {{- if not (or (index $config "public-url") (and $config.hosts (not $config.auth.issuers))) -}}
 {{- fail "set config.public-url: the address by which clients reach Vary, such as https://vary.mcp.svc" -}}
+{{- end -}}
+{{- if .Values.ingress.enabled -}}
+{{- $names := append (default list $config.hosts) (urlParse (default "" (index $config "public-url"))).hostname -}}
+{{- if not (has .Values.ingress.host $names) -}}
+{{- fail (printf "set ingress.host to the name in config.public-url, or add it to config.hosts: clients that use %q are refused with 403" .Values.ingress.host) -}}
+{{- end -}}
 {{- end -}}
 {{- if and (include "vary.several" .) (not $config.keys) -}}
 {{- fail "set config.keys: without it, replicas cannot open each other's sessions" -}}

@@ -24,8 +24,14 @@ const ALERTS_PAGE: &str = "docs/how-to/alerts.md";
 const EXPOSURE: &str = "20";
 
 /// What the chart refuses, and what it says.
-const REFUSED: [(&str, &str); 6] = [
+const REFUSED: [(&str, &str); 9] = [
     ("config=null", "set config.servers: "),
+    ("config.listen=8800", "remove config.listen and "),
+    ("secret=null", "set secret.name, or "),
+    (
+        "ingress.enabled=true,ingress.host=other.example.com",
+        "set ingress.host to ",
+    ),
     ("config.auth=null", "set config.auth: "),
     ("tls.secretName=", "set tls.secretName, or "),
     ("config.public-url=null", "set config.public-url: "),
