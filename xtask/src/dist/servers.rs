@@ -27,7 +27,7 @@ const EXPOSURE: &str = "20";
 const REFUSED: [(&str, &str); 9] = [
     ("config=null", "set config.servers: "),
     ("config.listen=8800", "remove config.listen and "),
-    ("secret=null", "set secret.name, or "),
+    ("secret.name=", "set secret.name, or "),
     (
         "ingress.enabled=true,ingress.host=other.example.com",
         "set ingress.host to ",
