@@ -81,10 +81,12 @@ async fn call_all(
             tip = match variant.and_then(|id| refused_variant::for_variant(error, id)) {
                 Some(meant) => Some(meant),
                 // The refusal of the call is reported in any case: if the tools cannot be listed, only the tip is missing.
-                None => unknown_tool::suggestion(session, &client, identity, needed)
-                    .await
-                    .unwrap_or_default()
-                    .or_else(|| called.missing_tool()),
+                None => match called.missing_tool() {
+                    Some(meant) => Some(meant),
+                    None => unknown_tool::suggestion(session, &client, identity, needed)
+                        .await
+                        .unwrap_or_default(),
+                },
             };
         }
         let findings = match &answer {

@@ -125,8 +125,8 @@ pub(crate) type Answer = Result<String, String>;
 #[derive(Debug)]
 pub(crate) struct Client {
     upstream: Arc<UpstreamConnection>,
-    /// The servers that were starting when a gateway listed its tools, as it names them.
-    starting: Mutex<Vec<String>>,
+    /// The servers whose tools a gateway could not list, as it names them: those that were starting, and those that were down.
+    missing: Mutex<[Vec<String>; 2]>,
 }
 
 impl Client {
@@ -142,7 +142,7 @@ impl Client {
         server.variables = variable;
         Ok(Self {
             upstream: UpstreamConnection::connect(server).await?,
-            starting: Mutex::default(),
+            missing: Mutex::default(),
         })
     }
 
@@ -155,19 +155,43 @@ impl Client {
         self.upstream.stderr_lines()
     }
 
-    /// Which servers behind it were starting at the last list of its tools, as a sentence; `None` if none is known.
-    pub(crate) fn still_starting(&self) -> Option<String> {
-        let names = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
-        let are = if names.len() == 1 { "is" } else { "are" };
-        let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        (!names.is_empty()).then(|| format!("{} {are} still starting", quoted.join(", ")))
+    /// The servers behind it whose tools the last list lacks, and why, as a sentence; `None` if none is known.
+    pub(crate) fn missing_servers(&self) -> Option<String> {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = missing.iter().zip(["still starting", "down"]);
+        let parts = parts.filter(|(names, _)| !names.is_empty());
+        let parts = parts.map(|(names, state)| {
+            let are = if names.len() == 1 { "is" } else { "are" };
+            let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("{} {are} {state}", quoted.join(", "))
+        });
+        let parts: Vec<_> = parts.collect();
+        (!parts.is_empty()).then(|| parts.join(", and "))
     }
 
-    /// Notes on standard error that tools are missing, since servers are starting.
-    pub(crate) fn note_starting(&self) {
-        if let Some(starting) = self.still_starting() {
+    /// Whether servers behind it were starting at the last list of its tools.
+    pub(crate) fn has_starting_servers(&self) -> bool {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        !missing[0].is_empty()
+    }
+
+    /// Whether servers behind it were down at the last list of its tools, and none was starting.
+    pub(crate) fn has_only_servers_down(&self) -> bool {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing[0].is_empty() && !missing[1].is_empty()
+    }
+
+    /// Notes on standard error that tools are missing, and why.
+    pub(crate) fn note_missing(&self) {
+        if let Some(missing) = self.missing_servers() {
+            let is_settled = self.has_only_servers_down();
+            let next = if is_settled {
+                "; `vary status` says why"
+            } else {
+                ""
+            };
             notice(&sanitize(&format!(
-                "note: {starting}, so the list of tools is not complete"
+                "note: {missing}, so the list of tools is not complete{next}"
             )));
         }
     }
@@ -245,9 +269,9 @@ impl Client {
             if kind == ListKind::Tools {
                 let meta = page.get("_meta").unwrap_or_default();
                 let meta: Value = serde_json::from_str(meta).unwrap_or_default();
-                let names = serde_json::from_value(meta["vary/starting"].clone());
-                let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
-                *starting = names.unwrap_or_default();
+                let names = |key: &str| serde_json::from_value(meta[key].clone());
+                let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+                *missing = ["vary/starting", "vary/down"].map(|key| names(key).unwrap_or_default());
             }
             let items = json::elements(page.get(list).unwrap_or_default()).map_err(unreadable)?;
             listed.extend(items.into_iter().map(str::to_owned));

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
 use crate::print::servers::plural;
-use crate::print::{Progress, progress, sanitize};
+use crate::print::{Progress, notice, progress, sanitize};
 use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
@@ -139,6 +139,7 @@ pub(crate) async fn wait(
         }
     }
     let why = interruption(gateway);
+    notice("ending the servers that are starting; Ctrl-C again ends at once");
     tokio::select! {
         () = gateway.close() => {}
         () = stop.requested() => {}

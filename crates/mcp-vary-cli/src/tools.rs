@@ -73,7 +73,7 @@ impl ToolList {
         let client = session.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;
-        client.note_starting();
+        client.note_missing();
         let mut tools: Vec<_> = listed
             .into_iter()
             .filter_map(|json| tool(session, json))

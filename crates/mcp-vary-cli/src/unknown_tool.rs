@@ -57,7 +57,11 @@ pub(crate) async fn suggestion(
         ends.next().map(String::as_str)
     };
     let meant = meant.or_else(ending);
-    Ok(meant.map(|meant| format!("`{name}` is not listed; did you mean `{meant}`?")))
+    let next = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`vary tools TARGET` shows what is".to_owned(),
+    };
+    Ok(Some(format!("`{name}` is not listed; {next}")))
 }
 
 /// The names of tools, given as JSON texts.

@@ -39,7 +39,7 @@ async fn first_tools(connected: &Client) -> Result<Vec<String>, Failure> {
     loop {
         let tools = connected.tools(None).await?;
         // Vary reports its servers once all of them are up or have failed.
-        let is_settled = !servers_not_up(connected).is_empty();
+        let is_settled = !servers_not_up(connected).is_empty() || connected.has_only_servers_down();
         if !tools.is_empty() || !may_change || is_settled || began.elapsed() >= PATIENCE {
             return Ok(tools);
         }
@@ -96,9 +96,18 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let not_up = not_up.join("\n  ");
     connected.close().await;
     let tools = tools?;
-    let starting = connected.still_starting();
-    let so_far = if starting.is_some() { " so far" } else { "" };
-    let starting = starting.map_or_else(String::new, |starting| format!("; {starting}"));
+    let so_far = if connected.has_starting_servers() {
+        " so far"
+    } else {
+        ""
+    };
+    let missing = connected.missing_servers();
+    if let (true, true, Some(missing)) = (tools.is_empty(), not_up.is_empty(), &missing) {
+        return Err(Failure::looked_at(sanitize(&format!(
+            "the gateway answers, but lists no tools: {missing}; `vary status` says why"
+        ))));
+    }
+    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     if tools.is_empty() && !not_up.is_empty() {
         return Err(Failure::looked_at(format!(
             "Vary starts, but no server behind it works:\n  {not_up}"
@@ -111,9 +120,9 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));
     let line = match (tools.len(), first) {
-        (1, Some(name)) => format!("connected: 1 tool{so_far}, `{name}`{starting}"),
+        (1, Some(name)) => format!("connected: 1 tool{so_far}, `{name}`{missing}"),
         (count, Some(name)) => {
-            format!("connected: {count} tools{so_far}, `{name}` for one{starting}")
+            format!("connected: {count} tools{so_far}, `{name}` for one{missing}")
         }
         _ => return Ok("connected; it lists no tools".to_owned()),
     };

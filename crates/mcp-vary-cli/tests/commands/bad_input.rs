@@ -302,7 +302,7 @@ fn a_server_without_either_transport_over_http_says_so() {
     let url = answering("405 Method Not Allowed");
     run(&["inspect", &url]).refuses(&[
         "answered `initialize` with HTTP 405 Method Not Allowed, and has no stream of the transport of 2024-11-05 (SSE) \
-         either; check host and path of its address",
+         either; check host and path of its address; a server of the transport of 2024-11-05 (SSE) is often at `http://",
     ]);
 }
 
@@ -411,7 +411,10 @@ fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
         &["sky_get_weather", "--variant", "agnet"],
         "tip: there is no variant `agnet`; did you mean `agent`?\n",
     );
-    tip(&["nothing"], "");
+    tip(
+        &["nothing"],
+        "tip: `nothing` is not listed; `vary tools TARGET` shows what is\n",
+    );
     tip(
         &["city=Bern"],
         "tip: `city=Bern` is an argument; write the tool before it: `vary call TOOL city=Bern`\n",

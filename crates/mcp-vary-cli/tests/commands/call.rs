@@ -101,13 +101,16 @@ fn a_tool_that_fails_is_shown_and_fails() {
 
 #[test]
 fn an_unknown_tool_is_shown_and_fails() {
-    let shown = with_weather(&["call", "get_tides"]).data(1);
+    let tip = "tip: `get_tides` is not listed; `vary tools TARGET` shows what is\n";
+    let called = with_weather(&["call", "get_tides"]);
+    assert_eq!((called.code, called.stderr.as_str()), (Some(1), tip));
+    let shown = called.stdout;
     assert!(
         shown.contains("\nerror\n") && shown.contains("Unknown tool: get_tides (-32602)\n"),
         "{shown}"
     );
-    let json: Value =
-        serde_json::from_str(&with_weather(&["call", "get_tides", "--json"]).data(1)).unwrap();
+    let json = with_weather(&["call", "get_tides", "--json"]).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["error"]["code"], -32602);
 }
 
@@ -375,7 +378,9 @@ fn what_is_missing_or_far_larger_is_found_and_no_failure() {
 fn json_does_not_drive_the_terminal() {
     // The error names the tool, as the server got it.
     let tool = "x\u{9b}2J\u{202e}\u{feff}";
-    let shown = with_weather(&["call", tool, "{}", "--json"]).data(1);
+    let called = with_weather(&["call", tool, "{}", "--json"]);
+    assert!(!called.stderr.contains(tool), "{}", called.stderr);
+    let shown = called.stdout;
     assert!(
         shown.contains(r"x\u009b2J\u202e\ufeff") && !shown.contains(tool),
         "{shown}"

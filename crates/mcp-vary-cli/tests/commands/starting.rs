@@ -248,6 +248,36 @@ fn while_servers_start_the_numbers_of_tools_are_not_final() {
     assert!(said.contains("  late      2 tools  http"), "{said}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_down_is_named_wherever_its_tools_are_missing() {
+    let down = "hang: {command: sh, args: ['-c', 'exit 3']}";
+    let sky = format!("sky: {{command: {VARY:?}, args: [weather]}}");
+    let home = crate::connect::Home::new("down-one");
+    for (name, servers, count) in [
+        ("one-down.yaml", format!("{{{sky}, {down}}}"), "2 tools"),
+        ("all-down.yaml", format!("{{{down}}}"), "0 tools"),
+    ] {
+        let path = file(name, &format!("servers: {servers}\n"));
+        let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+        let url = server.url();
+        for command in ["tools", "inspect"] {
+            let listed = run(&[command, &url]);
+            let note = "note: `hang` is down, so the list of tools is not complete; `vary status` says why\n";
+            assert!(listed.stderr.contains(note), "{command}: {}", listed.stderr);
+        }
+        assert!(run(&["tools", &url]).stdout.contains(count));
+        let connected = home.connect(&["cursor", &url, "--write"]);
+        let (code, said) = match count {
+            "2 tools" => (0, "2 tools, `sky_get_weather` for one; `hang` is down"),
+            _ => (1, "lists no tools: `hang` is down; `vary status` says why"),
+        };
+        assert_eq!(connected.code, Some(code), "{}", connected.stderr);
+        assert!(connected.stderr.contains(said), "{}", connected.stderr);
+        home.connect(&["cursor", "--remove"]);
+    }
+}
+
 /// A configuration whose server `sky` does something else until the returned file, `FLAG`, exists.
 #[cfg(unix)]
 fn until_there(name: &str, otherwise: &str, top: &str) -> (String, std::path::PathBuf) {

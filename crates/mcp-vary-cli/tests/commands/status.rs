@@ -150,7 +150,7 @@ fn where_no_gateway_answers_is_said() {
     run(&["status", &server.address.to_string()])
         .refuses(&[
             "404",
-            "it is not the address of a status; clients connect to another one: start Vary with `--admin 8801`",
+            "not the address of a status. `vary status` without an address finds your own gateway; another one needs `--admin 8801`",
         ]);
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let admin = ["--listen", "0", "--admin", "0.0.0.0:0"];

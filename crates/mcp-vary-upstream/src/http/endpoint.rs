@@ -336,11 +336,33 @@ impl Endpoint {
 
     fn path_advice(&self) -> String {
         match self.address.uri.path() {
-            "/mcp" => "check host and path of its address".to_owned(),
+            "/mcp" => format!(
+                "check host and path of its address; a server of the transport of 2024-11-05 (SSE) is often at `{}/sse`",
+                origin(&self.address.uri)
+            ),
             _ => format!(
                 "check the path of its address, which is often `{}/mcp`",
                 origin(&self.address.uri)
             ),
+        }
+    }
+
+    /// Says where the stream of the transport of 2024-11-05 often is, if there is none.
+    pub(super) fn explain_stream(&self, error: UpstreamError) -> UpstreamError {
+        match error {
+            UpstreamError::Status { status, .. }
+                if matches!(status.as_u16(), 404 | 405) && self.address.uri.path() != "/sse" =>
+            {
+                UpstreamError::Misbehaved {
+                    server: Arc::clone(&self.server),
+                    what: format!(
+                        "`{}` answered HTTP {status}; check the path of its address, which is often `{}/sse`",
+                        self.address.shown(),
+                        origin(&self.address.uri)
+                    ),
+                }
+            }
+            error => error,
         }
     }
 

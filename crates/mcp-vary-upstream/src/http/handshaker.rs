@@ -114,7 +114,8 @@ impl Handshaker {
     async fn open(&self, opening: Opening) -> Result<Handshake, ConnectError> {
         if self.is_sse {
             let limit = self.shared.endpoint.limits.handshake;
-            let stream = request_event_stream(&self.shared, limit).await?;
+            let stream = request_event_stream(&self.shared, limit).await;
+            let stream = stream.map_err(|error| self.shared.endpoint.explain_stream(error))?;
             return self.initialize_on_stream(stream, limit).await;
         }
         match opening {

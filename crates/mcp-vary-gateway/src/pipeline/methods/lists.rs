@@ -33,12 +33,13 @@ pub(crate) async fn list(
     let next = next.map(|position| seal_cursor(scope, kind, &position));
     let (start, end) = page.result(next.as_deref());
     let is_tools = kind == ListKind::Tools;
-    let starting = is_tools.then(|| view::starting_names(&scope)).flatten();
+    let missing = is_tools.then(|| view::missing_servers(&scope));
+    let missing = missing.unwrap_or_default();
     let has_own_tools = is_tools && next.is_none() && has_gateway_tools(scope);
-    if starting.is_some() || has_own_tools {
+    if !missing.is_empty() || has_own_tools {
         let mut text = format!("{}{end}", String::from_utf8_lossy(start));
-        if let Some(names) = starting {
-            text = with_starting(&text, &names);
+        if !missing.is_empty() {
+            text = with_missing(&text, &missing);
         }
         if has_own_tools {
             text = with_gateway_tools(scope, list, &text).into_owned();
@@ -50,10 +51,13 @@ pub(crate) async fn list(
     Ok(Dispatch::Done(reply))
 }
 
-/// A list that lacks the tools of servers that are starting, with their names beside what it has in `_meta`.
-fn with_starting(list: &str, names: &str) -> String {
+/// A list that lacks the tools of some servers, with their names beside what it has in `_meta`.
+fn with_missing(list: &str, missing: &[(&str, String)]) -> String {
     let meta = edit::get(list, "_meta").filter(|meta| meta.starts_with('{'));
-    let meta = edit::set(meta.unwrap_or("{}"), "vary/starting", names);
+    let mut meta = meta.unwrap_or("{}").to_owned();
+    for (key, names) in missing {
+        meta = edit::set(&meta, key, names).into_owned();
+    }
     edit::set(list, "_meta", &meta).into_owned()
 }
 
@@ -116,12 +120,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_that_are_starting_are_named_beside_what_a_list_has_in_its_meta() {
+    fn the_servers_whose_tools_are_missing_are_named_beside_what_a_list_has_in_its_meta() {
         let list =
             r#"{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}},"ttlMs":0}"#;
-        let expected = r#"{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"vary/starting":["a"]},"ttlMs":0}"#;
-        assert_eq!(with_starting(list, r#"["a"]"#), expected);
+        let expected = r#"{"tools":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"vary/starting":["a"],"vary/down":["b"]},"ttlMs":0}"#;
+        let missing = [("vary/starting", r#"["a"]"#), ("vary/down", r#"["b"]"#)];
+        let missing = missing.map(|(key, names)| (key, names.to_owned()));
+        assert_eq!(with_missing(list, &missing), expected);
         let expected = r#"{"tools":[],"_meta":{"vary/starting":["a"]}}"#;
-        assert_eq!(with_starting(r#"{"tools":[]}"#, r#"["a"]"#), expected);
+        assert_eq!(with_missing(r#"{"tools":[]}"#, &missing[..1]), expected);
     }
 }

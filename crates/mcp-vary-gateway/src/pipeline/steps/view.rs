@@ -251,11 +251,22 @@ fn starting_servers<'a>(context: &'a RequestContext<'_>) -> Vec<&'a Arc<ServerSo
     context.visible_sources().filter(is_starting).collect()
 }
 
-/// The names of the servers that are starting, as JSON; `None` without any.
-pub(crate) fn starting_names(context: &RequestContext<'_>) -> Option<String> {
-    let starting = starting_servers(context);
-    let names: Vec<&str> = starting.iter().map(|it| &*it.server_name).collect();
-    (!names.is_empty()).then(|| json!(names).to_string())
+/// The servers of the client that the catalogue has nothing of, as members of `_meta`: those that are starting, and those that
+/// could not be connected to, each as a JSON array of names. None without any.
+pub(crate) fn missing_servers(context: &RequestContext<'_>) -> Vec<(&'static str, String)> {
+    let sources = std::iter::zip(context.class.sources(), &context.catalog.snapshots);
+    let unread = sources.filter(|(_, read)| read.handshake.is_none() && !read.is_hidden);
+    let missing = unread.map(|(source, _)| source);
+    let missing = missing.filter(|it| it.refusal().is_none() && !it.is_upstream_variant());
+    let (starting, down): (Vec<_>, Vec<_>) =
+        missing.partition(|it| it.is_starting() || it.is_usable());
+    let members = [("vary/starting", starting), ("vary/down", down)];
+    let members = members.into_iter().filter(|(_, it)| !it.is_empty());
+    let members = members.map(|(key, servers)| {
+        let names: Vec<&str> = servers.iter().map(|it| &*it.server_name).collect();
+        (key, json!(names).to_string())
+    });
+    members.collect()
 }
 
 fn still_starting(name: &str, starting: &[&Arc<ServerSource>]) -> RpcError {
