@@ -1,0 +1,221 @@
+// The view of who gets what: what a client sends, the variant that it gets, and why.
+
+import { post } from "./api.js";
+import { Component, html } from "./dom.js";
+import { count, plural } from "./format.js";
+import { Grid } from "./grid.js";
+import { Filter, Problem, Table, matcher } from "./parts.js";
+import { go, link, replace } from "./route.js";
+import { LongText, Name } from "./text.js";
+
+/** The fields: their labels, what to paste, and how their text is read. */
+const FIELDS = {
+  initialize: ["initialize: its params, or the whole request", '{"clientInfo": {"name": "claude-code", "version": "2.1"}}', JSON.parse],
+  meta: ["_meta of a request", '{"io.modelcontextprotocol/server-variant": "compact"}', JSON.parse],
+  headers: ["headers, one a line", "MCP-Server-Variant: compact", readHeaders],
+  claims: ["claims of its token", '{"sub": "ada", "groups": ["ops"]}', JSON.parse],
+  path: ["address that it uses", "/mcp/v/compact", String],
+  key: ["name of its API key", "ci", String],
+};
+
+/** Fields of one line. */
+const SHORT = ["path", "key"];
+
+/** Headers with credentials: neither the address of the view nor a request of it should have them. */
+const SECRET = /^\s*(authorization|cookie|proxy-authorization|x-api-key)\s*:.*$/gim;
+
+const REASONS = {
+  selector: "the request names it in `_meta`",
+  address: "the address names it",
+  header: "the header `MCP-Server-Variant` names it",
+  pin: "its credential or an access rule leaves no other",
+  rule: "a rule of the configuration gives it this one",
+  experiment: "it is the client’s arm of an experiment",
+  model: "a model ranked it first",
+  server: "the server ranked it first",
+  ranking: "its hints rank it first",
+};
+
+/** The link to the view for a client that Vary has seen. */
+export function linkToClient({ name, version }) {
+  return link("who", { initialize: JSON.stringify({ clientInfo: { name, version } }) });
+}
+
+function readHeaders(text) {
+  const lines = text.split("\n").filter((line) => line.trim());
+  const pairs = lines.map((line) => {
+    const at = line.indexOf(":");
+    if (at < 1) throw new Error(`“${line.trim().slice(0, 40)}” is not \`Name: value\``);
+    return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  });
+  return Object.fromEntries(pairs);
+}
+
+/** The body of the question, from the parameters of the address. */
+function question(params) {
+  const given = Object.keys(FIELDS).filter((field) => params.get(field)?.trim());
+  const values = given.map((field) => {
+    try {
+      return [field, FIELDS[field][2](params.get(field))];
+    } catch (error) {
+      throw new Error(`${FIELDS[field][0]}: ${error.message}`);
+    }
+  });
+  return values.length > 0 ? Object.fromEntries(values) : null;
+}
+
+export class Who extends Component {
+  componentDidMount() {
+    this.ask();
+  }
+
+  componentDidUpdate(before) {
+    const asked = (params) => Object.keys(FIELDS).map((field) => params.get(field) ?? "").join("\0");
+    if (asked(before.params) !== asked(this.props.params)) this.ask();
+  }
+
+  async ask() {
+    const { params, failed } = this.props;
+    try {
+      const body = question(params);
+      const answer = body && (await post("/api/explain", body));
+      if (params === this.props.params || !answer) this.setState({ answer, error: null });
+    } catch (error) {
+      this.setState({ answer: null, error });
+      failed(error);
+    }
+  }
+
+  render({ params, status }, { answer, error }) {
+    return html`
+      <${Form} params=${params} />
+      ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
+      ${!answer && !error && html`<${Examples} clients=${status?.clients ?? []} />`}
+      ${answer && html`<${Answer} ...${{ answer, params }} />`}
+    `;
+  }
+}
+
+function Form({ params }) {
+  const submit = (event) => {
+    event.preventDefault();
+    const { elements } = event.target;
+    const values = Object.keys(FIELDS).map((field) => [field, elements[field].value.replace(SECRET, "").trim()]);
+    go(link("who", { ...Object.fromEntries(values), q: params.get("q"), all: params.get("all") }));
+  };
+  const field = (name) => html`<${Field} key=${name} name=${name} value=${params.get(name) ?? ""} />`;
+  return html`<form class="who" onSubmit=${submit}>
+    <p class="note">Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing is sent to a server.</p>
+    <div class="fields">${Object.keys(FIELDS).map(field)}</div>
+    <button>Explain</button>
+    <span class="note">Lines with credentials, such as <code>Authorization</code>, are left out: paste the claims instead.</span>
+  </form>`;
+}
+
+function Field({ name, value }) {
+  const [label, example] = FIELDS[name];
+  const common = { name, value, placeholder: example, spellcheck: false, autocomplete: "off" };
+  return html`<label class=${`field of-${name}`}>${label} ${SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`}</label>`;
+}
+
+/** Where to begin: clients that Vary has seen. */
+function Examples({ clients }) {
+  const names = new Map(clients.filter(({ client }) => client.name).map(({ client }) => [JSON.stringify(client), client]));
+  if (names.size === 0) return html`<p class="empty">Fill in a field and press “Explain”. Once clients have connected, they are listed here to choose from.</p>`;
+  return html`<section>
+    <h2>Or choose a client that was seen</h2>
+    <ul class="links">
+      ${[...names.values()].slice(0, 20).map((client) => html`<li><a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} /> <${Name} value=${client.version} limit=${20} /></a></li>`)}
+    </ul>
+  </section>`;
+}
+
+function Answer({ answer, params }) {
+  return html`
+    <section class="answer" aria-live="polite">
+      <h2>${answer.variant ? html`It gets <strong><${Name} value=${answer.variant} /></strong>: ${REASONS[answer.reason] ?? answer.reason}` : "It gets no variant"}</h2>
+      <ol class="steps">
+        ${answer.steps.map(
+          ({ step, decided, detail }) => html`<li class=${decided ? "decided" : ""}>
+            <span class="step">${step}</span> <span><${LongText} value=${detail} limit=${300} />${decided && html` <span class="mark">decides</span>`}</span>
+          </li>`,
+        )}
+      </ol>
+      <${Declared} features=${answer.features ?? []} />
+    </section>
+    <${Ranking} ranking=${answer.ranking ?? []} />
+    <${Rules} rules=${answer.rules ?? []} />
+    <${Tools} ...${{ answer, params }} />
+  `;
+}
+
+function Declared({ features }) {
+  if (features.length === 0) return html`<p class="note">It declares no features, so results reach it as servers send them.</p>`;
+  return html`<p class="note">Features that it declares: ${features.map((it, at) => html`${at > 0 && ", "}<${Name} value=${it} />`)}</p>`;
+}
+
+function Ranking({ ranking }) {
+  if (ranking.length === 0) return null;
+  const rows = ranking.map(({ id, points, why }) => [html`<${Name} value=${id} />`, count(points), html`<${LongText} value=${why.join("; ") || "–"} limit=${300} />`]);
+  return html`<${Table} title="How its hints rank the variants" columns=${["variant", "#points", "why"]} rows=${rows} />`;
+}
+
+function Rules({ rules }) {
+  if (rules.length === 0) return null;
+  const text = (rule) => Object.entries(rule).filter(([key]) => key !== "rule").map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("; ");
+  const rows = rules.map((rule) => [html`<code>${rule.rule}</code>`, html`<${LongText} value=${text(rule)} limit=${300} />`]);
+  return html`<${Table} title="Rules that apply to it" columns=${["rule", "what it says"]} rows=${rows} />`;
+}
+
+/** The tools that are hidden, by what hides them, then each tool. */
+function Tools({ answer, params }) {
+  const hidden = answer.tools.filter((it) => it.hidden);
+  const all = params.get("all") === "yes" || hidden.length === 0;
+  const matches = matcher(params.get("q") ?? "");
+  const rows = (all ? answer.tools : hidden).filter((it) => matches(it.name) || matches(it.shown ?? ""));
+  return html`<section aria-labelledby="tools">
+    <h2 id="tools">${plural(answer.tools.length - hidden.length, "tool")} listed, ${count(hidden.length)} hidden</h2>
+    <${Causes} hidden=${hidden.filter((it) => matches(it.name))} />
+    <div class="choices">
+      <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
+      <label class="choice"><input type="checkbox" checked=${all} disabled=${hidden.length === 0} onChange=${(event) => replace({ all: event.target.checked ? "yes" : "" })} /> also those that it gets</label>
+    </div>
+    ${rows.length === 0
+      ? html`<p class="empty">${all ? "No tool matches. Clear the filter." : "No hidden tool matches. Clear the filter, or tick “also those that it gets”."}</p>`
+      : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${toolCell} />`}
+  </section>`;
+}
+
+const COLUMNS = [
+  { id: "name", head: "tool", kind: "c-name" },
+  { id: "server", head: "server", kind: "c-short" },
+  { id: "shown", head: "it gets", kind: "c-variant" },
+  { id: "rule", head: "hidden by", kind: "c-variant" },
+  { id: "detail", head: "because", kind: "c-wide" },
+];
+
+function toolCell(row, column) {
+  if (column.id === "rule") return row.hidden && html`<code><${Name} value=${row.hidden.rule} /></code>`;
+  if (column.id === "detail") return row.hidden && html`<${Name} value=${row.hidden.detail} limit=${200} />`;
+  if (column.id === "shown") return row.shown === null ? html`<span class="hidden-tool">hidden</span>` : html`<${Name} value=${row.shown} />`;
+  return html`<${Name} value=${row[column.id]} />`;
+}
+
+/** What hides tools, each with how many. */
+function Causes({ hidden }) {
+  const causes = new Map();
+  for (const tool of hidden) {
+    const key = JSON.stringify([tool.hidden.by, tool.hidden.rule, tool.hidden.detail]);
+    causes.set(key, [...(causes.get(key) ?? []), tool]);
+  }
+  const sorted = [...causes.values()].sort((a, b) => b.length - a.length).slice(0, 8);
+  if (sorted.length === 0) return null;
+  return html`<ul class="causes">
+    ${sorted.map(
+      (tools) => html`<li>
+        <strong>${plural(tools.length, "tool")}</strong> hidden by the ${tools[0].hidden.by === "variant" ? "variant" : `${tools[0].hidden.by} rule`} <code><${Name} value=${tools[0].hidden.rule} /></code>:
+        <${LongText} value=${tools[0].hidden.detail} limit=${300} />
+      </li>`,
+    )}
+  </ul>`;
+}
