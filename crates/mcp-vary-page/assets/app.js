@@ -12,7 +12,7 @@ import { Who } from "./who.js";
 
 const VIEWS = {
   now: ["Now", Now],
-  variants: ["Variants side by side", Variants],
+  variants: ["Variants", Variants],
   who: ["Who gets what", Who],
   review: ["What should go", Review],
   experiments: ["Experiments", Experiments],

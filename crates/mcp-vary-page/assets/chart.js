@@ -23,7 +23,7 @@ export function TokenChart({ catalog, variants }) {
           <th scope="col">variant</th>
           <th scope="col" class="number">tokens</th>
           <th scope="col" class="number">against <${Name} value=${baseline} limit=${16} /></th>
-          <th scope="col" class="number">tools</th>
+          <th scope="col" class="number tools">tools</th>
           <th scope="col" class="bars">by server</th>
         </tr>
       </thead>
@@ -33,7 +33,7 @@ export function TokenChart({ catalog, variants }) {
             <th scope="row"><${Name} value=${variant.id} limit=${40} /> <${Standing} variant=${variant} /></th>
             <td class="number">${count(variant.tokens)}</td>
             <td class="number">${variant.id === baseline ? "baseline" : saving(variant.tokens, base)}</td>
-            <td class="number">${count(variant.tools)}</td>
+            <td class="number tools">${count(variant.tools)}</td>
             <td class="bars"><${Bar} ...${{ variant, servers, most }} /></td>
           </tr>`,
         )}

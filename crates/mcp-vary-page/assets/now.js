@@ -21,7 +21,7 @@ export class Now extends Component {
 }
 
 function Servers({ servers }) {
-  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95", "reason"];
+  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
   const rows = servers.map((server) => [
     html`<${Name} value=${server.name} />`,
     html`<span class=${`state ${server.state}`}>${server.state}</span>`,
@@ -31,22 +31,24 @@ function Servers({ servers }) {
     count(server.calls?.errors),
     milliseconds(server.calls?.p50),
     milliseconds(server.calls?.p95),
-    html`<${Notes} server=${server} />`,
   ]);
-  const down = servers.filter(({ state }) => state === "down" || state === "invalid").length;
-  const note = down > 0 ? `${down} of ${servers.length} cannot be used; the reason is in the last column.` : "";
-  return html`<${Table} title="Servers" ...${{ note, columns, rows }} empty="The configuration names no server. Add one to servers, then vary reload." />`;
+  const empty = html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
+  return html`<${Table} title="Servers" note=${html`<${Troubles} servers=${servers} />`} ...${{ columns, rows, empty }} />`;
 }
 
-/** Why a server is down and when Vary tries again, and what its operator should know. */
-function Notes({ server }) {
-  const { reason, nextAttempt, failedLists = {}, login } = server;
-  const again = nextAttempt === undefined ? "" : nextAttempt === 0 ? "; it is being tried again" : `; next attempt in ${nextAttempt} s`;
-  return html`
-    ${reason && html`<span class="bad"><${LongText} value=${reason} limit=${200} />${again}</span>`}
-    ${Object.entries(failedLists).map(([method, why]) => html`<span class="bad">${method}: <${LongText} value=${why} limit=${200} /></span>`)}
-    ${login?.ended && html`<span class="bad">The login has ended: <code>vary login</code></span>`}
-  `;
+/** Why servers are down and when Vary tries again, and what else their operator should do. */
+function Troubles({ servers }) {
+  const troubles = servers.flatMap((server) => troublesOf(server).map((why) => html`<li><strong><${Name} value=${server.name} /></strong> ${why}</li>`));
+  if (troubles.length === 0) return servers.length > 0 ? "All servers can be used." : null;
+  return html`<ul class="troubles">${troubles}</ul>`;
+}
+
+function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, login }) {
+  const again = nextAttempt === 0 ? "; it is being tried again" : `; next attempt in ${nextAttempt}\u00A0s`;
+  const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): <${LongText} value=${why} limit=${200} />`);
+  if (reason) troubles.unshift(html`is ${state} for ${duration(since)}: <${LongText} value=${reason} limit=${200} isSentence />${nextAttempt === undefined ? "" : again}`);
+  if (login?.ended) troubles.push(html`needs a new login: <code>vary login</code>`);
+  return troubles;
 }
 
 function Clients({ clients }) {
@@ -61,7 +63,7 @@ function Clients({ clients }) {
     timeOfDay(last),
     html`<a href=${linkToClient(client)} aria-label="what this client gets, and why">what it gets</a>`,
   ]);
-  return html`<${Table} title="Clients" ...${{ columns, rows }} empty="No client yet. Connect one: vary connect prints the lines for it." />`;
+  return html`<${Table} title="Clients" ...${{ columns, rows }} empty=${html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`} />`;
 }
 
 const log = new CallLog();
@@ -106,7 +108,7 @@ class Calls extends Component {
 const COLUMNS = [
   { id: "at", head: "time", kind: "c-time" },
   { id: "target", head: "call", kind: "c-name" },
-  { id: "client", head: "client", kind: "c-variant" },
+  { id: "client", head: "client", kind: "c-client" },
   { id: "variant", head: "variant", kind: "c-short" },
   { id: "outcome", head: "outcome", kind: "c-short" },
   { id: "durationMs", head: "time taken", kind: "c-number" },
@@ -128,7 +130,7 @@ function Summary({ calls }) {
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` ${plural(log.dropped, "call")} came too fast to be shown.` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
-  return html`<p class="note">
+  return html`<p class="note figures">
     ${plural(calls.length, "call")} of ${count(log.seen)} that were seen; the list keeps the last ${count(MOST_CALLS)}.${dropped}
     ${" "}${plural(errors, "error")} · p50 ${p(times, 50)} · p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}
   </p>`;

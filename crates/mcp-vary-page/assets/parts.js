@@ -16,20 +16,25 @@ function sentence(text) {
 export function Table({ title, label = title, note, columns, rows, empty }) {
   return html`<section>
     <h2>${title}</h2>
-    ${note && html`<p class="note">${note}</p>`}
+    ${note && html`<div class="note">${note}</div>`}
     ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}
   </section>`;
 }
 
-/** The columns are names; one that begins with `#` has numbers. The first cell of each row is its heading. */
+/** What the first character of a column's name says of its cells. */
+const KINDS = { "#": "number", "~": "prose" };
+
+/**
+ * The columns are names: one that begins with `#` has numbers, one with `~` sentences. The first cell of each row is its
+ * heading.
+ */
 export function PlainTable({ label, columns, rows }) {
-  const isNumber = columns.map((name) => name.startsWith("#"));
-  const cellClass = (at) => (isNumber[at] ? "number" : "");
+  const cellClass = (at) => KINDS[columns[at][0]] ?? "";
   return html`<div class="wide" tabindex="0" role="region" aria-label=${label}>
     <table class="plain">
       <thead>
         <tr>
-          ${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${name.replace("#", "")}</th>`)}
+          ${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${name.replace(/^[#~]/, "")}</th>`)}
         </tr>
       </thead>
       <tbody>

@@ -55,9 +55,9 @@ const TABLES = [
   ],
   [
     "Parts of variants that match nothing",
-    ["variant", "problem"],
+    ["variant", "~problem"],
     "unmatched",
-    ({ variant, problem }) => [name(variant), html`<${LongText} value=${problem} limit=${300} />`],
+    ({ variant, problem }) => [name(variant), html`<${LongText} value=${problem} limit=${300} isSentence />`],
     "Every rule and override of the variants matches something that the servers list.",
   ],
   [

@@ -40,14 +40,21 @@ export function Name({ value, limit = 80 }) {
   return html`<bdi class="name" dir="auto">${visible(cut(String(value), limit))}</bdi>`;
 }
 
-/** A text of any length: the beginning, and a button that shows everything. */
+/** A sentence with names in backticks. Whoever wrote it can choose what looks like code, and nothing else. */
+function withCode(text) {
+  const parts = text.split(/`([^`]+)`/);
+  return parts.map((part, at) => (at % 2 ? html`<code>${visible(part)}</code>` : visible(part)));
+}
+
+/** A text of any length: the beginning, and a button that shows everything. `isSentence` is for what Vary wrote. */
 export class LongText extends Component {
-  render({ value, limit = 600, isBlock = false }, { isOpen }) {
+  render({ value, limit = 600, isSentence = false }, { isOpen }) {
     const text = String(value);
     if (text === "") return html`<i class="faint">empty</i>`;
+    const shown = isOpen ? text : cut(text, limit);
     const toggle = () => this.setState({ isOpen: !isOpen });
     return html`
-      <bdi class=${isBlock ? "block" : "name"} dir="auto">${visible(isOpen ? text : cut(text, limit), isBlock)}</bdi>
+      <bdi class="name" dir="auto">${isSentence ? withCode(shown) : visible(shown)}</bdi>
       ${text.length > limit &&
       html` <button type="button" class="quiet" onClick=${toggle} aria-expanded=${String(!!isOpen)}>
         ${isOpen ? "show less" : `show all ${count(text.length)} characters`}

@@ -68,7 +68,7 @@ function InVariants({ row, catalog, params }) {
       html`<${Changes} ...${shown} />`,
     ];
   });
-  return html`<${PlainTable} label="The tool in each variant" columns=${["variant", "shown as", "#tokens", "#against the server’s own", "changed"]} rows=${rows} />`;
+  return html`<${PlainTable} label="The tool in each variant" columns=${["variant", "shown as", "#tokens", "#against original", "~changed"]} rows=${rows} />`;
 }
 
 function Changes({ changed = [], fixed = [] }) {
@@ -89,7 +89,7 @@ function Comparison({ definitions, catalog, params }) {
     ${hidden && html`<p class="note">The variant <${Name} value=${params.get("variant")} /> hides this tool; what follows is another one.</p>`}
     <div class="choices">
       <${Choice} label="Compare" value=${variant} options=${shown.map((id) => [id, id])} onChange=${(variant) => replace({ variant })} />
-      <${Choice} label="with" value=${against} options=${[[SERVER, "the server’s own definition"], ...shown.map((id) => [id, id])]} onChange=${(against) => replace({ against })} />
+      <${Choice} label="with" value=${against} options=${[[SERVER, "the server’s original"], ...shown.map((id) => [id, id])]} onChange=${(against) => replace({ against })} />
     </div>
     <${Members} before=${before} after=${definitions.variants[variant]} />
   `;

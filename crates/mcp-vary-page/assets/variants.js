@@ -99,7 +99,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   const rows = matrixRows(catalog, params);
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
-    { id: "server", head: "server’s own", kind: "c-number" },
+    { id: "server", head: "original", kind: "c-number" },
     ...chosen.map((variant) => ({ id: `v-${variant.id}`, head: html`<${Name} value=${variant.id} limit=${40} />`, kind: "c-variant", variant: variant.id })),
   ];
   const open = (row, column) => {
@@ -152,7 +152,7 @@ function toolCell(row, column) {
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];
   if (!shown) return html`<span class="hidden-tool">${row.server === undefined ? "–" : "hidden"}</span>`;
-  return html`<span class="marks">${marks(shown)}</span><span class="tokens">${count(shown.tokens)}</span>`;
+  return html`<span class="shown"><span class="marks">${marks(shown)}</span><span class="tokens">${count(shown.tokens)}</span></span>`;
 }
 
 /** What a variant makes of a tool, in a few words. */
@@ -174,7 +174,7 @@ function foot(catalog, chosen) {
     [
       html`share of <${Name} value=${catalog.baseline} limit=${16} />`,
       share(definitions, base),
-      ...chosen.map((it) => html`<span class="marks faint">${it.id === catalog.baseline ? "" : saving(it.tokens, base)}</span>${share(it.tokens, base)}`),
+      ...chosen.map((it) => html`<span class="shown"><span class="marks faint">${it.id === catalog.baseline ? "" : saving(it.tokens, base)}</span>${share(it.tokens, base)}</span>`),
     ],
   ];
 }

@@ -25,9 +25,9 @@ const SHORT = ["path", "key"];
 const SECRET = /^\s*(authorization|cookie|proxy-authorization|x-api-key)\s*:.*$/gim;
 
 const REASONS = {
-  selector: "the request names it in `_meta`",
+  selector: "the request names it in _meta",
   address: "the address names it",
-  header: "the header `MCP-Server-Variant` names it",
+  header: "the header MCP-Server-Variant names it",
   pin: "its credential or an access rule leaves no other",
   rule: "a rule of the configuration gives it this one",
   experiment: "it is the client’s arm of an experiment",
@@ -88,7 +88,10 @@ export class Who extends Component {
 
   render({ params, status }, { answer, error }) {
     return html`
-      <${Form} params=${params} />
+      <details class="question" open=${!answer}>
+        <summary>What the client sends</summary>
+        <${Form} params=${params} />
+      </details>
       ${error && html`<${Problem} what="There is no answer to this." error=${error} />`}
       ${!answer && !error && html`<${Examples} clients=${status?.clients ?? []} />`}
       ${answer && html`<${Answer} ...${{ answer, params }} />`}
@@ -107,8 +110,7 @@ function Form({ params }) {
   return html`<form class="who" onSubmit=${submit}>
     <p class="note">Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing is sent to a server.</p>
     <div class="fields">${Object.keys(FIELDS).map(field)}</div>
-    <button>Explain</button>
-    <span class="note">Lines with credentials, such as <code>Authorization</code>, are left out: paste the claims instead.</span>
+    <p class="note"><button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the claims instead.</p>
   </form>`;
 }
 
@@ -137,7 +139,7 @@ function Answer({ answer, params }) {
       <ol class="steps">
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided ? "decided" : ""}>
-            <span class="step">${step}</span> <span><${LongText} value=${detail} limit=${300} />${decided && html` <span class="mark">decides</span>`}</span>
+            <span class="step">${step}</span> <span><${LongText} value=${detail} limit=${300} isSentence />${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
@@ -157,14 +159,14 @@ function Declared({ features }) {
 function Ranking({ ranking }) {
   if (ranking.length === 0) return null;
   const rows = ranking.map(({ id, points, why }) => [html`<${Name} value=${id} />`, count(points), html`<${LongText} value=${why.join("; ") || "–"} limit=${300} />`]);
-  return html`<${Table} title="How its hints rank the variants" columns=${["variant", "#points", "why"]} rows=${rows} />`;
+  return html`<${Table} title="How its hints rank the variants" columns=${["variant", "#points", "~why"]} rows=${rows} />`;
 }
 
 function Rules({ rules }) {
   if (rules.length === 0) return null;
   const text = (rule) => Object.entries(rule).filter(([key]) => key !== "rule").map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("; ");
   const rows = rules.map((rule) => [html`<code>${rule.rule}</code>`, html`<${LongText} value=${text(rule)} limit=${300} />`]);
-  return html`<${Table} title="Rules that apply to it" columns=${["rule", "what it says"]} rows=${rows} />`;
+  return html`<${Table} title="Rules that apply to it" columns=${["rule", "~what it says"]} rows=${rows} />`;
 }
 
 /** The tools that are hidden, by what hides them, then each tool. */
@@ -189,8 +191,8 @@ function Tools({ answer, params }) {
 const COLUMNS = [
   { id: "name", head: "tool", kind: "c-name" },
   { id: "server", head: "server", kind: "c-short" },
-  { id: "shown", head: "it gets", kind: "c-variant" },
-  { id: "rule", head: "hidden by", kind: "c-variant" },
+  { id: "shown", head: "it gets", kind: "c-client" },
+  { id: "rule", head: "hidden by", kind: "c-client" },
   { id: "detail", head: "because", kind: "c-wide" },
 ];
 
@@ -213,8 +215,8 @@ function Causes({ hidden }) {
   return html`<ul class="causes">
     ${sorted.map(
       (tools) => html`<li>
-        <strong>${plural(tools.length, "tool")}</strong> hidden by the ${tools[0].hidden.by === "variant" ? "variant" : `${tools[0].hidden.by} rule`} <code><${Name} value=${tools[0].hidden.rule} /></code>:
-        <${LongText} value=${tools[0].hidden.detail} limit=${300} />
+        <strong>${plural(tools.length, "tool")}</strong> hidden by the ${tools[0].hidden.by === "variant" ? "variant" : `${tools[0].hidden.by} rule`} <code><${Name} value=${tools[0].hidden.rule} /></code>:${" "}
+        <${LongText} value=${tools[0].hidden.detail} limit=${300} isSentence />
       </li>`,
     )}
   </ul>`;
