@@ -38,6 +38,7 @@ const definition = ([name, description, readOnlyHint], title) => ({
     required: ["repo_path"],
   },
   annotations: { readOnlyHint: !!readOnlyHint, destructiveHint: name.startsWith("delete_") },
+  ...(name === "__proto__" && { constructor: "a member that each object inherits", toString: { a: 1 } }),
 });
 
 const tokens = (value) => Math.ceil(JSON.stringify(value).length / 4);

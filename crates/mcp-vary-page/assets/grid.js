@@ -12,12 +12,14 @@ const MARGIN = 12;
  * `columns`: `{id, head, kind}` each, where `kind` is a class of the style sheet that sets the width.
  * `cell(row, column)`: the content. `isHeading(row)`: whether only the first cell of the row is shown, over all columns.
  * `open(row, column)`: Enter or a click. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
+ * `handle`: a reference that gets the table, since a component has no `ref`.
  */
 export class Grid extends Component {
   box = createRef();
   state = { top: 0, height: 800, row: 0, column: 0 };
 
   componentDidMount() {
+    if (this.props.handle) this.props.handle.current = this;
     this.rowHeight = ROW_HEIGHT * parseFloat(getComputedStyle(document.documentElement).fontSize);
     this.resized = new ResizeObserver(() => this.measure());
     this.resized.observe(this.box.current);
@@ -38,9 +40,10 @@ export class Grid extends Component {
 
   range() {
     const height = this.rowHeight ?? 28;
-    const first = Math.max(0, Math.floor(this.state.top / height) - MARGIN);
-    const last = Math.ceil((this.state.top + this.state.height) / height) + MARGIN;
-    return [first, Math.min(this.props.rows.length, last)];
+    const fitting = Math.ceil(this.state.height / height);
+    // There may be fewer rows than when the table was scrolled.
+    const top = Math.min(Math.floor(this.state.top / height), Math.max(0, this.props.rows.length - fitting));
+    return [Math.max(0, top - MARGIN), Math.min(this.props.rows.length, top + fitting + 1 + MARGIN)];
   }
 
   scrolled = () => this.setState({ top: this.box.current.scrollTop });

@@ -5,7 +5,7 @@ import { Component, createRef, html } from "./dom.js";
 import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
 import { Problem, Table } from "./parts.js";
-import { LongText, Name } from "./text.js";
+import { LongText, Name, plain } from "./text.js";
 import { linkToClient } from "./who.js";
 
 export class Now extends Component {
@@ -52,7 +52,7 @@ function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, login
 }
 
 function Clients({ clients }) {
-  const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last", ""];
+  const columns = ["client", "version", "variant", "decided by", "#requests", "#calls", "last", "explanation"];
   const rows = clients.map(({ client, variant, reason, requests, calls, last }) => [
     client.name ? html`<${Name} value=${client.name} limit=${60} />` : html`<i class="faint">sends no name</i>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
@@ -61,7 +61,7 @@ function Clients({ clients }) {
     count(requests),
     count(calls),
     timeOfDay(last),
-    html`<a href=${linkToClient(client)} aria-label="what this client gets, and why">what it gets</a>`,
+    html`<a href=${linkToClient(client)} aria-label=${`what it gets, and why: ${plain(client.name)}`}>what it gets, and why</a>`,
   ]);
   return html`<${Table} title="Clients" ...${{ columns, rows }} empty=${html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`} />`;
 }
@@ -70,13 +70,14 @@ const log = new CallLog();
 
 class Calls extends Component {
   grid = createRef();
+  list = createRef();
 
   componentDidMount() {
     const failed = (error) => {
       this.setState({ error });
       this.props.failed(error);
     };
-    log.start(() => this.state.paused || this.setState({ calls: log.calls, error: null }), failed);
+    log.start(() => this.isHeld() || this.setState({ calls: log.calls, error: null }), failed);
     this.setState({ calls: log.calls });
   }
 
@@ -84,20 +85,25 @@ class Calls extends Component {
     log.stop();
   }
 
+  /** Rows do not move under a pointer or the focus. */
+  isHeld() {
+    return this.state.paused || this.state.open || this.list.current?.matches(":hover, :focus-within");
+  }
+
   pause = (event) => this.setState({ paused: event.target.checked, calls: log.calls });
 
   close = () => this.setState({ open: null }, () => this.grid.current?.refocus());
 
   render(_, { calls = [], paused, open, error }) {
-    return html`<section aria-labelledby="calls">
+    return html`<section class="calls" aria-labelledby="calls">
       <h2 id="calls">Calls</h2>
       ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
       ${calls.length === 0
         ? html`<p class="empty">No call yet. Calls appear here as clients make them, as long as this view is open.</p>`
         : html`<${Summary} calls=${calls} />
-            <label class="choice"><input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still</label>
-            <div class=${open ? "split" : ""}>
-              <${Grid} ref=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
+            <label class="choice"><input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while you point at it)</label>
+            <div ref=${this.list} class=${open ? "split" : ""}>
+              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
               ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
             </div>`}

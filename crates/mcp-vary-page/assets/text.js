@@ -34,10 +34,11 @@ function cut(text, limit) {
   return `${text.slice(0, limit).replace(/[\uD800-\uDBFF]$/u, "")}…`;
 }
 
-/** A name in one line of fixed height; what does not fit is left out. */
-export function Name({ value, limit = 80 }) {
+/** A name, or a sentence of Vary, in one line of fixed height; what does not fit is left out. */
+export function Name({ value, limit = 80, isSentence = false }) {
   if (value === "") return html`<i class="faint">empty</i>`;
-  return html`<bdi class="name" dir="auto">${visible(cut(String(value), limit))}</bdi>`;
+  const shown = cut(String(value), limit);
+  return html`<bdi class="name" dir="auto">${isSentence ? withCode(shown) : visible(shown)}</bdi>`;
 }
 
 /** A sentence with names in backticks. Whoever wrote it can choose what looks like code, and nothing else. */

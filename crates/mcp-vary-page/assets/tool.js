@@ -106,13 +106,18 @@ function Choice({ label, value, options, onChange }) {
 /** The members in which two definitions differ, and the names of the others. */
 function Members({ before, after }) {
   const names = [...new Set(["name", "title", "description", "inputSchema", ...Object.keys(before), ...Object.keys(after)])];
-  const present = names.filter((name) => name in before || name in after);
-  const isSame = (name) => asText(before[name]) === asText(after[name]);
+  const present = names.filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name));
+  const isSame = (name) => asText(member(before, name)) === asText(member(after, name));
   const same = present.filter(isSame);
   return html`
-    ${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} ...${{ name, before: before[name], after: after[name] }} />`)}
-    ${same.length === present.length ? html`<p class="empty">The two definitions are the same.</p>` : html`<p class="note">The same in both: ${same.join(", ") || "nothing"}</p>`}
+    ${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} ...${{ name, before: member(before, name), after: member(after, name) }} />`)}
+    ${same.length === present.length ? html`<p class="empty">The two definitions are the same.</p>` : html`<p class="note">The same in both: ${same.length > 0 ? html`<${LongText} value=${same.join(", ")} limit=${200} />` : "nothing"}</p>`}
   `;
+}
+
+/** A member of a definition. Servers choose the names, also those that each object inherits. */
+function member(definition, name) {
+  return Object.hasOwn(definition, name) ? definition[name] : undefined;
 }
 
 function Member({ name, before, after }) {

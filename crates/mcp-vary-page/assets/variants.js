@@ -111,7 +111,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   const shown = rows.filter((row) => !row.group);
   if (shown.length === 0) return html`<p class="empty">${nothingFound(catalog)}</p>`;
   return html`<${Grid}
-    ref=${grid}
+    handle=${grid}
     label="Tools of each variant"
     ...${{ columns, rows, open, selected }}
     isHeading=${(row) => row.group}
@@ -168,9 +168,11 @@ function marks({ name, renamed, fixed = [], changed = [] }) {
 /** The totals of whole lists, whatever the filter shows. */
 function foot(catalog, chosen) {
   const base = catalog.variants.find((it) => it.id === catalog.baseline)?.tokens;
+  const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
   const definitions = catalog.tools.reduce((sum, tool) => sum + tool.tokens, 0);
   return [
-    ["all tools, in tokens", count(definitions), ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
+    ...(hasWhole ? [[html`<span title="with what clients do not forward to a model">the whole list</span>`, "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
+    ["what a model gets", count(definitions), ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
     [
       html`share of <${Name} value=${catalog.baseline} limit=${16} />`,
       share(definitions, base),

@@ -76,10 +76,11 @@ export class Who extends Component {
 
   async ask() {
     const { params, failed } = this.props;
+    const number = (this.asked = (this.asked ?? 0) + 1);
     try {
       const body = question(params);
       const answer = body && (await post("/api/explain", body));
-      if (params === this.props.params || !answer) this.setState({ answer, error: null });
+      if (number === this.asked) this.setState({ answer, error: null });
     } catch (error) {
       this.setState({ answer: null, error });
       failed(error);
@@ -197,8 +198,8 @@ const COLUMNS = [
 ];
 
 function toolCell(row, column) {
-  if (column.id === "rule") return row.hidden && html`<code><${Name} value=${row.hidden.rule} /></code>`;
-  if (column.id === "detail") return row.hidden && html`<${Name} value=${row.hidden.detail} limit=${200} />`;
+  if (column.id === "rule") return row.hidden && html`<${Name} value=${row.hidden.rule} />`;
+  if (column.id === "detail") return row.hidden && html`<${Name} value=${row.hidden.detail} limit=${200} isSentence />`;
   if (column.id === "shown") return row.shown === null ? html`<span class="hidden-tool">hidden</span>` : html`<${Name} value=${row.shown} />`;
   return html`<${Name} value=${row[column.id]} />`;
 }
