@@ -60,7 +60,7 @@ async function question(title, answer) {
   });
 }
 
-const openClient = (client) => visitor.click("main tr a", { hasText: "what it gets", has: page.locator(`xpath=self::*[contains(@href, ${JSON.stringify(encodeURIComponent(client.name))})]`) });
+const openClient = (client) => visitor.click("main tr a", { hasText: "by ", has: page.locator(`xpath=self::*[contains(@href, ${JSON.stringify(encodeURIComponent(client.name))})]`) });
 
 await question("Which variant did my client get, and why?", async () => {
   const { client } = await clientWithoutDelete();

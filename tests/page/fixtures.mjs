@@ -113,7 +113,7 @@ class Gateway {
       { step: "ranking", decided: !named && client.name !== "claude-code", detail: "without hints, the order of the file" },
     ];
     const tools = this.definitions.map(([server, it]) => ({ server, name: it.name, ...this.fate(it, variant) }));
-    return { variant, reason: steps.find((it) => it.decided).step, steps, client, features: ["agent"], ranking: [{ id: variant, points: 10, why: [`contextSize=${variant}: +10`] }], rules: [{ rule: "access.rules[1]", effect: "hide", tools: "delete_*" }], tools };
+    return { variant, reason: steps.find((it) => it.decided).step, steps, client, features: ["agent"], ranking: [{ id: variant, points: 10, why: [`contextSize=${variant}: +10`] }], rules: [{ rule: "access.rules[1]" }], tools };
   }
 
   fate(definition, variant) {

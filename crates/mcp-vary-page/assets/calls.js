@@ -45,10 +45,12 @@ export class CallLog {
   }
 
   take(event, data) {
-    if (event === "call") this.waiting.push(data);
     if (event === "dropped") this.dropped += data.count;
+    if (event !== "call") return;
+    // Each stream numbers its calls from 1.
+    this.seen += 1;
+    this.waiting.push({ ...data, id: this.seen });
     if (this.waiting.length > MOST_CALLS) this.waiting.shift();
-    if (event === "call") this.seen += 1;
   }
 
   flush() {

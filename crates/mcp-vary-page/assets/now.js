@@ -52,18 +52,23 @@ function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, login
 }
 
 function Clients({ clients }) {
-  const columns = ["client", "version", "variant", "decided by", "#requests", "#calls", "last", "explanation"];
+  const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
   const rows = clients.map(({ client, variant, reason, requests, calls, last }) => [
     client.name ? html`<${Name} value=${client.name} limit=${60} />` : html`<i class="faint">sends no name</i>`,
     client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
     variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
-    reason ?? "–",
+    html`<${Why} ...${{ client, reason }} />`,
     count(requests),
     count(calls),
     timeOfDay(last),
-    html`<a href=${linkToClient(client)} aria-label=${`what it gets, and why: ${plain(client.name)}`}>what it gets, and why</a>`,
   ]);
   return html`<${Table} title="Clients" ...${{ columns, rows }} empty=${html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`} />`;
+}
+
+/** What selected the variant of a client, and the link to the explanation. */
+function Why({ client, reason }) {
+  const by = reason ? `by ${reason}` : "explain";
+  return html`<a href=${linkToClient(client)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
 }
 
 const log = new CallLog();

@@ -29,11 +29,13 @@ export class Review extends Component {
     if (!review) return error ? html`<${Problem} what="The review cannot be shown." error=${error} />` : html`<p class="note">Loading the review …</p>`;
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
-      ${TABLES.map(([title, columns, member, row, empty]) => html`<${Table} key=${title} ...${{ title, columns, empty }} rows=${review[member].map(row)} />`)}
+      ${TABLES.map(([title, columns, member, row, empty]) => html`<${Table} key=${title} ...${{ title, columns }} empty=${review[member] ? empty : NOT_COUNTED} rows=${(review[member] ?? []).map(row)} />`)}
       <${Counters} review=${review} />
     `;
   }
 }
+
+const NOT_COUNTED = html`Only metrics count these. Add <code>metrics</code> to the configuration to see them.`;
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 

@@ -134,20 +134,24 @@ function Examples({ clients }) {
 }
 
 function Answer({ answer, params }) {
+  const { name, version } = answer.client ?? {};
+  const client = name ? html`<${Name} value=${name} /> ${version && html`<${Name} value=${version} limit=${24} />`}` : "This client";
+  const isRefused = answer.steps.some(({ step }) => step === "refused");
+  const variant = html`gets <${Name} value=${answer.variant} />: ${REASONS[answer.reason] ?? answer.reason}`;
   return html`
     <section class="answer" aria-live="polite">
-      <h2>${answer.variant ? html`It gets <strong><${Name} value=${answer.variant} /></strong>: ${REASONS[answer.reason] ?? answer.reason}` : "It gets no variant"}</h2>
+      <h2>${client} ${answer.variant ? variant : isRefused ? "is refused" : "gets the lists as they are: variants are off"}</h2>
       <ol class="steps">
         ${answer.steps.map(
-          ({ step, decided, detail }) => html`<li class=${decided ? "decided" : ""}>
+          ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
             <span class="step">${step}</span> <span><${LongText} value=${detail} limit=${300} isSentence />${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
       <${Declared} features=${answer.features ?? []} />
+      <${Rules} rules=${answer.rules ?? []} />
     </section>
     <${Ranking} ranking=${answer.ranking ?? []} />
-    <${Rules} rules=${answer.rules ?? []} />
     <${Tools} ...${{ answer, params }} />
   `;
 }
@@ -165,9 +169,7 @@ function Ranking({ ranking }) {
 
 function Rules({ rules }) {
   if (rules.length === 0) return null;
-  const text = (rule) => Object.entries(rule).filter(([key]) => key !== "rule").map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("; ");
-  const rows = rules.map((rule) => [html`<code>${rule.rule}</code>`, html`<${LongText} value=${text(rule)} limit=${300} />`]);
-  return html`<${Table} title="Rules that apply to it" columns=${["rule", "~what it says"]} rows=${rows} />`;
+  return html`<p class="note">Access rules that apply to it: ${rules.map(({ rule }, at) => html`${at > 0 && ", "}<code><${Name} value=${rule} /></code>`)}</p>`;
 }
 
 /** The tools that are hidden, by what hides them, then each tool. */
@@ -198,10 +200,16 @@ const COLUMNS = [
 ];
 
 function toolCell(row, column) {
-  if (column.id === "rule") return row.hidden && html`<${Name} value=${row.hidden.rule} />`;
+  if (column.id === "rule") return row.hidden && html`<${Name} value=${row.hidden.rule ?? row.hidden.by} />`;
   if (column.id === "detail") return row.hidden && html`<${Name} value=${row.hidden.detail} limit=${200} isSentence />`;
   if (column.id === "shown") return row.shown === null ? html`<span class="hidden-tool">hidden</span>` : html`<${Name} value=${row.shown} />`;
   return html`<${Name} value=${row[column.id]} />`;
+}
+
+/** What hides a tool: a rule, a variant, or all access rules together. */
+function cause({ by, rule }) {
+  if (!rule) return by === "access" ? "the access rules" : by;
+  return html`the ${by === "access" ? "access rule" : by} <code><${Name} value=${rule} /></code>`;
 }
 
 /** What hides tools, each with how many. */
@@ -216,8 +224,7 @@ function Causes({ hidden }) {
   return html`<ul class="causes">
     ${sorted.map(
       (tools) => html`<li>
-        <strong>${plural(tools.length, "tool")}</strong> hidden by the ${tools[0].hidden.by === "variant" ? "variant" : `${tools[0].hidden.by} rule`} <code><${Name} value=${tools[0].hidden.rule} /></code>:${" "}
-        <${LongText} value=${tools[0].hidden.detail} limit=${300} isSentence />
+        <strong>${plural(tools.length, "tool")}</strong> hidden by ${cause(tools[0].hidden)}: <${LongText} value=${tools[0].hidden.detail} limit=${300} isSentence />
       </li>`,
     )}
   </ul>`;
