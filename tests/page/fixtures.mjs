@@ -171,7 +171,14 @@ function experiment() {
 
 const many = Array.from({ length: 2_000 }, (_, at) => [`tool_${String(at).padStart(4, "0")}`, `Does the work number ${at}. It is one of very many.`, at % 2 === 0]);
 
+const servers = Object.entries({ git: GIT, files: FILES, hostile: HOSTILE, many });
+
 export const FIXTURES = {
-  small: new Gateway([["git", GIT], ["files", FILES]]),
-  all: new Gateway([["git", GIT], ["files", FILES], ["hostile", HOSTILE], ["many", many]]),
+  small: new Gateway(servers.slice(0, 2)),
+  all: new Gateway(servers),
 };
+
+/** The definitions of the tools of one server. */
+export function toolsOf(server) {
+  return FIXTURES.all.definitions.filter(([of]) => of === server).map(([, definition]) => definition);
+}

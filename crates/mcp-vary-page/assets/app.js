@@ -106,10 +106,10 @@ function Locked({ unlock, refused }) {
     unlock(event.target.elements.token.value.trim());
   };
   return html`<form class="locked" onSubmit=${submit}>
-    <p>This page needs the token that <code>vary serve</code> printed at its start. <code>vary open</code> opens the page with it.</p>
+    <p>This page needs a token. <code>vary open</code> opens it with one; <code>vary open --print</code> prints the address, which ends with the token.</p>
     <label class="field">Token <input name="token" type="password" required autocomplete="off" spellcheck=${false} aria-describedby=${refused ? "refused" : undefined} /></label>
     <button>Show the page</button>
-    ${refused && html`<p id="refused" class="problem" role="alert"><strong>This is not the token.</strong> It changes at each start of <code>vary serve</code>; take the one that it printed last.</p>`}
+    ${refused && html`<p id="refused" class="problem" role="alert"><strong>This is not the token.</strong> It changes at each start of <code>vary serve</code>: run <code>vary open</code> again.</p>`}
   </form>`;
 }
 

@@ -35,7 +35,7 @@ export class Review extends Component {
   }
 }
 
-const NOT_COUNTED = html`Only metrics count these. Add <code>metrics</code> to the configuration to see them.`;
+const NOT_COUNTED = html`Only metrics count these. Set <code>probes</code> in the configuration to see them.`;
 
 const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
 
