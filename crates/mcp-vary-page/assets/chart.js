@@ -39,7 +39,7 @@ export function TokenChart({ catalog, variants }) {
         )}
       </tbody>
     </table>
-    <${Legend} servers=${servers} hasTools=${catalog.own.length > 0} />
+    <${Legend} servers=${servers} used=${servers.filter((it) => variants.some(({ byServer }) => byServer[it] > 0))} hasTools=${catalog.own.length > 0} />
   </section>`;
 }
 
@@ -64,13 +64,13 @@ function Bar({ variant, servers, most }) {
   return html`<svg role="img" aria-label=${named.join(", ") || "no tokens"}>${rects}</svg>`;
 }
 
-function Legend({ servers, hasTools }) {
-  const named = servers.slice(0, servers.length > COLORS + 1 ? COLORS : COLORS + 1);
-  const others = servers.length - named.length;
+function Legend({ servers, used, hasTools }) {
+  const others = used.filter((it) => servers.indexOf(it) >= COLORS).length;
+  const named = others > 1 ? used.filter((it) => servers.indexOf(it) < COLORS) : used;
   return html`<ul class="legend" aria-label="Colours of servers">
     ${named.map((server) => html`<li key=${server}><${Swatch} kind=${color(servers, server)} /><${Name} value=${server} limit=${32} /></li>`)}
     ${hasTools && html`<li><${Swatch} kind="bar-vary" />tools of Vary</li>`}
-    ${others > 0 && html`<li><${Swatch} kind=${`bar-${COLORS}`} />${plural(others, "other server")}</li>`}
+    ${others > 1 && html`<li><${Swatch} kind=${`bar-${COLORS}`} />${plural(others, "other server")}</li>`}
   </ul>`;
 }
 

@@ -129,21 +129,27 @@ function callCell(call, { id }) {
   if (id === "at") return timeOfDay(call.at);
   if (id === "target") return html`<${Name} value=${call.target ?? call.method} />`;
   if (id === "client") return html`<${Name} value=${call.client?.name || "–"} limit=${40} />`;
-  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${call.outcome}</span>`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${spaced(call.outcome)}</span>`;
   if (id === "durationMs") return milliseconds(call.durationMs);
   return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
 }
 
+/** Whether the server failed, or the tool said that it did (`tool_error`). */
+function isError({ outcome }) {
+  return outcome === "error" || outcome === "tool_error";
+}
+
 /** Figures of the calls in the list, which is bounded. */
 function Summary({ calls }) {
-  const errors = calls.filter((it) => it.outcome !== "allowed").length;
+  const errors = calls.filter(isError).length;
+  const denied = calls.filter((it) => it.outcome === "denied").length;
   const times = calls.map((it) => it.durationMs);
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` ${plural(log.dropped, "call")} came too fast to be shown.` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
   return html`<p class="note figures">
     ${plural(calls.length, "call")} of ${count(log.seen)} that were seen; the list keeps the last ${count(MOST_CALLS)}.${dropped}
-    ${" "}${plural(errors, "error")} · p50 ${p(times, 50)} · p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}
+    ${" "}${plural(errors, "error")}${denied > 0 && `, ${count(denied)} denied`} · p50 ${p(times, 50)} · p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}
   </p>`;
 }
 
@@ -176,7 +182,7 @@ function facts(call) {
     ["principal", text(call.principal)],
     ["variant", text(call.variant)],
     ["selected by", text(call.reason)],
-    ["outcome", `${call.outcome}${call.code ? `, code ${call.code}` : ""}`],
+    ["outcome", `${spaced(call.outcome)}${call.code ? `, code ${call.code}` : ""}`],
     ["time taken", milliseconds(call.durationMs)],
     ["of that the server", milliseconds(call.serverMs)],
     ["bytes of the request", count(call.bytesIn)],

@@ -47,6 +47,7 @@ export class Variants extends Component {
       <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
       <section aria-labelledby="matrix">
         <h2 id="matrix">Tools of each variant</h2>
+        <p class="note">Tokens of each definition. Access rules can hide more from a client: “Who gets what” shows that.</p>
         <${Choices} ...${{ catalog, chosen, params }} />
         <div class=${tool ? "split" : ""}>
           <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
