@@ -260,6 +260,14 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
+/** Fails with what axe finds. */
+async function isAccessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+  const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)}`));
+  equal(found.slice(0, 4), [], "axe");
+}
+
 /** Opens each view in a window of a size: a picture, and what axe finds. */
 async function look(colorScheme, width, height) {
   const other = await Visitor.open(browser, address, { viewport: { width, height }, colorScheme });
@@ -269,10 +277,7 @@ async function look(colorScheme, width, height) {
       await other.page.waitForTimeout(400);
       await other.page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
       await other.fits();
-      await other.page.evaluate(axe);
-      const { violations } = await other.page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
-      const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)}`));
-      equal(found.slice(0, 4), [], "axe");
+      await isAccessible(other.page);
     });
   }
   visitor.problems.push(...other.problems);
@@ -299,6 +304,8 @@ await check("without a token there is a field for it, and a wrong one is refused
   await field.fill("wrong");
   await stranger.page.keyboard.press("Enter");
   await stranger.page.getByText("This is not the token.").waitFor({ timeout: 5_000 });
+  await stranger.page.screenshot({ path: join(folder, "without-token.png") });
+  await isAccessible(stranger.page);
   await field.fill(token);
   await stranger.page.keyboard.press("Enter");
   await stranger.page.waitForSelector(".chart");

@@ -60,7 +60,7 @@ class App extends Component {
     this.poll().then(() => this.setState(({ locked }) => ({ refused: locked })));
   };
 
-  render(_, { route, status, silentSince, locked, refused, error }) {
+  render(_, { route, status, silentSince }) {
     const [title, View] = VIEWS[route.view] ?? [];
     document.title = `${title ?? "Not found"} · Vary`;
     return html`
@@ -68,14 +68,16 @@ class App extends Component {
       <${Header} ...${{ view: route.view, status, silentSince }} />
       <main id="main" ref=${this.main}>
         <h1 tabindex="-1">${title ?? "Not found"}</h1>
-        ${this.content(locked, refused, error, () => html`<${View} params=${route.params} status=${status} error=${error} failed=${this.failed} />`, View)}
+        ${this.content(View)}
       </main>
     `;
   }
 
-  content(locked, refused, error, view, View) {
+  content(View) {
+    const { route, status, error, locked, refused } = this.state;
     if (!View) return html`<p class="empty">There is no such view. The views are above.</p>`;
-    return locked ? html`<${Locked} unlock=${this.unlock} refused=${refused} />` : view();
+    if (locked) return html`<${Locked} unlock=${this.unlock} refused=${refused} />`;
+    return html`<${View} params=${route.params} ...${{ status, error, failed: this.failed }} />`;
   }
 
   /** The address of a view is in the fragment, so a link to an element cannot be. */
@@ -86,15 +88,18 @@ class App extends Component {
 }
 
 function Header({ view, status, silentSince }) {
+  const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
+  const item = ([id, [title]]) =>
+    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}</a></li>`;
   return html`<header class="top">
     <span class="brand">Vary</span>
     <nav aria-label="Views">
       <ul>
-        ${Object.entries(VIEWS).map(([id, [title]]) => html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}</a></li>`)}
+        ${Object.entries(VIEWS).map(item)}
       </ul>
     </nav>
     <p class=${`pulse ${silentSince ? "bad" : ""}`} role="status">
-      ${silentSince ? `no answer since ${silentSince.toLocaleTimeString("en-GB")}` : status && `${status.version}, up for ${duration(status.uptime)}`}
+      ${since ?? (status && `${status.version}, up for ${duration(status.uptime)}`)}
     </p>
   </header>`;
 }
@@ -106,10 +111,27 @@ function Locked({ unlock, refused }) {
     unlock(event.target.elements.token.value.trim());
   };
   return html`<form class="locked" onSubmit=${submit}>
-    <p>This page needs a token. <code>vary open</code> opens it with one; <code>vary open --print</code> prints the address, which ends with the token.</p>
-    <label class="field">Token <input name="token" type="password" required autocomplete="off" spellcheck=${false} aria-describedby=${refused ? "refused" : undefined} /></label>
+    <p>
+      This page needs a token. <code>vary open</code> opens it with one; <code>vary open --print</code> prints the
+      ${" "}address, which ends with the token.
+    </p>
+    <label class="field"
+      >Token
+      <input
+        name="token"
+        type="password"
+        required
+        autocomplete="off"
+        spellcheck=${false}
+        aria-describedby=${refused ? "refused" : undefined}
+      />
+    </label>
     <button>Show the page</button>
-    ${refused && html`<p id="refused" class="problem" role="alert"><strong>This is not the token.</strong> It changes at each start of <code>vary serve</code>: run <code>vary open</code> again.</p>`}
+    ${refused &&
+    html`<p id="refused" class="problem" role="alert">
+      <strong>This is not the token.</strong>${" "}
+      It changes at each start of <code>vary serve</code>: run <code>vary open</code> again.
+    </p>`}
   </form>`;
 }
 

@@ -15,6 +15,7 @@ export function TokenChart({ catalog, variants }) {
   const { servers, baseline } = catalog;
   const most = Math.max(1, ...variants.map((it) => it.tokens));
   const base = catalog.variants.find((it) => it.id === baseline)?.tokens;
+  const used = servers.filter((server) => variants.some(({ byServer }) => byServer[server] > 0));
   return html`<section class="chart" aria-labelledby="cost">
     <h2 id="cost">What each list costs a model, in tokens</h2>
     <table class="plain">
@@ -39,7 +40,7 @@ export function TokenChart({ catalog, variants }) {
         )}
       </tbody>
     </table>
-    <${Legend} servers=${servers} used=${servers.filter((it) => variants.some(({ byServer }) => byServer[it] > 0))} hasTools=${catalog.own.length > 0} />
+    <${Legend} ...${{ servers, used }} hasTools=${catalog.own.length > 0} />
   </section>`;
 }
 
@@ -67,8 +68,11 @@ function Bar({ variant, servers, most }) {
 function Legend({ servers, used, hasTools }) {
   const others = used.filter((it) => servers.indexOf(it) >= COLORS).length;
   const named = others > 1 ? used.filter((it) => servers.indexOf(it) < COLORS) : used;
+  const item = (server) => html`<li key=${server}>
+    <${Swatch} kind=${color(servers, server)} /><${Name} value=${server} limit=${32} />
+  </li>`;
   return html`<ul class="legend" aria-label="Colours of servers">
-    ${named.map((server) => html`<li key=${server}><${Swatch} kind=${color(servers, server)} /><${Name} value=${server} limit=${32} /></li>`)}
+    ${named.map(item)}
     ${hasTools && html`<li><${Swatch} kind="bar-vary" />tools of Vary</li>`}
     ${others > 1 && html`<li><${Swatch} kind=${`bar-${COLORS}`} />${plural(others, "other server")}</li>`}
   </ul>`;

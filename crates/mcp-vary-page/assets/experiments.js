@@ -2,17 +2,21 @@
 
 import { html } from "./dom.js";
 import { count, milliseconds } from "./format.js";
-import { Problem, Table } from "./parts.js";
+import { Pending, Table } from "./parts.js";
 import { Name, plain } from "./text.js";
 
 const SHARES = ["failed", "invalid-arguments", "repaired"];
 
 export function Experiments({ status, error }) {
-  if (!status) return error ? html`<${Problem} what="The experiments cannot be shown." error=${error} />` : html`<p class="note">Loading the experiments …</p>`;
+  if (!status) return html`<${Pending} what="experiments" error=${error} />`;
   const experiments = status.experiments ?? [];
-  if (experiments.length === 0) return html`<p class="empty">No experiment. Add <code>experiments</code> to the configuration to compare variants.</p>`;
+  if (experiments.length === 0) return NONE;
   return experiments.map((experiment) => html`<${Experiment} key=${experiment.name} experiment=${experiment} />`);
 }
+
+const NONE = html`<p class="empty">
+  No experiment. Add <code>experiments</code> to the configuration to compare variants.
+</p>`;
 
 function Experiment({ experiment }) {
   const { name, arms, metric, anonymous } = experiment;
@@ -21,7 +25,10 @@ function Experiment({ experiment }) {
     <${Table}
       title=${html`<${Name} value=${name} />`}
       label=${`Arms of ${plain(name)}`}
-      note=${html`The metric <strong>${metric}</strong> decides. <code>vary experiment</code> says whether a difference is real; do not decide by intervals that do not overlap.${anonymous && ANONYMOUS}`}
+      note=${html`<p>
+        The metric <strong>${metric}</strong> decides. <code>vary experiment</code> says whether a difference is real; do
+        ${" "}not decide by intervals that do not overlap. ${anonymous && ANONYMOUS}
+      </p>`}
       columns=${["arm", "#clients", "#planned", "#calls"]}
       rows=${armRows(arms)}
     />
@@ -35,7 +42,8 @@ function Experiment({ experiment }) {
   `;
 }
 
-const ANONYMOUS = " Clients are not authenticated, and each session counts as one, so anybody can decide this experiment; add auth to count principals.";
+const ANONYMOUS = html`Clients are not authenticated, and each session counts as one, so anybody can decide this
+${" "}experiment; add <code>auth</code> to count principals.`;
 
 function armRows(arms) {
   const all = arms.reduce((sum, arm) => sum + clients(arm), 0);
@@ -50,8 +58,13 @@ function armRows(arms) {
 
 const clients = (arm) => arm.metrics.calls?.units ?? 0;
 
+function shownValue(metric, value) {
+  if (metric === "duration") return milliseconds(value);
+  return SHARES.includes(metric) ? `${(value * 100).toFixed(1)}\u00A0%` : value.toFixed(1);
+}
+
 function metricRows(metric, arms) {
-  const shown = (value) => (metric === "duration" ? milliseconds(value) : SHARES.includes(metric) ? `${(value * 100).toFixed(1)} %` : value.toFixed(1));
+  const shown = (value) => shownValue(metric, value);
   return arms.flatMap((arm) => {
     const estimate = ratio(arm.metrics[metric]);
     if (!estimate) return [];

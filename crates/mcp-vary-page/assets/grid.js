@@ -133,9 +133,11 @@ export class Grid extends Component {
       "aria-selected": open ? String(!!selected?.(row, column)) : undefined,
       onFocus: () => this.setState({ row: at, column: index }),
     };
-    if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${this.props.columns.length}>${cell(row, column)}</th>`;
-    if (index === 0) return html`<th ...${properties} scope="row">${cell(row, column)}</th>`;
-    return html`<td ...${properties}>${cell(row, column)}</td>`;
+    const content = cell(row, column);
+    const { length } = this.props.columns;
+    if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${length}>${content}</th>`;
+    if (index === 0) return html`<th ...${properties} scope="row">${content}</th>`;
+    return html`<td ...${properties}>${content}</td>`;
   }
 
   renderRow(row, at, entry) {
@@ -153,7 +155,9 @@ export class Grid extends Component {
         onKeyDown=${this.pressed} onClick=${this.clicked}>
         <colgroup>${columns.map((column) => html`<col key=${column.id} class=${column.kind} />`)}</colgroup>
         <thead>
-          <tr aria-rowindex="1">${columns.map((column) => html`<th key=${column.id} scope="col" class=${column.kind}>${column.head}</th>`)}</tr>
+          <tr aria-rowindex="1">
+            ${columns.map(({ id, kind, head }) => html`<th key=${id} scope="col" class=${kind}>${head}</th>`)}
+          </tr>
         </thead>
         <tbody>
           <${Space} rows=${first} columns=${columns.length} height=${this.rowHeight} />

@@ -4,13 +4,13 @@ import { CallLog, MOST_CALLS } from "./calls.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
 import { Grid } from "./grid.js";
-import { Problem, Table } from "./parts.js";
+import { Pending, Problem, Table } from "./parts.js";
 import { LongText, Name, plain } from "./text.js";
-import { linkToClient } from "./who.js";
+import { ClientLink, linkToClient } from "./who.js";
 
 export class Now extends Component {
   render({ status, error, failed }) {
-    if (!status) return error ? html`<${Problem} what="The status cannot be shown." error=${error} />` : html`<p class="note">Loading the status …</p>`;
+    if (!status) return html`<${Pending} what="status" error=${error} />`;
     return html`
       <${Servers} servers=${status.servers} />
       <${Clients} clients=${status.clients} />
@@ -38,17 +38,23 @@ function Servers({ servers }) {
 
 /** Why servers are down and when Vary tries again, and what else their operator should do. */
 function Troubles({ servers }) {
-  const troubles = servers.flatMap((server) => troublesOf(server).map((why) => html`<li><strong><${Name} value=${server.name} /></strong> ${why}</li>`));
+  const item = (name, why) => html`<li><strong><${Name} value=${name} /></strong> ${why}</li>`;
+  const troubles = servers.flatMap((server) => troublesOf(server).map((why) => item(server.name, why)));
   if (troubles.length === 0) return servers.length > 0 ? "All servers can be used." : null;
   return html`<ul class="troubles">${troubles}</ul>`;
 }
 
 function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, login }) {
-  const again = nextAttempt === 0 ? "; it is being tried again" : `; next attempt in ${nextAttempt}\u00A0s`;
-  const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): <${LongText} value=${why} limit=${200} />`);
-  if (reason) troubles.unshift(html`is ${state} for ${duration(since)}: <${LongText} value=${reason} limit=${200} isSentence />${nextAttempt === undefined ? "" : again}`);
+  const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
+  const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
+  if (reason) troubles.unshift(html`is ${state} for ${duration(since)}: ${sentence(reason)}${again(nextAttempt)}`);
   if (login?.ended) troubles.push(html`needs a new login: <code>vary login</code>`);
   return troubles;
+}
+
+function again(seconds) {
+  if (seconds === undefined) return "";
+  return seconds === 0 ? "; it is being tried again" : `; next attempt in ${seconds}\u00A0s`;
 }
 
 function Clients({ clients }) {
@@ -62,7 +68,8 @@ function Clients({ clients }) {
     count(calls),
     timeOfDay(last),
   ]);
-  return html`<${Table} title="Clients" ...${{ columns, rows }} empty=${html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`} />`;
+  const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
+  return html`<${Table} title="Clients" ...${{ columns, rows, empty }} />`;
 }
 
 /** What selected the variant of a client, and the link to the explanation. */
@@ -106,7 +113,10 @@ class Calls extends Component {
       ${calls.length === 0
         ? html`<p class="empty">No call yet. Calls appear here as clients make them, as long as this view is open.</p>`
         : html`<${Summary} calls=${calls} />
-            <label class="choice"><input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while you point at it)</label>
+            <label class="choice">
+              <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
+              ${" "}you point at it)
+            </label>
             <div ref=${this.list} class=${open ? "split" : ""}>
               <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
                 open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
@@ -147,9 +157,14 @@ function Summary({ calls }) {
   const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
   const dropped = log.dropped > 0 ? ` ${plural(log.dropped, "call")} came too fast to be shown.` : "";
   const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
+  const figures = [
+    `${plural(errors, "error")}${denied > 0 ? `, ${count(denied)} denied` : ""}`,
+    `p50 ${p(times, 50)}, p99 ${p(times, 99)}`,
+    `of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`,
+  ];
   return html`<p class="note figures">
-    ${plural(calls.length, "call")} of ${count(log.seen)} that were seen; the list keeps the last ${count(MOST_CALLS)}.${dropped}
-    ${" "}${plural(errors, "error")}${denied > 0 && `, ${count(denied)} denied`} · p50 ${p(times, 50)} · p99 ${p(times, 99)} · of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}
+    ${plural(calls.length, "call")} of ${count(log.seen)} that were seen; the list keeps the last
+    ${` ${count(MOST_CALLS)}.${dropped} ${figures.join(" · ")}`}
   </p>`;
 }
 
@@ -164,7 +179,9 @@ class CallFacts extends Component {
     const pressed = (event) => event.key === "Escape" && close();
     return html`<section class="panel" aria-labelledby="call" onKeyDown=${pressed}>
       <header>
-        <h3 id="call" tabindex="-1" ref=${this.heading}>${call.method} <${LongText} value=${call.target ?? ""} limit=${120} /></h3>
+        <h3 id="call" tabindex="-1" ref=${this.heading}>
+          <${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}
+        </h3>
         <button type="button" onClick=${close}>Close</button>
       </header>
       <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
@@ -174,11 +191,11 @@ class CallFacts extends Component {
 }
 
 function facts(call) {
-  const text = (value) => (value === null || value === undefined || value === "" ? "–" : html`<${LongText} value=${value} limit=${200} />`);
+  const text = (value) => (value ? html`<${LongText} value=${value} limit=${200} />` : "–");
   return [
     ["time", new Date(call.at * 1000).toISOString()],
     ["server", text(call.server)],
-    ["client", call.client?.name ? html`<a href=${linkToClient(call.client)}><${Name} value=${call.client.name} /> <${Name} value=${call.client.version} /></a>` : "–"],
+    ["client", call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–"],
     ["principal", text(call.principal)],
     ["variant", text(call.variant)],
     ["selected by", text(call.reason)],
@@ -190,18 +207,32 @@ function facts(call) {
   ];
 }
 
+/** The members of the status that count what the gateway holds. */
+const HELD = [
+  "sessions",
+  "streams",
+  "listeners",
+  "subscriptions",
+  "pendingServerRequests",
+  "suspendedCalls",
+  "proxiedTasks",
+  "completedTasks",
+  "dedicatedConnections",
+];
+
 /** What the gateway holds, and what it refused. */
 function Counts({ status }) {
-  const held = ["sessions", "streams", "listeners", "subscriptions", "pendingServerRequests", "suspendedCalls", "proxiedTasks", "completedTasks", "dedicatedConnections"];
   const rows = [
-    ...held.map((name) => [spaced(name), count(status[name])]),
+    ...HELD.map((name) => [spaced(name), count(status[name])]),
     ["memory of requests and subscriptions", `${count(status.memory)} bytes`],
     ["memory of shortened results", `${count(status.resultStore)} bytes`],
     ...Object.entries(status.counters ?? {}).map(([name, number]) => [spaced(name), count(number)]),
   ];
   return html`<section aria-labelledby="counts">
     <h2 id="counts">Counts</h2>
-    ${(status.missingKeys ?? []).map((why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`)}
+    ${(status.missingKeys ?? []).map(
+      (why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`,
+    )}
     <dl class="counts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
   </section>`;
 }

@@ -12,6 +12,12 @@ function sentence(text) {
   return /[.?!]$/.test(upper) ? upper : `${upper}.`;
 }
 
+/** A view without its data: it is loading, or that failed. */
+export function Pending({ what, error }) {
+  if (error) return html`<${Problem} what=${`The ${what} cannot be shown.`} error=${error} />`;
+  return html`<p class="note">Loading the ${what} …</p>`;
+}
+
 /** A table with a heading; `empty` says what to do as long as it has no rows. `label` is the title without elements. */
 export function Table({ title, label = title, note, columns, rows, empty }) {
   return html`<section>

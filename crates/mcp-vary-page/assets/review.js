@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { Component, html } from "./dom.js";
 import { count, plural } from "./format.js";
-import { Problem, Table } from "./parts.js";
+import { Pending, Problem, Table } from "./parts.js";
 import { LongText, Name } from "./text.js";
 
 export class Review extends Component {
@@ -26,13 +26,18 @@ export class Review extends Component {
   }
 
   render(_, { review, error }) {
-    if (!review) return error ? html`<${Problem} what="The review cannot be shown." error=${error} />` : html`<p class="note">Loading the review …</p>`;
+    if (!review) return html`<${Pending} what="review" error=${error} />`;
     return html`
       ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
-      ${TABLES.map(([title, columns, member, row, empty]) => html`<${Table} key=${title} ...${{ title, columns }} empty=${review[member] ? empty : NOT_COUNTED} rows=${(review[member] ?? []).map(row)} />`)}
+      ${TABLES.map((table) => html`<${ReviewTable} key=${table[0]} ...${{ table, review }} />`)}
       <${Counters} review=${review} />
     `;
   }
+}
+
+function ReviewTable({ table: [title, columns, member, row, none], review }) {
+  const rows = (review[member] ?? []).map(row);
+  return html`<${Table} ...${{ title, columns, rows }} empty=${review[member] ? none : NOT_COUNTED} />`;
 }
 
 const NOT_COUNTED = html`Only metrics count these. Set <code>probes</code> in the configuration to see them.`;
@@ -95,5 +100,6 @@ function Counters({ review }) {
   const counters = Object.entries(review.counters ?? {}).filter(([, number]) => number > 0);
   if (review.failedResults > 0) counters.push(["results with isError", review.failedResults]);
   const rows = counters.map(([counter, number]) => [name(counter), count(number)]);
-  return html`<${Table} title="Refused and failed" columns=${["what", "#count"]} rows=${rows} empty="Nothing was refused since the start." />`;
+  const empty = "Nothing was refused since the start.";
+  return html`<${Table} title="Refused and failed" columns=${["what", "#count"]} ...${{ rows, empty }} />`;
 }

@@ -6,7 +6,7 @@ import { Component, createRef, html } from "./dom.js";
 import { count, saving } from "./format.js";
 import { PlainTable, Problem } from "./parts.js";
 import { linkWith, replace } from "./route.js";
-import { LongText, Name } from "./text.js";
+import { LongText, Name, plain } from "./text.js";
 
 export class ToolPanel extends Component {
   heading = createRef();
@@ -58,17 +58,18 @@ export class ToolPanel extends Component {
 function InVariants({ row, catalog, params }) {
   const rows = catalog.variants.map(({ id }) => {
     const shown = row.variants[id];
-    const isChosen = id === params.get("variant");
+    const isChosen = id === params.get("variant") ? "true" : undefined;
     if (!shown) return [html`<${Name} value=${id} limit=${40} />`, "hidden", "", "", ""];
     return [
-      html`<a href=${linkWith({ variant: id })} aria-current=${isChosen ? "true" : undefined}><${Name} value=${id} limit=${40} /></a>`,
+      html`<a href=${linkWith({ variant: id })} aria-current=${isChosen}><${Name} value=${id} limit=${40} /></a>`,
       html`<${Name} value=${shown.name} limit=${48} />`,
       count(shown.tokens),
       saving(shown.tokens, row.tokens),
       html`<${Changes} ...${shown} />`,
     ];
   });
-  return html`<${PlainTable} label="The tool in each variant" columns=${["variant", "shown as", "#tokens", "#against original", "~changed"]} rows=${rows} />`;
+  const columns = ["variant", "shown as", "#tokens", "#against original", "~changed"];
+  return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />`;
 }
 
 function Changes({ changed = [], fixed = [] }) {
@@ -83,13 +84,19 @@ function Comparison({ definitions, catalog, params }) {
   if (shown.length === 0) return html`<p class="empty">No variant shows this tool, so there is nothing to compare.</p>`;
   const variant = shown.includes(params.get("variant")) ? params.get("variant") : shown[0];
   const against = shown.includes(params.get("against")) ? params.get("against") : SERVER;
-  const hidden = params.get("variant") && params.get("variant") !== variant;
+  const hidden = params.get("variant") !== variant && params.get("variant");
+  const ids = shown.map((id) => [id, plain(id)]);
   const before = against === SERVER ? definitions.original : definitions.variants[against];
   return html`
-    ${hidden && html`<p class="note">The variant <${Name} value=${params.get("variant")} /> hides this tool; what follows is another one.</p>`}
+    ${hidden && html`<p class="note">The variant <${Name} value=${hidden} /> hides this tool. This is another one:</p>`}
     <div class="choices">
-      <${Choice} label="Compare" value=${variant} options=${shown.map((id) => [id, id])} onChange=${(variant) => replace({ variant })} />
-      <${Choice} label="with" value=${against} options=${[[SERVER, "the server’s original"], ...shown.map((id) => [id, id])]} onChange=${(against) => replace({ against })} />
+      <${Choice} label="Compare" value=${variant} options=${ids} onChange=${(variant) => replace({ variant })} />
+      <${Choice}
+        label="with"
+        value=${against}
+        options=${[[SERVER, "the server’s original"], ...ids]}
+        onChange=${(against) => replace({ against })}
+      />
     </div>
     <${Members} before=${before} after=${definitions.variants[variant]} />
   `;
@@ -109,9 +116,12 @@ function Members({ before, after }) {
   const present = names.filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name));
   const isSame = (name) => asText(member(before, name)) === asText(member(after, name));
   const same = present.filter(isSame);
+  if (same.length === present.length) return html`<p class="empty">The two definitions are the same.</p>`;
   return html`
-    ${present.filter((name) => !isSame(name)).map((name) => html`<${Member} key=${name} ...${{ name, before: member(before, name), after: member(after, name) }} />`)}
-    ${same.length === present.length ? html`<p class="empty">The two definitions are the same.</p>` : html`<p class="note">The same in both: ${same.length > 0 ? html`<${LongText} value=${same.join(", ")} limit=${200} />` : "nothing"}</p>`}
+    ${present
+      .filter((name) => !isSame(name))
+      .map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
+    <p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>
   `;
 }
 
@@ -121,8 +131,9 @@ function member(definition, name) {
 }
 
 function Member({ name, before, after }) {
+  const kind = typeof (before ?? after) === "string" ? "" : "code";
   return html`<h3><${Name} value=${name} /></h3>
-    <div class=${typeof (before ?? after) === "string" ? "definition" : "definition code"} tabindex="0" role="region" aria-label=${`${name}, what differs`}>
+    <div class=${`definition ${kind}`} tabindex="0" role="region" aria-label=${`${plain(name)}, what differs`}>
       <${Diff} before=${asText(before)} after=${asText(after)} />
     </div>`;
 }

@@ -5,9 +5,9 @@ import { TokenChart } from "./chart.js";
 import { Component, createRef, html } from "./dom.js";
 import { count, plural, saving, share } from "./format.js";
 import { Grid } from "./grid.js";
-import { Filter, Problem, matcher } from "./parts.js";
+import { Filter, Pending, Problem, matcher } from "./parts.js";
 import { go, linkWith, replace } from "./route.js";
-import { Name } from "./text.js";
+import { Name, plain } from "./text.js";
 import { ToolPanel } from "./tool.js";
 
 export class Variants extends Component {
@@ -38,8 +38,8 @@ export class Variants extends Component {
   };
 
   render({ params }, { catalog, error }) {
-    if (!catalog) return error ? html`<${Problem} what="The lists cannot be shown." error=${error} />` : html`<p class="note">Loading the lists …</p>`;
-    if (catalog.variants.length === 0) return html`<p class="empty">Variants are off. Add <code>variants</code> to the configuration to compare lists.</p>`;
+    if (!catalog) return html`<${Pending} what="lists" error=${error} />`;
+    if (catalog.variants.length === 0) return VARIANTS_OFF;
     const chosen = chosenVariants(catalog, params);
     const tool = openTool(params);
     return html`
@@ -57,6 +57,10 @@ export class Variants extends Component {
     `;
   }
 }
+
+const VARIANTS_OFF = html`<p class="empty">
+  Variants are off. Add <code>variants</code> to the configuration to compare lists.
+</p>`;
 
 /** The variants that the address names, or all. */
 function chosenVariants(catalog, params) {
@@ -77,12 +81,13 @@ function Choices({ catalog, chosen, params }) {
     const next = ids.filter((it) => (it === id) !== chosen.some((variant) => variant.id === it));
     replace({ variants: next.length === ids.length ? "" : next.join(",") });
   };
+  const server = params.get("server");
   return html`<div class="choices">
     <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
     <label class="field">Server
       <select onChange=${(event) => replace({ server: event.target.value })}>
         <option value="">all servers</option>
-        ${catalog.servers.map((it) => html`<option value=${it} selected=${it === params.get("server")}><${Name} value=${it} limit=${40} /></option>`)}
+        ${catalog.servers.map((it) => html`<option value=${it} selected=${it === server}>${plain(it, 40)}</option>`)}
       </select>
     </label>
     <fieldset>
@@ -101,7 +106,7 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   const columns = [
     { id: "tool", head: "tool", kind: "c-name" },
     { id: "server", head: "original", kind: "c-number" },
-    ...chosen.map((variant) => ({ id: `v-${variant.id}`, head: html`<${Name} value=${variant.id} limit=${40} />`, kind: "c-variant", variant: variant.id })),
+    ...chosen.map(variantColumn),
   ];
   const open = (row, column) => {
     const variant = column.variant ?? params.get("variant") ?? "";
@@ -121,6 +126,10 @@ function Matrix({ catalog, chosen, params, tool, grid }) {
   />`;
 }
 
+function variantColumn({ id }) {
+  return { id: `v-${id}`, head: html`<${Name} value=${id} limit=${40} />`, kind: "c-variant", variant: id };
+}
+
 function nothingFound(catalog) {
   if (catalog.tools.length === 0) return "The servers list no tools yet. The view “now” says which servers are up.";
   return "No tool matches. Clear the filter, or choose all servers.";
@@ -131,7 +140,8 @@ function matrixRows(catalog, params) {
   const matches = matcher(params.get("q") ?? "");
   const server = params.get("server");
   const isShown = (tool) => tool.name && namesOf(tool).some(matches);
-  const groups = catalog.servers.filter((it) => !server || it === server).map((it) => [it, catalog.tools.filter((tool) => tool.server === it && isShown(tool))]);
+  const servers = catalog.servers.filter((it) => !server || it === server);
+  const groups = servers.map((it) => [it, catalog.tools.filter((tool) => tool.server === it && isShown(tool))]);
   if (!server) groups.push([undefined, catalog.own.filter(isShown)]);
   const filled = groups.filter(([, tools]) => tools.length > 0);
   return filled.flatMap(([server, tools]) => [{ group: true, server, tools: tools.length }, ...tools]);
@@ -153,7 +163,9 @@ function toolCell(row, column) {
   if (column.id === "server") return count(row.tokens);
   const shown = row.variants[column.variant];
   if (!shown) return html`<span class="hidden-tool">${row.server === undefined ? "–" : "hidden"}</span>`;
-  return html`<span class="shown"><span class="marks">${marks(shown)}</span><span class="tokens">${count(shown.tokens)}</span></span>`;
+  return html`<span class="shown">
+    <span class="marks">${marks(shown)}</span><span class="tokens">${count(shown.tokens)}</span>
+  </span>`;
 }
 
 /** What a variant makes of a tool, in a few words. */
@@ -171,13 +183,19 @@ function foot(catalog, chosen) {
   const base = catalog.variants.find((it) => it.id === catalog.baseline)?.tokens;
   const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
   const definitions = catalog.tools.reduce((sum, tool) => sum + tool.tokens, 0);
+  const whole = html`<span title="with what clients do not forward to a model">the whole list</span>`;
   return [
-    ...(hasWhole ? [[html`<span title="with what clients do not forward to a model">the whole list</span>`, "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
+    ...(hasWhole ? [[whole, "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
     ["what a model gets", count(definitions), ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
     [
       html`share of <${Name} value=${catalog.baseline} limit=${16} />`,
       share(definitions, base),
-      ...chosen.map((it) => html`<span class="shown"><span class="marks faint">${it.id === catalog.baseline ? "" : saving(it.tokens, base)}</span>${share(it.tokens, base)}</span>`),
+      ...chosen.map(
+        (it) => html`<span class="shown">
+          <span class="marks faint">${it.id === catalog.baseline ? "" : saving(it.tokens, base)}</span>
+          <span>${share(it.tokens, base)}</span>
+        </span>`,
+      ),
     ],
   ];
 }

@@ -10,7 +10,7 @@ import { LongText, Name } from "./text.js";
 
 /** The fields: their labels, what to paste, and how their text is read. */
 const FIELDS = {
-  initialize: ["initialize: its params, or the whole request", '{"clientInfo": {"name": "claude-code", "version": "2.1"}}', JSON.parse],
+  initialize: ["initialize: its params, or the whole request", '{"clientInfo": {"name": "claude-code"}}', JSON.parse],
   meta: ["_meta of a request", '{"io.modelcontextprotocol/server-variant": "compact"}', JSON.parse],
   headers: ["headers, one a line", "MCP-Server-Variant: compact", readHeaders],
   claims: ["claims of its token", '{"sub": "ada", "groups": ["ops"]}', JSON.parse],
@@ -39,6 +39,12 @@ const REASONS = {
 /** The link to the view for a client that Vary has seen. */
 export function linkToClient({ name, version }) {
   return link("who", { initialize: JSON.stringify({ clientInfo: { name, version } }) });
+}
+
+/** A client as a link to what it gets, and why. */
+export function ClientLink({ client }) {
+  const version = client.version && html` <${Name} value=${client.version} limit=${24} />`;
+  return html`<a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} />${version}</a>`;
 }
 
 function readHeaders(text) {
@@ -109,42 +115,55 @@ function Form({ params }) {
   };
   const field = (name) => html`<${Field} key=${name} name=${name} value=${params.get(name) ?? ""} />`;
   return html`<form class="who" onSubmit=${submit}>
-    <p class="note">Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing is sent to a server.</p>
+    <p class="note">
+      Paste what the client sends; each field is optional. The answer is what a client that sends this gets now. Nothing
+      ${" "}is sent to a server.
+    </p>
     <div class="fields">${Object.keys(FIELDS).map(field)}</div>
-    <p class="note"><button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the claims instead.</p>
+    <p class="note">
+      <button>Explain</button> Headers with credentials, such as <code>Authorization</code>, are left out: paste the
+      ${" "}claims instead.
+    </p>
   </form>`;
 }
 
 function Field({ name, value }) {
   const [label, example] = FIELDS[name];
   const common = { name, value, placeholder: example, spellcheck: false, autocomplete: "off" };
-  return html`<label class=${`field of-${name}`}>${label} ${SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`}</label>`;
+  const input = SHORT.includes(name) ? html`<input ...${common} />` : html`<textarea rows="3" ...${common}></textarea>`;
+  return html`<label class="field">${label} ${input}</label>`;
 }
+
+const NO_CLIENTS = html`<p class="empty">
+  Fill in a field and press “Explain”. Once clients have connected, they are listed here to choose from.
+</p>`;
 
 /** Where to begin: clients that Vary has seen. */
 function Examples({ clients }) {
   const names = new Map(clients.filter(({ client }) => client.name).map(({ client }) => [JSON.stringify(client), client]));
-  if (names.size === 0) return html`<p class="empty">Fill in a field and press “Explain”. Once clients have connected, they are listed here to choose from.</p>`;
+  if (names.size === 0) return NO_CLIENTS;
   return html`<section>
     <h2>Or choose a client that was seen</h2>
     <ul class="links">
-      ${[...names.values()].slice(0, 20).map((client) => html`<li><a href=${linkToClient(client)}><${Name} value=${client.name} limit=${60} /> <${Name} value=${client.version} limit=${20} /></a></li>`)}
+      ${[...names.values()].slice(0, 20).map((client) => html`<li><${ClientLink} client=${client} /></li>`)}
     </ul>
   </section>`;
 }
 
 function Answer({ answer, params }) {
   const { name, version } = answer.client ?? {};
-  const client = name ? html`<${Name} value=${name} /> ${version && html`<${Name} value=${version} limit=${24} />`}` : "This client";
+  const client = [name ? html`<${Name} value=${name} />` : "This client", version && html` <${Name} value=${version} />`];
   const isRefused = answer.steps.some(({ step }) => step === "refused");
+  const without = isRefused ? "is refused" : "gets the lists as they are: variants are off";
   const variant = html`gets <${Name} value=${answer.variant} />: ${REASONS[answer.reason] ?? answer.reason}`;
   return html`
     <section class="answer" aria-live="polite">
-      <h2>${client} ${answer.variant ? variant : isRefused ? "is refused" : "gets the lists as they are: variants are off"}</h2>
+      <h2>${client} ${answer.variant ? variant : without}</h2>
       <ol class="steps">
         ${answer.steps.map(
           ({ step, decided, detail }) => html`<li class=${decided || step === "refused" ? "decided" : ""}>
-            <span class="step">${step}</span> <span><${LongText} value=${detail} limit=${300} isSentence />${decided && html` <span class="mark">decides</span>`}</span>
+            <span class="step">${step}</span>
+            <span>${sentence(detail)}${decided && html` <span class="mark">decides</span>`}</span>
           </li>`,
         )}
       </ol>
@@ -156,21 +175,34 @@ function Answer({ answer, params }) {
   `;
 }
 
+/** A sentence of Vary. */
+const sentence = (text) => html`<${LongText} value=${text} limit=${300} isSentence />`;
+
+/** Names with commas between them. */
+const named = (names) => names.map((name, at) => html`${at > 0 && ", "}<${Name} value=${name} />`);
+
 function Declared({ features }) {
   if (features.length === 0) return html`<p class="note">It declares no features, so results reach it as servers send them.</p>`;
-  return html`<p class="note">Features that it declares: ${features.map((it, at) => html`${at > 0 && ", "}<${Name} value=${it} />`)}</p>`;
+  return html`<p class="note">Features that it declares: ${named(features)}</p>`;
 }
 
 function Ranking({ ranking }) {
   if (ranking.length === 0) return null;
-  const rows = ranking.map(({ id, points, why }) => [html`<${Name} value=${id} />`, count(points), html`<${LongText} value=${why.join("; ") || "–"} limit=${300} />`]);
+  const rows = ranking.map(({ id, points, why }) => [
+    html`<${Name} value=${id} />`,
+    count(points),
+    sentence(why.join("; ") || "–"),
+  ]);
   return html`<${Table} title="How its hints rank the variants" columns=${["variant", "#points", "~why"]} rows=${rows} />`;
 }
 
 function Rules({ rules }) {
   if (rules.length === 0) return null;
-  return html`<p class="note">Access rules that apply to it: ${rules.map(({ rule }, at) => html`${at > 0 && ", "}<code><${Name} value=${rule} /></code>`)}</p>`;
+  return html`<p class="note">Access rules that apply to it: <code>${named(rules.map(({ rule }) => rule))}</code></p>`;
 }
+
+const NO_TOOL = "No tool matches. Clear the filter.";
+const NO_HIDDEN_TOOL = "No hidden tool matches. Clear the filter, or tick “also those that it gets”.";
 
 /** The tools that are hidden, by what hides them, then each tool. */
 function Tools({ answer, params }) {
@@ -178,15 +210,19 @@ function Tools({ answer, params }) {
   const all = params.get("all") === "yes" || hidden.length === 0;
   const matches = matcher(params.get("q") ?? "");
   const rows = (all ? answer.tools : hidden).filter((it) => matches(it.name) || matches(it.shown ?? ""));
+  const toggle = (event) => replace({ all: event.target.checked ? "yes" : "" });
   return html`<section aria-labelledby="tools">
     <h2 id="tools">${plural(answer.tools.length - hidden.length, "tool")} listed, ${count(hidden.length)} hidden</h2>
     <${Causes} hidden=${hidden.filter((it) => matches(it.name))} />
     <div class="choices">
       <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
-      <label class="choice"><input type="checkbox" checked=${all} disabled=${hidden.length === 0} onChange=${(event) => replace({ all: event.target.checked ? "yes" : "" })} /> also those that it gets</label>
+      <label class="choice"
+        ><input type="checkbox" checked=${all} disabled=${hidden.length === 0} onChange=${toggle} /> also those that it
+        ${" "}gets
+      </label>
     </div>
     ${rows.length === 0
-      ? html`<p class="empty">${all ? "No tool matches. Clear the filter." : "No hidden tool matches. Clear the filter, or tick “also those that it gets”."}</p>`
+      ? html`<p class="empty">${all ? NO_TOOL : NO_HIDDEN_TOOL}</p>`
       : html`<${Grid} label="Tools, and what hides them" columns=${COLUMNS} rows=${rows} cell=${toolCell} />`}
   </section>`;
 }
@@ -202,7 +238,7 @@ const COLUMNS = [
 function toolCell(row, column) {
   if (column.id === "rule") return row.hidden && html`<${Name} value=${row.hidden.rule ?? row.hidden.by} />`;
   if (column.id === "detail") return row.hidden && html`<${Name} value=${row.hidden.detail} limit=${200} isSentence />`;
-  if (column.id === "shown") return row.shown === null ? html`<span class="hidden-tool">hidden</span>` : html`<${Name} value=${row.shown} />`;
+  if (column.id === "shown" && row.shown === null) return html`<span class="hidden-tool">hidden</span>`;
   return html`<${Name} value=${row[column.id]} />`;
 }
 
@@ -224,7 +260,7 @@ function Causes({ hidden }) {
   return html`<ul class="causes">
     ${sorted.map(
       (tools) => html`<li>
-        <strong>${plural(tools.length, "tool")}</strong> hidden by ${cause(tools[0].hidden)}: <${LongText} value=${tools[0].hidden.detail} limit=${300} isSentence />
+        <strong>${plural(tools.length, "tool")}</strong> hidden by ${cause(tools[0].hidden)}: ${sentence(tools[0].hidden.detail)}
       </li>`,
     )}
   </ul>`;
