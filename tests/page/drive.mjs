@@ -23,6 +23,17 @@ async function ask(path, body) {
   return response.json();
 }
 
+/** Waits until each server has connected and listed its tools, or failed. */
+async function isStarted() {
+  for (let waited = 0; waited < 600; waited++) {
+    const { servers } = await ask("/api/status");
+    if (servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"))) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("servers are still starting after a minute");
+}
+
+await isStarted();
 if (endpoint) await callAllTheTime(endpoint);
 const [catalog, status] = [await ask("/api/catalog"), await ask("/api/status")];
 const number = (value) => value.toLocaleString("en");

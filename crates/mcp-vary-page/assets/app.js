@@ -44,7 +44,7 @@ class App extends Component {
       const status = await get("/api/status");
       this.setState({ status, silentSince: null, error: null, locked: false });
     } catch (error) {
-      const silentSince = this.state.silentSince ?? new Date();
+      const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
       this.setState({ error, silentSince });
       this.failed(error);
     }
@@ -129,8 +129,8 @@ function Locked({ unlock, refused }) {
     <button>Show the page</button>
     ${refused &&
     html`<p id="refused" class="problem" role="alert">
-      <strong>This is not the token.</strong>${" "}
-      It changes at each start of <code>vary serve</code>: run <code>vary open</code> again.
+      <strong>This is not the token.</strong> Without <code>admin-token</code> it changes at each start of
+      ${" "}<code>vary serve</code>: run <code>vary open</code> again.
     </p>`}
   </form>`;
 }
