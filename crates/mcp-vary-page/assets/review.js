@@ -36,7 +36,7 @@ export class Review extends Component {
 }
 
 function ReviewTable({ table: [title, columns, member, row, none], review }) {
-  const rows = (review[member] ?? []).map(row);
+  const rows = (review[member] ?? []).filter((it) => it.count !== 0).map(row);
   return html`<${Table} ...${{ title, columns, rows }} empty=${review[member] ? none : NOT_COUNTED} />`;
 }
 
