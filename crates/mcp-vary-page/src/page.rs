@@ -1,0 +1,123 @@
+//! The page of one gateway: what is at which path.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use mcp_vary_gateway::Gateway;
+use mcp_vary_operator::{Page, PageResponse};
+
+use crate::assets;
+use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
+
+/// The page of a gateway.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mcp_vary_gateway::Gateway;
+/// use mcp_vary_operator::Operator;
+/// use mcp_vary_page::GatewayPage;
+///
+/// fn show(gateway: &Arc<Gateway>, operator: &Operator) {
+///     operator.set_page(Arc::new(GatewayPage::new(gateway)));
+/// }
+/// ```
+#[derive(Debug)]
+pub struct GatewayPage {
+    /// The gateway owns the page.
+    gateway: Weak<Gateway>,
+}
+
+impl GatewayPage {
+    /// The page of `gateway`.
+    #[must_use]
+    pub fn new(gateway: &Arc<Gateway>) -> Self {
+        Self {
+            gateway: Arc::downgrade(gateway),
+        }
+    }
+
+    async fn answer(&self, request: Request<Bytes>, is_admitted: bool) -> PageAnswer {
+        let path = request.uri().path();
+        if let Some(asset) = assets::find(path) {
+            return match *request.method() {
+                Method::GET => typed(StatusCode::OK, asset.media_type, asset.text.into()),
+                _ => not_allowed(&Method::GET),
+            };
+        }
+        if !path.starts_with(DATA) {
+            let why = "there is nothing here; the page is at /, the status at /status";
+            return failure(StatusCode::NOT_FOUND, why);
+        }
+        if !is_admitted {
+            return unauthorized();
+        }
+        let Some(data) = Data::at(path) else {
+            return failure(StatusCode::NOT_FOUND, "the page has no such data");
+        };
+        if *request.method() != data.method() {
+            return not_allowed(&data.method());
+        }
+        if request.body().len() > MAX_BODY {
+            let why = format!("the request is larger than {MAX_BODY} bytes");
+            return failure(StatusCode::PAYLOAD_TOO_LARGE, &why);
+        }
+        match self.gateway.upgrade() {
+            Some(gateway) => self.data(data, &gateway, &request).await,
+            None => failure(StatusCode::SERVICE_UNAVAILABLE, "the gateway is closed"),
+        }
+    }
+
+    async fn data(
+        &self,
+        data: Data,
+        gateway: &Arc<Gateway>,
+        _request: &Request<Bytes>,
+    ) -> PageAnswer {
+        match data {
+            Data::Status => json(&gateway.status()),
+        }
+    }
+}
+
+impl Page for GatewayPage {
+    fn respond(&self, request: Request<Bytes>, is_admitted: bool) -> PageResponse<'_> {
+        Box::pin(async move { protected(self.answer(request, is_admitted).await) })
+    }
+}
+
+/// What the scripts of the page ask for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Data {
+    /// The status of the gateway.
+    Status,
+}
+
+impl Data {
+    const ALL: [Self; 1] = [Self::Status];
+
+    fn at(path: &str) -> Option<Self> {
+        let name = path.strip_prefix(DATA)?;
+        Self::ALL.into_iter().find(|data| data.name() == name)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+        }
+    }
+
+    const fn method(self) -> Method {
+        match self {
+            Self::Status => Method::GET,
+        }
+    }
+}
+
+/// Where the data is.
+const DATA: &str = "/api/";
+/// The most bytes of a request.
+const MAX_BODY: usize = 1 << 20;
