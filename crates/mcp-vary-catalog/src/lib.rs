@@ -29,6 +29,7 @@ pub mod shared;
 pub mod shown;
 #[cfg(test)]
 mod tests;
+pub mod tool_listing;
 pub mod tool_search;
 pub mod unmatched;
 pub mod variant_config;

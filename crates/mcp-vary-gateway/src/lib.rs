@@ -66,6 +66,7 @@ mod frontend;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gateway;
+mod listed_tools;
 mod mrtr;
 mod pipeline;
 mod pool;
@@ -86,6 +87,7 @@ pub use crate::session::directory_uses::DirectoryUse;
 pub use crate::settings::config::Config;
 pub use crate::settings::limits::Limits;
 pub use gateway::Gateway;
+pub use listed_tools::{VariantTool, VariantTools};
 pub use mcp_vary_base::environment::Environment;
 pub use mcp_vary_catalog::catalog::COLLISION_TARGET;
 pub use mcp_vary_catalog::merge::{Collision, Naming};

@@ -13,7 +13,9 @@
 //! - Nothing comes from elsewhere: its policy refuses other origins, inline scripts and inline styles.
 
 mod assets;
+mod catalog;
 mod page;
+mod query;
 mod response;
 
 pub use page::GatewayPage;

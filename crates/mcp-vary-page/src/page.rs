@@ -3,11 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use http::header::IF_NONE_MATCH;
 use http::{Method, Request, StatusCode};
 use mcp_vary_gateway::Gateway;
 use mcp_vary_operator::{Page, PageResponse};
 
 use crate::assets;
+use crate::catalog::{self, CountedCatalog};
+use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
 
 /// The page of a gateway.
@@ -29,6 +32,7 @@ use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, 
 pub struct GatewayPage {
     /// The gateway owns the page.
     gateway: Weak<Gateway>,
+    catalog: Arc<CountedCatalog>,
 }
 
 impl GatewayPage {
@@ -37,6 +41,7 @@ impl GatewayPage {
     pub fn new(gateway: &Arc<Gateway>) -> Self {
         Self {
             gateway: Arc::downgrade(gateway),
+            catalog: Arc::default(),
         }
     }
 
@@ -75,10 +80,26 @@ impl GatewayPage {
         &self,
         data: Data,
         gateway: &Arc<Gateway>,
-        _request: &Request<Bytes>,
+        request: &Request<Bytes>,
     ) -> PageAnswer {
         match data {
             Data::Status => json(&gateway.status()),
+            Data::Catalog => {
+                let known = request.headers().get(IF_NONE_MATCH).cloned();
+                let catalog = Arc::clone(&self.catalog);
+                apart(gateway, move |gateway| {
+                    catalog.respond(gateway, known.as_ref())
+                })
+                .await
+            }
+            Data::Tool => {
+                let query = request.uri().query().unwrap_or_default();
+                let (server, name) = (parameter(query, "server"), parameter(query, "name"));
+                apart(gateway, move |gateway| {
+                    catalog::tool(gateway, &server, &name)
+                })
+                .await
+            }
         }
     }
 }
@@ -94,10 +115,14 @@ impl Page for GatewayPage {
 enum Data {
     /// The status of the gateway.
     Status,
+    /// What each variant lists and costs.
+    Catalog,
+    /// The definitions of one tool.
+    Tool,
 }
 
 impl Data {
-    const ALL: [Self; 1] = [Self::Status];
+    const ALL: [Self; 3] = [Self::Status, Self::Catalog, Self::Tool];
 
     fn at(path: &str) -> Option<Self> {
         let name = path.strip_prefix(DATA)?;
@@ -107,14 +132,31 @@ impl Data {
     const fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
+            Self::Catalog => "catalog",
+            Self::Tool => "tool",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Status => Method::GET,
+            Self::Status | Self::Catalog | Self::Tool => Method::GET,
         }
     }
+}
+
+/// Reads much of a gateway where no request of a client waits for it.
+async fn apart(
+    gateway: &Arc<Gateway>,
+    read: impl FnOnce(&Gateway) -> PageAnswer + Send + 'static,
+) -> PageAnswer {
+    let gateway = Arc::clone(gateway);
+    let answer = tokio::task::spawn_blocking(move || read(&gateway)).await;
+    answer.unwrap_or_else(|_| {
+        failure(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the data could not be read",
+        )
+    })
 }
 
 /// Where the data is.

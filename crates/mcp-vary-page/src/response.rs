@@ -21,6 +21,11 @@ pub(crate) fn json(value: &impl Serialize) -> PageAnswer {
     }
 }
 
+/// JSON text.
+pub(crate) fn json_text(text: String) -> PageAnswer {
+    typed(StatusCode::OK, JSON, Bytes::from(text))
+}
+
 /// Text of this type.
 pub(crate) fn typed(status: StatusCode, media_type: &'static str, text: Bytes) -> PageAnswer {
     let mut response = Response::new(PageBody::Whole(text));

@@ -82,7 +82,11 @@ pub(super) const RULES: &[Rule] = &[
         "access audit auth base catalog experiment http metrics operator rates results traces upstream vary view wire",
         QUIET,
     ),
-    rule("mcp-vary-page", "gateway operator tokens vary view", QUIET),
+    rule(
+        "mcp-vary-page",
+        "base gateway operator tokens vary view",
+        QUIET,
+    ),
     rule(
         "mcp-vary-cli",
         "access auth base catalog config conformance experiment gateway login operator page tokens traces upstream vary view weather wire",
