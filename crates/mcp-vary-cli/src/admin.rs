@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::Serve;
+use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
 #[cfg(unix)]
 use crate::operator_socket::SocketFile;
@@ -133,7 +134,8 @@ impl OperatorListeners {
     pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> OperatorTasks {
         let mut tasks = Vec::new();
         if let Some((listener, address)) = self.admin {
-            self.operator.set_page(Arc::new(GatewayPage::new(gateway)));
+            self.operator
+                .set_page(Arc::new(GatewayPage::new(gateway, now_in_microseconds)));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await

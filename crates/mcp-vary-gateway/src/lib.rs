@@ -80,6 +80,7 @@ mod subscriptions;
 mod tasks;
 mod upstream_variants;
 
+pub use crate::audit::request_feed::{FinishedRequest, RequestWatch, WatchEvent, WatchedClient};
 pub use crate::authentication::try_token;
 pub use crate::session::client_uses::ClientUse;
 pub use crate::session::deprecation::DeprecatedUse;

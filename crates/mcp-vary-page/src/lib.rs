@@ -14,6 +14,7 @@
 
 mod assets;
 mod catalog;
+mod events;
 mod page;
 mod query;
 mod response;

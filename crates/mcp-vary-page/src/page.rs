@@ -10,6 +10,7 @@ use mcp_vary_operator::{Page, PageResponse};
 
 use crate::assets;
 use crate::catalog::{self, CountedCatalog};
+use crate::events;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
 
@@ -24,8 +25,8 @@ use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, 
 /// use mcp_vary_operator::Operator;
 /// use mcp_vary_page::GatewayPage;
 ///
-/// fn show(gateway: &Arc<Gateway>, operator: &Operator) {
-///     operator.set_page(Arc::new(GatewayPage::new(gateway)));
+/// fn show(gateway: &Arc<Gateway>, operator: &Operator, clock: fn() -> u64) {
+///     operator.set_page(Arc::new(GatewayPage::new(gateway, clock)));
 /// }
 /// ```
 #[derive(Debug)]
@@ -33,15 +34,20 @@ pub struct GatewayPage {
     /// The gateway owns the page.
     gateway: Weak<Gateway>,
     catalog: Arc<CountedCatalog>,
+    clock: Clock,
 }
 
+/// Microseconds since 1970-01-01 UTC.
+pub(crate) type Clock = fn() -> u64;
+
 impl GatewayPage {
-    /// The page of `gateway`.
+    /// The page of `gateway`. `clock` returns the microseconds since 1970-01-01 UTC.
     #[must_use]
-    pub fn new(gateway: &Arc<Gateway>) -> Self {
+    pub fn new(gateway: &Arc<Gateway>, clock: fn() -> u64) -> Self {
         Self {
             gateway: Arc::downgrade(gateway),
             catalog: Arc::default(),
+            clock,
         }
     }
 
@@ -92,6 +98,7 @@ impl GatewayPage {
                 })
                 .await
             }
+            Data::Events => events::stream(gateway, self.clock),
             Data::Tool => {
                 let query = request.uri().query().unwrap_or_default();
                 let (server, name) = (parameter(query, "server"), parameter(query, "name"));
@@ -119,10 +126,12 @@ enum Data {
     Catalog,
     /// The definitions of one tool.
     Tool,
+    /// The requests of clients as they end.
+    Events,
 }
 
 impl Data {
-    const ALL: [Self; 3] = [Self::Status, Self::Catalog, Self::Tool];
+    const ALL: [Self; 4] = [Self::Status, Self::Catalog, Self::Tool, Self::Events];
 
     fn at(path: &str) -> Option<Self> {
         let name = path.strip_prefix(DATA)?;
@@ -134,12 +143,13 @@ impl Data {
             Self::Status => "status",
             Self::Catalog => "catalog",
             Self::Tool => "tool",
+            Self::Events => "events",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Status | Self::Catalog | Self::Tool => Method::GET,
+            Self::Status | Self::Catalog | Self::Tool | Self::Events => Method::GET,
         }
     }
 }
