@@ -74,8 +74,12 @@ impl Shown {
         let mut message = modern(json!(1), method, params, &json!({}));
         let info = json!({"name": "robot", "version": "7"});
         message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = info;
-        let request = HttpRequest::modern(&message);
-        RawHttp::connect(self.mcp).await.ask(&request).await.json()
+        self.client(&HttpRequest::modern(&message)).await.json()
+    }
+
+    /// A request to the address of clients.
+    pub(crate) async fn client(&self, request: &HttpRequest) -> HttpResponse {
+        RawHttp::connect(self.mcp).await.ask(request).await
     }
 }
 
