@@ -12,6 +12,7 @@ pub mod apps;
 pub mod built_in;
 pub mod catalog;
 pub mod hidden_servers;
+pub mod hidden_tools;
 pub mod index;
 pub mod item;
 pub mod layout;

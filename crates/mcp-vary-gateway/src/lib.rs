@@ -62,6 +62,7 @@
 
 mod audit;
 mod authentication;
+mod explain_client;
 mod frontend;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -82,6 +83,9 @@ mod upstream_variants;
 
 pub use crate::audit::request_feed::{FinishedRequest, RequestWatch, WatchEvent, WatchedClient};
 pub use crate::authentication::try_token;
+pub use crate::explain_client::{
+    ClientDescription, ClientExplanation, ExplainedStep, ExplainedTool, HiddenTool,
+};
 pub use crate::session::client_uses::ClientUse;
 pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::session::directory_uses::DirectoryUse;

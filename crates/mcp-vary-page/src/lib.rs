@@ -15,8 +15,10 @@
 mod assets;
 mod catalog;
 mod events;
+mod explain;
 mod page;
 mod query;
 mod response;
+mod review;
 
 pub use page::GatewayPage;

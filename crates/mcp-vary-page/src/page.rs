@@ -10,9 +10,9 @@ use mcp_vary_operator::{Page, PageResponse};
 
 use crate::assets;
 use crate::catalog::{self, CountedCatalog};
-use crate::events;
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
+use crate::{events, explain, review};
 
 /// The page of a gateway.
 ///
@@ -99,6 +99,11 @@ impl GatewayPage {
                 .await
             }
             Data::Events => events::stream(gateway, self.clock),
+            Data::Review => apart(gateway, review::respond).await,
+            Data::Explain => {
+                let body = request.body().clone();
+                apart(gateway, move |gateway| explain::respond(gateway, &body)).await
+            }
             Data::Tool => {
                 let query = request.uri().query().unwrap_or_default();
                 let (server, name) = (parameter(query, "server"), parameter(query, "name"));
@@ -128,10 +133,21 @@ enum Data {
     Tool,
     /// The requests of clients as they end.
     Events,
+    /// What a client would get.
+    Explain,
+    /// What should go.
+    Review,
 }
 
 impl Data {
-    const ALL: [Self; 4] = [Self::Status, Self::Catalog, Self::Tool, Self::Events];
+    const ALL: [Self; 6] = [
+        Self::Status,
+        Self::Catalog,
+        Self::Tool,
+        Self::Events,
+        Self::Explain,
+        Self::Review,
+    ];
 
     fn at(path: &str) -> Option<Self> {
         let name = path.strip_prefix(DATA)?;
@@ -144,12 +160,15 @@ impl Data {
             Self::Catalog => "catalog",
             Self::Tool => "tool",
             Self::Events => "events",
+            Self::Explain => "explain",
+            Self::Review => "review",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Status | Self::Catalog | Self::Tool | Self::Events => Method::GET,
+            Self::Explain => Method::POST,
+            _ => Method::GET,
         }
     }
 }

@@ -8,9 +8,9 @@ variants:
   compact: {}
   reader:
     description: Only reads.
-    base: read-only
-    tool-overrides:
-      odd: {name: strange, arguments: {n: {fixed: 3}}}
+    from: read-only
+    overrides:
+      tools: {odd: {name: strange, arguments: {n: {fixed: 3}}}}
   directory: {}
 ";
 

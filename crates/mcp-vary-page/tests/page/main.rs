@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod catalog;
+mod endpoint;
 mod events;
+mod explain;
 mod protection;
+mod review;
 mod support;
