@@ -171,12 +171,11 @@ impl OperatorListeners {
 
 /// The line about the page: its address with the token, for a person who sees it. Elsewhere it would be in a log.
 fn page_line(address: SocketAddr, token: &AdminToken) -> String {
-    match io::stderr().is_terminal() {
-        true => format!(
-            "page: {}",
-            page_address(&address.to_string(), token.expose())
-        ),
-        false => format!("page: vary open {address}"),
+    if io::stderr().is_terminal() {
+        let url = page_address(&address.to_string(), token.expose());
+        format!("page: {url}")
+    } else {
+        format!("page: vary open {address}")
     }
 }
 

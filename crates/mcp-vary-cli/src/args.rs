@@ -135,8 +135,8 @@ pub(crate) struct Serve {
     /// Run in this directory: TARGET, and what servers call `.`, start there [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Address that `vary status` connects to: HOST:PORT on this machine, or only a port [default: `admin` of
-    /// the file, or none]
+    /// Address that `vary status` and `vary open` connect to: HOST:PORT on this machine, or only a port [default: `admin`
+    /// of the file, or none]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
     /// Address of /metrics, /livez and /readyz, for anybody who can connect: HOST:PORT, or only a port of this machine

@@ -54,6 +54,7 @@ fn only_the_token_admits() {
     assert!(shown.contains("TokenDigest(..)"), "{shown}");
 }
 
+/// OP-9
 #[test]
 fn the_token_of_the_page_admits_to_nothing_else() {
     let token: AdminToken = TOKEN.parse().unwrap();

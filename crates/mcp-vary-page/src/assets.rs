@@ -60,20 +60,18 @@ mod tests {
     /// The files that a browser may ask for, below a folder of `assets`.
     fn files(folder: &str) -> Vec<String> {
         let assets = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
-        let files = fs::read_dir(format!("{assets}{folder}")).unwrap();
-        let files = files.map(|file| file.unwrap()).flat_map(|file| {
+        let entries = fs::read_dir(format!("{assets}{folder}")).unwrap();
+        let found = entries.map(Result::unwrap).flat_map(|file| {
             let path = format!("{folder}/{}", file.file_name().into_string().unwrap());
-            match file.file_type().unwrap().is_dir() {
-                true => files(&path),
-                false => vec![path],
-            }
+            let is_folder = file.file_type().unwrap().is_dir();
+            if is_folder { files(&path) } else { vec![path] }
         });
         let is_served = |path: &String| {
             [".html", ".js", ".css"]
                 .iter()
                 .any(|end| path.ends_with(end))
         };
-        files.filter(is_served).collect()
+        found.filter(is_served).collect()
     }
 
     #[test]

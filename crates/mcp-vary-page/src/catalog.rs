@@ -93,7 +93,7 @@ impl Listed {
             "baseline": baseline.map(CountedVariant::id),
             "tools": tools.collect::<Value>(),
             "variants": variants.iter().map(CountedVariant::to_json).collect::<Value>(),
-            "own": own_tools_json(&variants),
+            "own": gateway_tools_json(&variants),
         })
     }
 }
@@ -104,7 +104,7 @@ struct CountedVariant<'l> {
     /// By server and name there: the tool, and its tokens.
     tools: BTreeMap<(&'l str, &'l str), (&'l VariantTool, usize)>,
     /// The names of the gateway's tools, and their tokens.
-    own: Vec<(String, usize)>,
+    gateway_tools: Vec<(String, usize)>,
 }
 
 impl<'l> CountedVariant<'l> {
@@ -113,12 +113,13 @@ impl<'l> CountedVariant<'l> {
             let key = (&*tool.server, &*tool.upstream_name);
             (key, (tool, count_tool(&tool.definition)))
         });
-        let own = listed.gateway_tools.iter();
-        let own = own.map(|definition| (name_of(definition), count_tool(definition)));
+        let gateway_tools = listed.gateway_tools.iter();
+        let gateway_tools =
+            gateway_tools.map(|definition| (name_of(definition), count_tool(definition)));
         Self {
             listed,
             tools: tools.collect(),
-            own: own.collect(),
+            gateway_tools: gateway_tools.collect(),
         }
     }
 
@@ -141,7 +142,7 @@ impl<'l> CountedVariant<'l> {
         let by_server = by_server.into_iter();
         let by_server =
             by_server.map(|(server, tools)| (server.clone(), count_tools(&tools).into()));
-        let own = self.listed.gateway_tools.iter().collect::<Vec<_>>();
+        let gateway_tools: Vec<_> = self.listed.gateway_tools.iter().collect();
         let whole: Vec<_> = all.iter().map(|tool| compact(tool)).collect();
         json!({
             "id": variant.id,
@@ -152,7 +153,7 @@ impl<'l> CountedVariant<'l> {
             "tokens": count_tools(&all),
             "wholeTokens": count_array(&whole),
             "byServer": by_server.collect::<Map<_, _>>(),
-            "ownTokens": if own.is_empty() { 0 } else { count_tools(&own) },
+            "ownTokens": if gateway_tools.is_empty() { 0 } else { count_tools(&gateway_tools) },
             "tools": all.len(),
         })
     }
@@ -204,16 +205,17 @@ fn changed_members(original: &Members<'_>, tool: &VariantTool) -> Vec<String> {
 }
 
 /// The gateway's own tools, in the variants that list them.
-fn own_tools_json(variants: &[CountedVariant<'_>]) -> Value {
-    let mut own = BTreeMap::<&str, Map<String, Value>>::new();
+fn gateway_tools_json(variants: &[CountedVariant<'_>]) -> Value {
+    let mut tools = BTreeMap::<&str, Map<String, Value>>::new();
     for variant in variants {
-        for (name, tokens) in &variant.own {
-            let shown = own.entry(name).or_default();
+        for (name, tokens) in &variant.gateway_tools {
+            let shown = tools.entry(name).or_default();
             shown.insert(variant.id().to_owned(), json!({"tokens": tokens}));
         }
     }
-    let own = own.into_iter();
-    own.map(|(name, variants)| json!({"name": name, "variants": variants}))
+    let tools = tools.into_iter();
+    tools
+        .map(|(name, variants)| json!({"name": name, "variants": variants}))
         .collect()
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
 /// What the page sends. Each part is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Asked<'a> {
+struct Question<'a> {
     /// The params of `initialize`, or the whole request.
     #[serde(borrow)]
     initialize: Option<&'a RawValue>,
@@ -36,21 +36,24 @@ struct Asked<'a> {
 }
 
 fn read(body: &Bytes) -> Result<ClientDescription, String> {
-    let asked: Asked<'_> = match body.is_empty() {
-        true => Asked::default(),
-        false => serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))?,
+    let question: Question<'_> = if body.is_empty() {
+        Question::default()
+    } else {
+        serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))?
     };
-    let initialize = asked
+    let initialize = question
         .initialize
         .map(|it| inner("initialize", it, &["params"]));
-    let meta = asked.meta.map(|it| inner("meta", it, &["params", "_meta"]));
+    let meta = question
+        .meta
+        .map(|it| inner("meta", it, &["params", "_meta"]));
     Ok(ClientDescription {
         initialize: initialize.transpose()?,
         meta: meta.transpose()?,
-        headers: headers(&asked.headers)?,
-        path: asked.path,
-        claims: asked.claims.map(|it| it.get().to_owned()),
-        key: asked.key,
+        headers: headers(&question.headers)?,
+        path: question.path,
+        claims: question.claims.map(|it| it.get().to_owned()),
+        key: question.key,
     })
 }
 
@@ -67,8 +70,8 @@ fn inner(name: &str, text: &RawValue, path: &[&str]) -> Result<String, String> {
     Ok(Value::Object(found).to_string())
 }
 
-fn headers(asked: &Map<String, Value>) -> Result<HeaderMap, String> {
-    let pairs = asked.iter().map(|(name, value)| {
+fn headers(texts: &Map<String, Value>) -> Result<HeaderMap, String> {
+    let pairs = texts.iter().map(|(name, value)| {
         let is_no_header = || format!("`headers`: `{name}` is not a header with a text");
         let value = value
             .as_str()
@@ -83,7 +86,6 @@ fn to_json(explanation: &ClientExplanation) -> Value {
     let steps = explanation.steps.iter();
     let steps =
         steps.map(|it| json!({"step": it.step, "decided": it.decided, "detail": it.detail}));
-    let client = explanation.client.as_ref();
     let ranking = explanation.ranking.ranking.entries().iter().map(|ranked| {
         let why = ranked.reasons.iter();
         let why = why.map(|reason| format!("{}: {:+}", reason.label, reason.points));
@@ -94,7 +96,7 @@ fn to_json(explanation: &ClientExplanation) -> Value {
         "variant": explanation.variant,
         "reason": explanation.reason,
         "steps": steps.collect::<Value>(),
-        "client": client.map(|(name, version)| json!({"name": name, "version": version})),
+        "client": explanation.client,
         "features": explanation.features,
         "ranking": ranking.collect::<Value>(),
         "rules": rules.collect::<Value>(),

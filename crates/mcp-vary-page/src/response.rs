@@ -37,9 +37,10 @@ pub(crate) fn typed(status: StatusCode, media_type: &'static str, text: Bytes) -
 
 /// JSON text that a browser need not get again while its digest is the same.
 pub(crate) fn tagged(text: Bytes, tag: &HeaderValue, known: Option<&HeaderValue>) -> PageAnswer {
-    let mut response = match known == Some(tag) {
-        false => typed(StatusCode::OK, JSON, text),
-        true => typed(StatusCode::NOT_MODIFIED, JSON, Bytes::new()),
+    let mut response = if known == Some(tag) {
+        typed(StatusCode::NOT_MODIFIED, JSON, Bytes::new())
+    } else {
+        typed(StatusCode::OK, JSON, text)
     };
     response.headers_mut().insert(ETAG, tag.clone());
     response

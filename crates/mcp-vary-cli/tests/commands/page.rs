@@ -110,7 +110,7 @@ fn the_browser_gets_the_address() {
     assert_eq!(data(&url, "/api/status")["servers"][0]["name"], "sky");
 }
 
-/// The page and the command count the same.
+/// OP-9: The page and the command count the same.
 #[test]
 fn the_page_counts_what_inspect_counts() {
     let state = state("page-figures");

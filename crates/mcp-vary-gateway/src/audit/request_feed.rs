@@ -201,6 +201,7 @@ mod tests {
 
     use super::*;
 
+    /// OP-9
     #[tokio::test]
     async fn a_slow_watcher_is_told_what_it_missed() {
         let feed = Arc::<RequestFeed>::default();

@@ -101,9 +101,10 @@ async fn page(
     })?;
     let has_token = || is_admitted(&head.headers, |value| operator.admits_to_page(value));
     let is_admitted = !needs_token || has_token();
-    let read = match is_admitted {
-        true => Some(post::read_body(snapshot, head, body).await?),
-        false => None,
+    let read = if is_admitted {
+        Some(post::read_body(snapshot, head, body).await?)
+    } else {
+        None
     };
     let (body, _memory) = read.unzip();
     let request = Request::from_parts(head.clone(), body.unwrap_or_default());

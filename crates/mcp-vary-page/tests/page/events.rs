@@ -21,6 +21,7 @@ async fn next_call(http: &mut RawHttp) -> Value {
     }
 }
 
+/// OP-9
 #[tokio::test]
 async fn a_call_is_shown_when_it_ends() {
     let rules = "clients: [{name: robot, variant: compact}]";

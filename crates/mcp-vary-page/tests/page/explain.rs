@@ -3,8 +3,8 @@
 use crate::support::*;
 
 /// What is explained of a client.
-async fn explained(shown: &Shown, asked: Value) -> Value {
-    let answer = shown.post("/api/explain", &asked).await;
+async fn explained(shown: &Shown, question: Value) -> Value {
+    let answer = shown.post("/api/explain", &question).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()
 }
@@ -39,13 +39,13 @@ clients:
 #[tokio::test]
 async fn a_rule_for_clients_decides() {
     let shown = Shown::with(RULES).await;
-    for asked in [
+    for question in [
         json!({"initialize": robot()}),
         json!({"initialize": {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": robot()}}),
         json!({"meta": {"io.modelcontextprotocol/clientInfo": {"name": "robot", "version": "7"}}}),
         json!({"meta": {"params": {"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "robot", "version": "7"}}}}}),
     ] {
-        let explained = explained(&shown, asked).await;
+        let explained = explained(&shown, question).await;
         assert_eq!(
             decided(&explained),
             ("rule", "`clients[0]` gives `read-only`"),
@@ -82,7 +82,7 @@ async fn a_rule_for_clients_decides() {
 async fn each_step_decides_in_its_order() {
     let shown = Shown::with(RULES).await;
     let selecting = json!({"io.modelcontextprotocol/server-variant": "compact"});
-    for (asked, step, variant) in [
+    for (question, step, variant) in [
         (json!({}), "ranking", "standard"),
         (
             json!({"headers": {"User-Agent": "older"}}),
@@ -110,11 +110,11 @@ async fn each_step_decides_in_its_order() {
             "compact",
         ),
     ] {
-        let explained = explained(&shown, asked.clone()).await;
+        let explained = explained(&shown, question.clone()).await;
         assert_eq!(
             (decided(&explained).0, &explained["variant"]),
             (step, &json!(variant)),
-            "{asked}"
+            "{question}"
         );
     }
     let none = explained(&shown, json!({"path": "/mcp/v/none"})).await;
@@ -152,7 +152,7 @@ auth:
 #[tokio::test]
 async fn what_cannot_be_read_is_named() {
     let shown = Shown::with("").await;
-    for (asked, part) in [
+    for (question, part) in [
         (json!({"initialize": 1}), "`initialize`"),
         (json!({"meta": []}), "`meta`"),
         (json!({"headers": {"a b": "x"}}), "`headers`"),
@@ -163,9 +163,9 @@ async fn what_cannot_be_read_is_named() {
         (json!({"other": 1}), "`other`"),
         (json!(1), "the request"),
     ] {
-        let answer = shown.post("/api/explain", &asked).await;
+        let answer = shown.post("/api/explain", &question).await;
         let error = answer.json()["error"].as_str().unwrap().to_owned();
-        assert_eq!(answer.status, 400, "{asked}: {error}");
-        assert!(error.contains(part), "{asked}: {error}");
+        assert_eq!(answer.status, 400, "{question}: {error}");
+        assert!(error.contains(part), "{question}: {error}");
     }
 }

@@ -5,6 +5,7 @@ use crate::support::*;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
      base-uri 'none'; frame-ancestors 'none'; form-action 'none'";
 
+/// OP-9
 #[tokio::test]
 async fn data_needs_the_token_and_files_do_not() {
     let shown = Shown::with("").await;
@@ -55,7 +56,7 @@ async fn data_needs_the_token_and_files_do_not() {
     }
 }
 
-/// The token of the page is in an address: whoever saw it can read, and change nothing.
+/// OP-9: The token of the page is in an address: whoever saw it can read, and change nothing.
 #[tokio::test]
 async fn the_token_of_the_page_is_no_token_for_commands() {
     let shown = Shown::with("").await;

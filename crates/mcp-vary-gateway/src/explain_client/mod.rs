@@ -1,5 +1,7 @@
 //! What a client would get, and which step of the order decides that: for a person who asks, without a request.
 
+mod steps;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
+use self::steps::Steps;
 use crate::gateway::Gateway;
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::experiments::Identity;
@@ -60,8 +63,8 @@ pub struct ClientExplanation {
     pub reason: &'static str,
     /// Each step of the order, the first one that can decide first.
     pub steps: Vec<ExplainedStep>,
-    /// The name and the version that it gives itself.
-    pub client: Option<(String, String)>,
+    /// The name that it gives itself.
+    pub client: Option<ClientName>,
     /// The features that it declares, or that are assumed for it.
     pub features: Vec<String>,
     /// How the variants rank by its hints.
@@ -120,7 +123,7 @@ impl Gateway {
         description: &ClientDescription,
     ) -> Result<ClientExplanation, String> {
         let snapshot = self.current();
-        Question::read(&snapshot, description)?.answer()
+        Ok(Question::read(&snapshot, description)?.answer())
     }
 }
 
@@ -173,37 +176,19 @@ impl<'a> Question<'a> {
         })
     }
 
-    fn answer(self) -> Result<ClientExplanation, String> {
+    fn answer(self) -> ClientExplanation {
         let (snapshot, selector) = (self.snapshot, &self.snapshot.selector);
         let allowed = snapshot.allowed_variants(self.principal.as_ref());
-        let outcome = selector
-            .rules
-            .outcome(self.info.as_deref(), &self.requested);
-        let visible = allowed.as_ref().map(|allowed| &*allowed.variants);
-        let ranked = selector.ranked_by_rules(&self.declared, visible);
-        let candidates = Candidates {
-            order: &ranked.order,
-            allowed: allowed.clone(),
-            outcome: Some(&outcome),
-        };
-        let by_experiment = |offers: &Offers| {
-            let identity = Identity::of(self.principal.as_ref(), None);
-            let hints = &self.declared.variant_hints;
-            let participation = snapshot.experiments.assign(hints, identity, offers)?;
-            Some(participation.choice())
-        };
-        let offers = selector.select(&candidates, &self.requested, &self.params, by_experiment);
-        let selected = offers.and_then(|mut offers| {
-            selector.restrict_to_offered(&mut offers);
-            let (index, reason) = self.selected(&offers)?;
-            Ok((offers, index, reason))
-        });
-        let catalog = snapshot.pool.base().catalog.current();
+        let info = self.info.as_deref();
+        let outcome = selector.rules.outcome(info, &self.requested);
+        let selected = self.offers(allowed.as_ref(), &outcome);
+        let selected = selected.and_then(|offers| Ok((self.selected(&offers)?, offers)));
         let steps = Steps {
             question: &self,
             allowed: allowed.as_deref(),
             outcome: &outcome,
         };
+        let catalog = snapshot.pool.base().catalog.current();
         let (rules, report) = self.access(&catalog);
         let features = self
             .declared
@@ -211,33 +196,53 @@ impl<'a> Question<'a> {
             .as_ref()
             .or(outcome.features.as_ref());
         let features = features.iter().flat_map(|features| features.tags());
-        let mut explanation = ClientExplanation {
-            variant: None,
-            reason: "refused",
-            steps: Vec::new(),
-            client: self.info.as_deref().map(|info| {
-                let client = ClientName::read(info);
-                (client.name.to_string(), client.version.to_string())
-            }),
+        let (variant, reason, steps, tools) = match selected {
+            Ok(((index, reason), offers)) => {
+                let id = self.id_of(index).filter(|_| snapshot.config.variants);
+                let views = &snapshot.variant_set;
+                let view = views.presented_view(index, outcome.presentation);
+                let tools = self.tools(&catalog, view, report.as_ref());
+                let steps = steps.explained(&reason, &offers, index);
+                (id.cloned(), reason.by.as_str(), steps, tools)
+            }
+            Err(refusal) => (None, "refused", steps.refused(&refusal), Vec::new()),
+        };
+        ClientExplanation {
+            variant,
+            reason,
+            steps,
+            client: info.map(ClientName::read),
             features: features.map(ToString::to_string).collect(),
             ranking: selector.rankings.explain(&self.declared.variant_hints),
             rules,
-            tools: Vec::new(),
-        };
-        match selected {
-            Ok((offers, index, reason)) => {
-                explanation.steps = steps.explained(&reason, &offers, index);
-                let is_on = snapshot.config.variants;
-                explanation.variant = self.id_of(index).filter(|_| is_on).cloned();
-                explanation.reason = reason.by.as_str();
-                let view = snapshot
-                    .variant_set
-                    .presented_view(index, outcome.presentation);
-                explanation.tools = self.tools(&catalog, view, report.as_ref());
-            }
-            Err(refusal) => explanation.steps = steps.refused(&refusal),
+            tools,
         }
-        Ok(explanation)
+    }
+
+    /// The variants that the client is offered.
+    fn offers(
+        &self,
+        allowed: Option<&Arc<AllowedVariants>>,
+        outcome: &RuleOutcome,
+    ) -> Result<Offers, RpcError> {
+        let (snapshot, selector) = (self.snapshot, &self.snapshot.selector);
+        let visible = allowed.map(|allowed| &*allowed.variants);
+        let ranked = selector.ranked_by_rules(&self.declared, visible);
+        let candidates = Candidates {
+            order: &ranked.order,
+            allowed: allowed.cloned(),
+            outcome: Some(outcome),
+        };
+        let by_experiment = |offers: &Offers| {
+            let identity = Identity::of(self.principal.as_ref(), None);
+            let hints = &self.declared.variant_hints;
+            let participation = snapshot.experiments.assign(hints, identity, offers)?;
+            Some(participation.choice())
+        };
+        let mut offers =
+            selector.select(&candidates, &self.requested, &self.params, by_experiment)?;
+        selector.restrict_to_offered(&mut offers);
+        Ok(offers)
     }
 
     /// The variant of a request, and why: that of the selector in `_meta`, or else the default.
@@ -366,144 +371,4 @@ fn principal(
     let found = principals.find(|principal| principal.key_name() == Some(name));
     let found = found.ok_or_else(|| format!("`key`: `auth.keys` has no key `{name}`"))?;
     Ok(Some(Arc::clone(found)))
-}
-
-/// What the steps of the order find.
-struct Steps<'a> {
-    question: &'a Question<'a>,
-    allowed: Option<&'a AllowedVariants>,
-    outcome: &'a RuleOutcome,
-}
-
-impl Steps<'_> {
-    /// The steps, and which of them decides.
-    fn explained(
-        &self,
-        reason: &VariantReason,
-        offers: &Offers,
-        selected: VariantIndex,
-    ) -> Vec<ExplainedStep> {
-        let by_access = self.allowed.and_then(|allowed| allowed.rule.as_ref());
-        let decided = match reason.by {
-            DecidedBy::Rule if by_access.is_some() && reason.rule.as_ref() == by_access => "access",
-            DecidedBy::Model | DecidedBy::Server => "ranking",
-            by => by.as_str(),
-        };
-        let id = self.question.id_of(selected);
-        let id = id.map_or_else(String::new, ToString::to_string);
-        let experiment = match reason.by {
-            DecidedBy::Experiment => {
-                let name = reason.rule.as_deref().unwrap_or_default();
-                format!("the experiment `{name}` assigns `{id}`")
-            }
-            _ if self.question.snapshot.experiments.is_empty() => "there is none".to_owned(),
-            _ => "none assigns a variant to this client, as far as it is known here".to_owned(),
-        };
-        let first = offers.order.first().and_then(|at| self.question.id_of(*at));
-        let ranking = match first {
-            _ if decided != "ranking" => "by the hints; an earlier step decides".to_owned(),
-            Some(first) => format!("`{first}` is the first by the client's hints"),
-            None => "variants are off".to_owned(),
-        };
-        let steps = self.before_ranking().into_iter();
-        let steps = steps.chain([("experiment", experiment), ("ranking", ranking)]);
-        steps
-            .map(|(step, detail)| ExplainedStep {
-                step,
-                decided: step == decided,
-                detail,
-            })
-            .collect()
-    }
-
-    /// The steps of a request that is refused for this reason.
-    fn refused(&self, refusal: &RpcError) -> Vec<ExplainedStep> {
-        let steps = self.before_ranking().into_iter();
-        let mut steps: Vec<_> = steps
-            .map(|(step, detail)| ExplainedStep {
-                step,
-                decided: false,
-                detail,
-            })
-            .collect();
-        steps.push(ExplainedStep {
-            step: "refused",
-            decided: true,
-            detail: refusal.message().to_owned(),
-        });
-        steps
-    }
-
-    fn before_ranking(&self) -> [(&'static str, String); 6] {
-        let Question {
-            requested, params, ..
-        } = self.question;
-        let pin = self.allowed.and_then(|allowed| allowed.pin.as_ref());
-        let access_rule = self.allowed.and_then(|allowed| allowed.rule.as_deref());
-        let access_rule = access_rule.unwrap_or("access");
-        let none = |what: &str| format!("{what} names no variant");
-        let named = |what: &str, id: &str| format!("{what} names `{id}`");
-        let selector = params.meta.get(SERVER_VARIANT_META);
-        let selector = selector.map(|id| format!("`_meta` selects {id}"));
-        let address = requested.path.as_ref().map(|id| named("the address", id));
-        let header = requested.header.as_ref();
-        let header = header.map(|id| named("the header `MCP-Server-Variant`", id));
-        let default = self.allowed.and_then(|allowed| allowed.default);
-        let default = default.and_then(|index| self.question.id_of(index));
-        let access = match (self.allowed, default) {
-            (None, _) => "there are no access rules".to_owned(),
-            (Some(_), Some(id)) => format!("the rule `{access_rule}` gives `{id}`"),
-            (Some(allowed), None) => {
-                let ids = allowed.variants.iter();
-                let ids = ids.filter_map(|index| self.question.id_of(*index));
-                let ids: Vec<_> = ids.map(|id| format!("`{id}`")).collect();
-                format!(
-                    "no rule gives a variant; the client may use {}",
-                    ids.join(", ")
-                )
-            }
-        };
-        [
-            (
-                "pin",
-                pin.map_or_else(
-                    || "no rule leaves the client one variant alone".to_owned(),
-                    |id| format!("the rule `{access_rule}` leaves `{id}` alone"),
-                ),
-            ),
-            (
-                "selector",
-                selector.unwrap_or_else(|| "`_meta` selects no variant".to_owned()),
-            ),
-            ("address", address.unwrap_or_else(|| none("the address"))),
-            (
-                "header",
-                header.unwrap_or_else(|| none("the header `MCP-Server-Variant`")),
-            ),
-            ("access", access),
-            ("rule", self.client_rule()),
-        ]
-    }
-
-    fn client_rule(&self) -> String {
-        let selection = &self.question.snapshot.config.selection;
-        match (&self.outcome.variant, &selection.default) {
-            (Some((id, at)), _) => {
-                let is_written = *at < selection.rules.len();
-                let built_in = if is_written {
-                    ""
-                } else {
-                    ", which is built in,"
-                };
-                format!("`clients[{at}]`{built_in} gives `{id}`")
-            }
-            (None, Some(id)) => {
-                format!("no rule of `clients` that has a variant matches; `variant` gives `{id}`")
-            }
-            (None, None) => {
-                "no rule of `clients` that has a variant matches, and `variant` is not set"
-                    .to_owned()
-            }
-        }
-    }
 }
