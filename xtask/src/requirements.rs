@@ -16,7 +16,7 @@ const FAMILIES: &[(&str, usize)] = &[
     ("CN", 22),
     ("SV", 28),
     ("TR", 5),
-    ("OP", 8),
+    ("OP", 9),
     ("LI", 9),
 ];
 

@@ -12,6 +12,7 @@ pub mod apps;
 pub mod built_in;
 pub mod catalog;
 pub mod hidden_servers;
+pub mod hidden_tools;
 pub mod index;
 pub mod item;
 pub mod layout;
@@ -29,6 +30,7 @@ pub mod shared;
 pub mod shown;
 #[cfg(test)]
 mod tests;
+pub mod tool_listing;
 pub mod tool_search;
 pub mod unmatched;
 pub mod variant_config;

@@ -213,6 +213,10 @@ impl View {
         })
     }
 
+    pub(super) fn server_name(&self, item: &ItemRef) -> &str {
+        server_name(&self.servers, item)
+    }
+
     /// The definitions of all listed tools, as legacy clients receive them.
     pub fn tool_texts(&self) -> impl Iterator<Item = &str> {
         let listed = self

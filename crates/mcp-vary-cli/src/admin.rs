@@ -1,6 +1,6 @@
 //! The listeners for the operator of a running gateway: the status, and probes with metrics.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use mcp_vary_config::File;
 use mcp_vary_gateway::Gateway;
 use mcp_vary_gateway::settings::metrics::MetricsSettings;
 use mcp_vary_operator::{AdminToken, Operator, Requests, channel};
+use mcp_vary_page::GatewayPage;
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
@@ -16,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::Serve;
+use crate::environment::now_in_microseconds;
 use crate::failure::Failure;
 #[cfg(unix)]
 use crate::operator_socket::SocketFile;
@@ -59,6 +61,10 @@ impl OperatorAddresses {
 pub(crate) struct OperatorListeners {
     admin: Option<(TcpListener, SocketAddr)>,
     probes: Option<(TcpListener, SocketAddr)>,
+    /// What gets the page.
+    operator: Operator,
+    /// The token for the page, if there is one.
+    page_token: Option<AdminToken>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -115,6 +121,8 @@ impl OperatorListeners {
         let listeners = Self {
             admin,
             probes: probes.map(with_address).transpose()?,
+            operator: operator.clone(),
+            page_token: token.as_ref().map(AdminToken::for_page),
             token: file,
             #[cfg(unix)]
             socket: open_socket(),
@@ -126,11 +134,16 @@ impl OperatorListeners {
     pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> OperatorTasks {
         let mut tasks = Vec::new();
         if let Some((listener, address)) = self.admin {
+            self.operator
+                .set_page(Arc::new(GatewayPage::new(gateway, now_in_microseconds)));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await
             }));
             progress(&format!("status: vary status {address}"));
+            if let Some(token) = &self.page_token {
+                progress(&page_line(address, token));
+            }
         }
         if let Some((listener, address)) = self.probes {
             let gateway = Arc::clone(gateway);
@@ -154,6 +167,21 @@ impl OperatorListeners {
             _socket: socket,
         }
     }
+}
+
+/// The line about the page: its address with the token, for a person who sees it. Elsewhere it would be in a log.
+fn page_line(address: SocketAddr, token: &AdminToken) -> String {
+    if io::stderr().is_terminal() {
+        let url = page_address(&address.to_string(), token.expose());
+        format!("page: {url}")
+    } else {
+        format!("page: vary open {address}")
+    }
+}
+
+/// The address of the page with its token, which a browser sends to nobody.
+pub(crate) fn page_address(authority: &str, token: &str) -> String {
+    format!("http://{authority}/#token={token}")
 }
 
 /// The socket of this process, if it can be opened. It cannot in a container whose files are read-only.

@@ -78,6 +78,7 @@ pub(crate) enum Command {
     /// `limits.drain`, and ends. Returns at once.
     #[command(after_help = "Examples:\n  vary drain\n  vary drain 8801")]
     Drain(Operate),
+    Open(Open),
     Completions(Completions),
     #[command(hide = true)]
     Man(Man),
@@ -134,8 +135,8 @@ pub(crate) struct Serve {
     /// Run in this directory: TARGET, and what servers call `.`, start there [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Address that `vary status` connects to: HOST:PORT on this machine, or only a port [default: `admin` of
-    /// the file, or none]
+    /// Address that `vary status` and `vary open` connect to: HOST:PORT on this machine, or only a port [default: `admin`
+    /// of the file, or none]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
     /// Address of /metrics, /livez and /readyz, for anybody who can connect: HOST:PORT, or only a port of this machine
@@ -441,6 +442,30 @@ pub(crate) struct Operate {
     pub(crate) token: Option<String>,
     /// The gateway: its `--admin` address as HOST:PORT, a port or the URL, or its socket [default: the running gateway of
     /// this user, or 127.0.0.1:8801]
+    #[arg(value_name = "ADDR")]
+    pub(crate) address: Option<String>,
+}
+
+/// Open the page of a running gateway in the browser
+///
+/// The page shows the calls of clients as they come, what each variant lists and costs, and which client gets what and why. It
+/// changes nothing. The gateway must have an `--admin` address.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  vary open\n  vary open 8801 --print")]
+pub(crate) struct Open {
+    /// Print the address of the page instead of opening it. It contains a token for the page
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// `admin-token` of the gateway's configuration; without it, the token that the gateway wrote for its user
+    #[arg(
+        long,
+        env = "VARY_ADMIN_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
+    pub(crate) token: Option<String>,
+    /// The `--admin` address of the gateway, as HOST:PORT, a port or the URL [default: that of the running gateway of this
+    /// user, or 127.0.0.1:8801]
     #[arg(value_name = "ADDR")]
     pub(crate) address: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `vary login` and `vary logout`.
 
 pub(crate) mod args;
-mod browser;
+pub(crate) mod browser;
 pub(crate) mod source;
 
 use std::path::Path;

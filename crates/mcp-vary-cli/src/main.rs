@@ -1,5 +1,5 @@
 //! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `login`, `logout`, `key`,
-//! `access`, `status`, `reload` and `drain`.
+//! `access`, `status`, `open`, `reload` and `drain`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
@@ -28,6 +28,7 @@ mod lint;
 mod log;
 mod login;
 mod man;
+mod open;
 mod open_files;
 mod operate;
 mod operator_client;
@@ -134,6 +135,7 @@ async fn dispatch(
         Command::Status(status) => status::run(status, stop).await,
         Command::Reload(args) => operate::run(OperatorCommand::Reload, args, stop).await,
         Command::Drain(args) => operate::run(OperatorCommand::Drain, args, stop).await,
+        Command::Open(args) => open::run(args, stop).await,
         Command::Experiment(args) => experiment::run(args, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served

@@ -38,14 +38,7 @@ pub(crate) async fn run(
             Ok(Verdict::Fine)
         }
         (StatusCode::UNPROCESSABLE_ENTITY, _, Some(why)) => Err(Failure::looked_at(why)),
-        (StatusCode::UNAUTHORIZED, ..) => {
-            let place = operator_token::directory();
-            let place = place.map_or_else(String::new, |place| format!(" ({})", place.display()));
-            Err(Failure::command(format!(
-                "{address} does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or without \
-                 one run this command as the user who started the gateway, whose state directory has its token{place}"
-            )))
-        }
+        (StatusCode::UNAUTHORIZED, ..) => Err(wrong_token(&address)),
         (_, _, Some(why)) => Err(Failure::command(why)),
         _ => {
             let why = not_the_operators(status, name);
@@ -54,8 +47,18 @@ pub(crate) async fn run(
     }
 }
 
+/// The failure of a command whose token the gateway at `address` does not accept.
+pub(crate) fn wrong_token(address: &GatewayAddress) -> Failure {
+    let place = operator_token::directory();
+    let place = place.map_or_else(String::new, |place| format!(" ({})", place.display()));
+    Failure::command(format!(
+        "{address} does not accept the token; set VARY_ADMIN_TOKEN to `admin-token` of its configuration, or without one run \
+         this command as the user who started the gateway, whose state directory has its token{place}"
+    ))
+}
+
 /// The token that the gateway at `address` wrote for this user. A socket needs none.
-fn written_token(address: &GatewayAddress) -> Option<String> {
+pub(crate) fn written_token(address: &GatewayAddress) -> Option<String> {
     if let GatewayAddress::Socket(_) = address {
         return None;
     }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mcp_vary_operator::AdminToken;
 
@@ -56,6 +57,18 @@ pub(crate) fn read(address: SocketAddr) -> Option<String> {
     Some(token)
 }
 
+/// The addresses of the running gateways of this user that wrote a token. A file can be left of one that was killed.
+pub(crate) fn running() -> Vec<SocketAddr> {
+    let files = directory().and_then(|directory| fs::read_dir(directory).ok());
+    let names = files
+        .into_iter()
+        .flatten()
+        .filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let addresses = names.filter_map(|name| address_of(&name));
+    let is_open = |address: &SocketAddr| TcpStream::connect_timeout(address, PROBE).is_ok();
+    addresses.filter(is_open).collect()
+}
+
 /// Where running gateways of this user are found.
 pub(crate) fn directory() -> Option<PathBuf> {
     Some(state_directory(&variable)?.join("vary").join("gateways"))
@@ -79,6 +92,22 @@ fn file_name(address: SocketAddr) -> String {
     format!("{address}.token")
 }
 
+/// The address whose token is in the file `name`.
+fn address_of(name: &str) -> Option<SocketAddr> {
+    let (host, port) = name.strip_suffix(".token")?.rsplit_once('_')?;
+    let port = port.parse().ok()?;
+    let host = match host
+        .strip_prefix('_')
+        .and_then(|host| host.strip_suffix('_'))
+    {
+        Some(host) => host.replace('_', ":").parse::<Ipv6Addr>().ok()?.into(),
+        None => host.parse::<Ipv4Addr>().ok()?.into(),
+    };
+    Some(SocketAddr::new(host, port))
+}
+
+/// How long a gateway of this machine may take to accept a connection.
+const PROBE: Duration = Duration::from_millis(500);
 /// The most bytes of a token.
 const MAX_TOKEN: u64 = 1024;
 
@@ -91,5 +120,10 @@ mod tests {
         let name = |address: &str| file_name(address.parse().unwrap());
         assert_eq!(name("127.0.0.1:8801"), "127.0.0.1_8801.token");
         assert_eq!(name("[::1]:8801"), "___1__8801.token");
+        for address in ["127.0.0.1:8801", "[::1]:8801", "[fe80::1:2]:1"] {
+            let address = address.parse().unwrap();
+            assert_eq!(address_of(&file_name(address)), Some(address));
+        }
+        assert_eq!(address_of("7.sock"), None);
     }
 }

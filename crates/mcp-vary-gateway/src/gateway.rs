@@ -16,6 +16,7 @@ use mcp_vary_wire::revision::Era;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
+use crate::audit::request_feed::RequestWatch;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
@@ -288,6 +289,12 @@ impl Gateway {
     /// How many spans were exported and lost; `None` if requests are not traced.
     pub fn trace_stats(&self) -> Option<TraceStats> {
         Some(self.services.tracer.as_ref()?.stats())
+    }
+
+    /// Watches the requests of clients as they end; `None` if as many watch as can.
+    #[must_use]
+    pub fn watch_requests(&self) -> Option<RequestWatch> {
+        self.services.request_feed.watch()
     }
 
     /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.

@@ -62,10 +62,12 @@
 
 mod audit;
 mod authentication;
+mod explain_client;
 mod frontend;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gateway;
+mod listed_tools;
 mod mrtr;
 mod pipeline;
 mod pool;
@@ -79,13 +81,18 @@ mod subscriptions;
 mod tasks;
 mod upstream_variants;
 
+pub use crate::audit::request_feed::{FinishedRequest, RequestWatch, WatchEvent, WatchedClient};
 pub use crate::authentication::try_token;
+pub use crate::explain_client::{
+    ClientDescription, ClientExplanation, ExplainedStep, ExplainedTool, HiddenTool,
+};
 pub use crate::session::client_uses::ClientUse;
 pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::session::directory_uses::DirectoryUse;
 pub use crate::settings::config::Config;
 pub use crate::settings::limits::Limits;
 pub use gateway::Gateway;
+pub use listed_tools::{VariantTool, VariantTools};
 pub use mcp_vary_base::environment::Environment;
 pub use mcp_vary_catalog::catalog::COLLISION_TARGET;
 pub use mcp_vary_catalog::merge::{Collision, Naming};

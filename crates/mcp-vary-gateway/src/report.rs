@@ -161,6 +161,13 @@ impl Gateway {
             .collect()
     }
 
+    /// How many requests each access rule has refused, or hidden their targets, by its name. Only metrics count them: `None`
+    /// without.
+    #[must_use]
+    pub fn denials(&self) -> Option<Vec<(String, u64)>> {
+        Some(self.services.metrics.as_ref()?.denials())
+    }
+
     /// How many declarations of clients had an invalid part that was ignored, such as a malformed feature tag. A repeated
     /// declaration is not counted each time.
     #[must_use]

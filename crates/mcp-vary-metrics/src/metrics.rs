@@ -106,6 +106,14 @@ impl Metrics {
         self.denials.get(rule).counts.add(0);
     }
 
+    /// How many requests each access rule has refused, or hidden their targets, by its name.
+    #[must_use]
+    pub fn denials(&self) -> Vec<(String, u64)> {
+        let all = self.denials.all().into_iter();
+        all.map(|(rule, it)| (rule.to_string(), it.total()))
+            .collect()
+    }
+
     /// Counts an attempt to reload the configuration.
     pub fn count_reload(&self, succeeded: bool) {
         let [ok, failed] = &self.reloads;

@@ -1,9 +1,12 @@
 //! Commands on their way from a listener to the program that carries them out.
 
+use std::sync::{Arc, OnceLock};
+
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Command;
+use crate::page::Page;
 use crate::token::{AdminToken, TokenDigest};
 
 /// What came of a reload, as a sentence: what changed, or why nothing did.
@@ -13,6 +16,8 @@ pub type Outcome = Result<String, String>;
 #[derive(Clone, Debug)]
 pub struct Operator {
     token: Option<TokenDigest>,
+    page_token: Option<TokenDigest>,
+    page: Arc<OnceLock<Arc<dyn Page>>>,
     reloads: mpsc::Sender<ReloadRequest>,
     drain: CancellationToken,
 }
@@ -46,6 +51,8 @@ pub fn channel(token: Option<&AdminToken>) -> (Operator, Requests) {
     let (sender, reloads) = mpsc::channel(WAITING);
     let operator = Operator {
         token: token.map(AdminToken::digest),
+        page_token: token.map(|token| token.for_page().digest()),
+        page: Arc::default(),
         reloads: sender,
         drain: CancellationToken::new(),
     };
@@ -57,14 +64,24 @@ impl Operator {
     /// Whether the value of a header `Authorization` has the token.
     #[must_use]
     pub fn admits(&self, authorization: &[u8]) -> bool {
-        let (scheme, token) = match authorization.iter().position(|byte| *byte == b' ') {
-            Some(space) => authorization.split_at(space),
-            None => (authorization, &[][..]),
-        };
-        let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer");
-        // Compared in any case, so that the time says nothing.
-        let has_token = self.token == Some(TokenDigest::of(token.trim_ascii()));
-        is_bearer && has_token
+        has_one_of([self.token], authorization)
+    }
+
+    /// Whether it has the token, or that for the page.
+    #[must_use]
+    pub fn admits_to_page(&self, authorization: &[u8]) -> bool {
+        has_one_of([self.token, self.page_token], authorization)
+    }
+
+    /// Sets the page. The first one stays.
+    pub fn set_page(&self, page: Arc<dyn Page>) {
+        let _ = self.page.set(page);
+    }
+
+    /// The page, if the program has one.
+    #[must_use]
+    pub fn page(&self) -> Option<&Arc<dyn Page>> {
+        self.page.get()
     }
 
     /// Has the program carry out a command, and returns a sentence about what came of it.
@@ -116,6 +133,19 @@ impl ReloadRequest {
     pub fn answer(self, outcome: Outcome) {
         let _ = self.0.send(outcome);
     }
+}
+
+/// Whether a header `Authorization` has one of these tokens.
+fn has_one_of<const N: usize>(tokens: [Option<TokenDigest>; N], authorization: &[u8]) -> bool {
+    let (scheme, token) = match authorization.iter().position(|byte| *byte == b' ') {
+        Some(space) => authorization.split_at(space),
+        None => (authorization, &[][..]),
+    };
+    let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer");
+    // Compared in any case, so that the time says nothing.
+    let sent = TokenDigest::of(token.trim_ascii());
+    let has_token = tokens.map(|token| token == Some(sent)).contains(&true);
+    is_bearer && has_token
 }
 
 /// Reloads that wait to be received. Further ones wait in their connections.

@@ -54,6 +54,21 @@ fn only_the_token_admits() {
     assert!(shown.contains("TokenDigest(..)"), "{shown}");
 }
 
+/// OP-9
+#[test]
+fn the_token_of_the_page_admits_to_nothing_else() {
+    let token: AdminToken = TOKEN.parse().unwrap();
+    let (operator, _requests) = channel(Some(&token));
+    let header = |token: &str| format!("Bearer {token}").into_bytes();
+    let page = header(token.for_page().expose());
+    assert!(operator.admits_to_page(&page) && !operator.admits(&page));
+    assert!(operator.admits_to_page(&header(TOKEN)));
+    let further = token.for_page().for_page();
+    assert!(!operator.admits_to_page(&header(further.expose())));
+    let (without, _requests) = channel(None);
+    assert!(!without.admits_to_page(&page) && !without.admits_to_page(b"Bearer "));
+}
+
 #[test]
 fn each_command_has_its_path() {
     for command in Command::ALL {

@@ -54,6 +54,14 @@ impl AdminToken {
         &self.0
     }
 
+    /// The token for the page of the gateway whose token this is. It cannot change anything, and nobody learns this one from
+    /// it: it may be seen where addresses are, such as in the list of processes while a browser starts.
+    #[must_use]
+    pub fn for_page(&self) -> Self {
+        let digest = Sha256::new_with_prefix(PAGE).chain_update(&self.0);
+        Self(BASE64_URL_SAFE_NO_PAD.encode(digest.finalize()))
+    }
+
     pub(crate) fn digest(&self) -> TokenDigest {
         TokenDigest::of(self.0.as_bytes())
     }
@@ -98,5 +106,7 @@ impl fmt::Debug for TokenDigest {
     }
 }
 
+/// Distinguishes the token for the page from other digests of the token.
+const PAGE: &[u8] = b"vary page\0";
 const MIN_LENGTH: usize = 16;
 const MAX_LENGTH: usize = 1024;

@@ -36,4 +36,19 @@ pub fn count(text: &str) -> usize {
     ENCODING.count(text)
 }
 
+/// The number of tokens of JSON texts as one compact array.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_tokens::{count, count_array};
+///
+/// assert_eq!(count_array(&["1", "2"]), count("[1,2]"));
+/// ```
+#[must_use]
+pub fn count_array<T: AsRef<str>>(items: &[T]) -> usize {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    count(&format!("[{}]", items.join(",")))
+}
+
 static ENCODING: LazyLock<Encoding> = LazyLock::new(Encoding::o200k);

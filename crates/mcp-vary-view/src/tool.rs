@@ -316,6 +316,15 @@ impl PreparedTool {
         self.arguments.renamed()
     }
 
+    /// The arguments that calls cannot give since the view fixes them, by the server's names.
+    pub fn fixed(&self) -> impl Iterator<Item = &str> {
+        let fixed = self
+            .arguments
+            .values()
+            .filter(|(_, key, _)| *key == "fixed");
+        fixed.map(|(name, ..)| name)
+    }
+
     /// Why arguments are not validated although the view has a dialect or a check. Compiles the schema.
     #[must_use]
     pub fn unchecked_reason(&self) -> Option<&str> {

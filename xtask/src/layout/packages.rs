@@ -83,8 +83,13 @@ pub(super) const RULES: &[Rule] = &[
         QUIET,
     ),
     rule(
+        "mcp-vary-page",
+        "base gateway operator tokens vary view",
+        QUIET,
+    ),
+    rule(
         "mcp-vary-cli",
-        "access auth base catalog config conformance experiment gateway login operator tokens traces upstream vary view weather wire",
+        "access auth base catalog config conformance experiment gateway login operator page tokens traces upstream vary view weather wire",
         NOTHING,
     ),
     // It checks anybody's servers, so it must not share a mistake with ours.

@@ -32,12 +32,8 @@ impl UserAgent for Browser {
                     print::notice(&sanitize(&format!(
                         "To log in, authorize Vary in the browser:\n  {url}"
                     )));
-                    if let Err((program, error)) = open(url) {
-                        let why = io_error::describe(&error);
-                        print::notice(&sanitize(&format!(
-                            "`{program}`, which opens the browser, cannot be started: {why}; open the address yourself, or name \
-                             a program in BROWSER"
-                        )));
+                    if let Err(why) = open(url) {
+                        print::notice(&sanitize(&why));
                     }
                     std::future::pending().await
                 }
@@ -71,8 +67,12 @@ fn line() -> io::Result<String> {
     Ok(line)
 }
 
-/// Starts the browser. The address is one argument and passes no shell. The error has the program.
-fn open(url: &str) -> Result<(), (String, io::Error)> {
+/// Starts the browser. The address is one argument and passes no shell.
+///
+/// # Errors
+///
+/// When its program cannot be started. The error names it.
+pub(crate) fn open(url: &str) -> Result<(), String> {
     let named = variable("BROWSER").filter(|named| !named.trim().is_empty());
     let terms: Vec<String> = match &named {
         // A list of programs, by the convention of Unix; the first one is used.
@@ -96,7 +96,13 @@ fn open(url: &str) -> Result<(), (String, io::Error)> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let started = command.spawn();
-    started.map(drop).map_err(|error| (program, error))
+    started.map(drop).map_err(|error| {
+        let why = io_error::describe(&error);
+        format!(
+            "`{program}`, which opens the browser, cannot be started: {why}; open the address yourself, or name a program in \
+             BROWSER"
+        )
+    })
 }
 
 /// The program of the system that opens an address.

@@ -35,4 +35,5 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["status"]);
     explains(&["reload"]);
     explains(&["drain"]);
+    explains(&["open"]);
 }

@@ -25,6 +25,7 @@ mod listen;
 mod log;
 mod login;
 mod operate;
+mod page;
 mod partly;
 mod program;
 mod reload;

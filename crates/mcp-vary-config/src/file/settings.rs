@@ -120,8 +120,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
         draft.addresses_at.insert("listen", field.node.at);
         draft.listen = read_address(reader, field)
     }),
-    /// where `vary status`, `vary reload` and `vary drain` connect to the gateway, such as `8801`; by default nowhere. Only
-    /// on this machine. `GET /status` contains no secrets and needs no token. `--admin` wins
+    /// where `vary status`, `vary reload` and `vary drain` connect to the gateway, such as `8801`, and where
+    /// [its page](../../how-to/page.md) is; by default nowhere. Only on this machine. `GET /status` contains no secrets and
+    /// needs no token. `--admin` wins
     "admin" => Other(SchemaBuilder::address, |reader, field, draft| {
         draft.addresses_at.insert("admin", field.node.at);
         draft.admin = read_address(reader, field)

@@ -10,6 +10,7 @@ mod observation;
 mod origin;
 mod outcome;
 pub(crate) mod participation;
+pub(crate) mod request_feed;
 mod request_line;
 mod request_record;
 mod spans;

@@ -24,7 +24,7 @@ use super::{request_line, spans};
 /// One request as the audit log, the log, experiments, metrics and traces see it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observation {
-    /// `None` unless the audit log or the log has the request.
+    /// `None` unless the audit log or the log has the request, or somebody watches.
     record: Option<Arc<RequestRecord>>,
     /// The part that its client takes in an experiment.
     participation: Option<Arc<Participation>>,
@@ -53,7 +53,8 @@ impl Observation {
         let meter = metrics.map(|metrics| RequestMeter::begin(metrics, request.method, era));
         let record = match audit {
             Some(audit) => Some(RequestRecord::begin(audit, request).await?),
-            None => request_line::is_enabled().then(|| RequestRecord::of_line(request)),
+            None => (request.feed.is_some() || request_line::is_enabled())
+                .then(|| RequestRecord::unaudited(request)),
         };
         Ok(Self {
             record,
@@ -250,6 +251,9 @@ impl ExchangeObservation {
 
     /// The server answered, with a result or an error.
     pub(crate) fn server_answered(&mut self, outcome: Result<&str, &str>) {
+        if let Some(record) = self.request.record() {
+            record.server_answered();
+        }
         if let Some(exchange) = &mut self.exchange {
             exchange.answered(outcome.map_or(0, |result| length_for_models(result.as_bytes())));
         }

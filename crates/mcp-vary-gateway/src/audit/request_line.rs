@@ -56,7 +56,7 @@ const fn outcome_name(outcome: Outcome) -> &'static str {
 }
 
 /// A URI without its user, query and fragment.
-fn without_secrets(uri: &str) -> String {
+pub(super) fn without_secrets(uri: &str) -> String {
     let end = uri.find(['?', '#']).unwrap_or(uri.len());
     let (shown, _) = uri.split_at(end);
     let Some((scheme, location)) = shown.split_once("://") else {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -24,6 +25,7 @@ use tokio::time::Instant;
 use super::audit_service::{AuditService, ClientKey};
 use super::origin::{Origin, actor};
 use super::outcome::outcome;
+use super::request_feed::RequestFeed;
 use super::{request_line, subject};
 
 /// A request that is to be recorded.
@@ -41,6 +43,8 @@ pub(crate) struct AuditedRequest<'a> {
     pub(crate) length: usize,
     /// The digest of the configuration.
     pub(crate) config: Option<&'a Arc<str>>,
+    /// Where it is sent when it has ended, if somebody watches.
+    pub(crate) feed: Option<&'a Arc<RequestFeed>>,
 }
 
 /// What ranked the variants of a client.
@@ -58,8 +62,10 @@ pub(crate) struct RankingDetails {
 ///
 /// It is submitted and logged once: with the first outcome that it gets, or as cancelled if it is dropped without one.
 pub(crate) struct RequestRecord {
-    /// `None` for a request that only the log shows.
+    /// `None` for a request that is not in the audit log.
     service: Option<Arc<AuditService>>,
+    /// `None` if nobody watched when it arrived.
+    feed: Option<Arc<RequestFeed>>,
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
@@ -72,6 +78,9 @@ struct Pending {
     server: Option<Arc<str>>,
     /// Whether the request was forwarded to that server.
     is_forwarded: bool,
+    /// When that was, and how long the server took, if somebody watches.
+    forwarded_at: Option<Instant>,
+    server_time: Option<Duration>,
     name: ClientName,
     /// Whether the HTTP status was sent before the outcome was known.
     has_status: bool,
@@ -85,8 +94,8 @@ impl fmt::Debug for RequestRecord {
 }
 
 impl RequestRecord {
-    /// The record of a request that only the log shows.
-    pub(crate) fn of_line(request: &AuditedRequest<'_>) -> Arc<Self> {
+    /// The record of a request that only the log shows, or those who watch.
+    pub(crate) fn unaudited(request: &AuditedRequest<'_>) -> Arc<Self> {
         Arc::new(Self::new(None, request))
     }
 
@@ -145,11 +154,14 @@ impl RequestRecord {
             record: PendingRecord::new(record, permit),
             server: None,
             is_forwarded: false,
+            forwarded_at: None,
+            server_time: None,
             name: ClientName::default(),
             has_status: origin.transport == Transport::Stdio,
         };
         let this = Self {
             service,
+            feed: request.feed.cloned(),
             arrived: Instant::now(),
             principal: principal.map(|principal| principal.id()),
             pending: ScopedLock::new(Some(pending)),
@@ -202,7 +214,19 @@ impl RequestRecord {
 
     /// The request is forwarded to its server.
     pub(crate) fn forwarded(&self) {
-        self.change(|pending| pending.is_forwarded = true);
+        self.change(|pending| {
+            pending.is_forwarded = true;
+            pending.forwarded_at = self.feed.as_ref().map(|_| Instant::now());
+        });
+    }
+
+    /// The server answered the request.
+    pub(super) fn server_answered(&self) {
+        if self.feed.is_some() {
+            self.change(|pending| {
+                pending.server_time = pending.forwarded_at.map(|sent| sent.elapsed());
+            });
+        }
     }
 
     /// Sets the variant that the request runs under, and why.
@@ -312,6 +336,9 @@ impl RequestRecord {
             fill(record);
         });
         let server = pending.server.filter(|_| pending.is_forwarded);
+        if let Some(feed) = &self.feed {
+            feed.send(&record, server.as_deref(), pending.server_time);
+        }
         if (server.is_some() || is_shown(&record)) && request_line::is_enabled() {
             request_line::write(server.as_deref(), &record);
         }
@@ -388,6 +415,7 @@ mod tests {
             message: None,
             length: 10,
             config: None,
+            feed: None,
         };
         happens(RequestRecord::begin(&service, &request).await.unwrap());
         service.close().await;

@@ -3,12 +3,14 @@
 
 use http::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderMap, Method, Response, StatusCode};
-use mcp_vary_operator::{Command, Operator, RefusedCommand};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use mcp_vary_operator::{Command, PageBody, RefusedCommand};
 use serde_json::json;
 
-use super::peer;
-use super::responses::{Body, rejected, typed_response};
+use super::responses::{Body, Stream, rejected, typed_response};
+use super::stopping::Stopping;
+use super::{peer, post};
 use crate::frontend::validation::{Addressing, Rejection};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::settings::listener::ListenerConfig;
@@ -21,9 +23,11 @@ const STATUS: &str = "/status";
 pub(super) async fn recorded_response(
     snapshot: &ConfigSnapshot,
     head: &Parts,
+    body: Incoming,
     needs_token: bool,
+    stopping: &Stopping,
 ) -> Response<Body> {
-    let response = respond(snapshot, head, needs_token)
+    let response = respond(snapshot, head, body, needs_token, stopping)
         .await
         .unwrap_or_else(rejected);
     if let Some(audit) = &snapshot.services.audit {
@@ -39,7 +43,9 @@ pub(super) async fn recorded_response(
 async fn respond(
     snapshot: &ConfigSnapshot,
     head: &Parts,
+    body: Incoming,
     needs_token: bool,
+    stopping: &Stopping,
 ) -> Result<Response<Body>, Rejection> {
     Addressing::new(&ListenerConfig::default(), true).check(&head.uri, &head.headers)?;
     let path = head.uri.path();
@@ -48,12 +54,7 @@ async fn respond(
     let method = match (path, command) {
         (STATUS, _) => Method::GET,
         (_, Some(_)) => Method::POST,
-        (_, None) => {
-            return Err(Rejection {
-                status: StatusCode::NOT_FOUND,
-                reason: format!("there is nothing here; the status is at {STATUS}"),
-            });
-        }
+        (_, None) => return page(snapshot, head, body, needs_token, stopping).await,
     };
     if head.method != method {
         let mut response = Response::new(Body::empty());
@@ -69,7 +70,7 @@ async fn respond(
         let status = serde_json::to_string(&Status::of(snapshot)).unwrap_or_default();
         return Ok(json_response(StatusCode::OK, status));
     };
-    if needs_token && !is_admitted(operator, &head.headers) {
+    if needs_token && !is_admitted(&head.headers, |value| operator.admits(value)) {
         return Ok(unauthorized());
     }
     Ok(match operator.run(command).await {
@@ -84,11 +85,45 @@ async fn respond(
     })
 }
 
-/// Whether a request has the operator's token, once.
-fn is_admitted(operator: &Operator, headers: &HeaderMap) -> bool {
+/// The response of the page, if the program has one.
+async fn page(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    body: Incoming,
+    needs_token: bool,
+    stopping: &Stopping,
+) -> Result<Response<Body>, Rejection> {
+    let operator = snapshot.services.operator.as_ref();
+    let page = operator.and_then(|operator| Some((operator, operator.page()?)));
+    let (operator, page) = page.ok_or_else(|| Rejection {
+        status: StatusCode::NOT_FOUND,
+        reason: format!("there is nothing here; the status is at {STATUS}"),
+    })?;
+    let has_token = || is_admitted(&head.headers, |value| operator.admits_to_page(value));
+    let is_admitted = !needs_token || has_token();
+    let read = if is_admitted {
+        Some(post::read_body(snapshot, head, body).await?)
+    } else {
+        None
+    };
+    let (body, _memory) = read.unzip();
+    let request = Request::from_parts(head.clone(), body.unwrap_or_default());
+    let response = page.respond(request, is_admitted).await;
+    Ok(response.map(|body| match body {
+        PageBody::Whole(bytes) => Body::from(bytes),
+        PageBody::Events(events) => {
+            let stopping = stopping.clone();
+            let end = async move { stopping.stream_ends().await };
+            Body::Stream(Stream::of_page(events, end))
+        }
+    }))
+}
+
+/// Whether a request has a token, once, that is right.
+fn is_admitted(headers: &HeaderMap, is_right: impl Fn(&[u8]) -> bool) -> bool {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let first = values.next();
-    values.next().is_none() && first.is_some_and(|value| operator.admits(value.as_bytes()))
+    values.next().is_none() && first.is_some_and(|value| is_right(value.as_bytes()))
 }
 
 fn unauthorized() -> Response<Body> {

@@ -20,7 +20,7 @@ use super::peer::ClientAddress;
 use super::responses::{Body, StandaloneStream, Stream, event_stream, json, typed_response};
 use super::stopping::Stopping;
 use super::validation::{self, Rejection};
-use super::{peer, post};
+use super::{browser_page, peer, post};
 use crate::audit::Observation;
 use crate::pipeline::inbound::{follow_claims, requested_version, session_of};
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -48,6 +48,9 @@ pub(super) async fn respond(
     body: Incoming,
     scope: &ConnectionScope,
 ) -> Result<Response<Body>, Rejection> {
+    if let Some(page) = browser_page::response(&snapshot.config.listener, head) {
+        return Ok(page);
+    }
     let path = EndpointPath::of_request(head.uri.path()).ok_or_else(|| Rejection {
         status: StatusCode::NOT_FOUND,
         reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),

@@ -337,7 +337,8 @@ async fn respond(
     if kind.is_for_operator() {
         head.extensions.insert(peer.address());
         let needs_token = matches!(kind, ListenerKind::Admin);
-        return admin::recorded_response(&snapshot, &head, needs_token).await;
+        return admin::recorded_response(&snapshot, &head, body, needs_token, &scope.stopping)
+            .await;
     }
     // Any page may read these documents, whatever its origin.
     if let Some(response) = authentication::metadata(&snapshot, &head) {

@@ -3,6 +3,7 @@
 mod admin;
 mod authentication;
 mod batch;
+mod browser_page;
 mod cors;
 mod endpoint;
 mod http;

@@ -97,6 +97,9 @@ pub(crate) enum Body {
     Stream(Box<Stream>),
 }
 
+/// Ready when a stream must end.
+type StreamEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 impl Body {
     pub(crate) fn empty() -> Self {
         Self::Full(None)
@@ -108,7 +111,7 @@ impl Body {
             Self::Full(_) => false,
             Self::Stream(stream) => matches!(
                 stream.source,
-                Source::Replay(_, Some(_)) | Source::Listener(_)
+                Source::Replay(_, Some(_)) | Source::Listener(_) | Source::Page(..)
             ),
         }
     }
@@ -171,6 +174,8 @@ enum Source {
     Replay(ReplayReader, Option<StandaloneStream>),
     /// The notifications that a modern client subscribed to.
     Listener(Box<ListenStream>),
+    /// Events for the operator's page, until the listener stops.
+    Page(tokio::sync::mpsc::Receiver<Bytes>, StreamEnd),
     Finished,
 }
 
@@ -178,7 +183,7 @@ enum Source {
 /// stops.
 pub(crate) struct StandaloneStream {
     pub(crate) messages: OutboxStream,
-    pub(crate) ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(crate) ended: StreamEnd,
     pub(crate) services: Arc<ExchangeServices>,
 }
 
@@ -246,6 +251,13 @@ impl Stream {
         Self::new(Source::Listener(listener), None)
     }
 
+    pub(super) fn of_page(
+        events: tokio::sync::mpsc::Receiver<Bytes>,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Box<Self> {
+        Self::new(Source::Page(events, Box::pin(end)), None)
+    }
+
     fn new(source: Source, first: Option<Bytes>) -> Box<Self> {
         Box::new(Self {
             source,
@@ -300,6 +312,10 @@ impl Source {
                 let is_last = event.is_none();
                 (event, is_last)
             }
+            Self::Page(events, end) => match end.as_mut().poll(cx) {
+                Poll::Ready(()) => (None, true),
+                Poll::Pending => (ready!(events.poll_recv(cx)), false),
+            },
             Self::Finished => (None, false),
         };
         if is_last {

@@ -24,7 +24,7 @@ pub(crate) struct ParsedCapabilities {
     /// Whether the client declares server variants.
     pub(crate) knows_variants: bool,
     /// Its hints; none if it declares none.
-    pub(super) variant_hints: Arc<VariantHints>,
+    pub(crate) variant_hints: Arc<VariantHints>,
     /// The key of the client's ranking.
     pub(super) hints: HintsKey,
     /// The names of the capabilities and of their members: `elicitation`, `elicitation/url`.

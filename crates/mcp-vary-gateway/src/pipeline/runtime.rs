@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::audit::AuditService;
+use crate::audit::request_feed::RequestFeed;
 use crate::authentication::CurrentAuthentication;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::ExchangeServices;
@@ -79,6 +80,8 @@ pub(crate) struct Services {
     pub(crate) audit: Option<Arc<AuditService>>,
     /// The series of requests, if they are measured.
     pub(crate) metrics: Option<Arc<Metrics>>,
+    /// Where requests go that have ended, while somebody watches.
+    pub(crate) request_feed: Arc<RequestFeed>,
     /// Where the operator's commands go, if there are any.
     pub(crate) operator: Option<Operator>,
     /// The tokens of lists, for metrics.
@@ -241,6 +244,7 @@ impl Services {
                 .clone()
                 .map(|log| Arc::new(AuditService::new(log))),
             metrics: config.metrics.map(|_| Arc::default()),
+            request_feed: Arc::default(),
             operator: config.operator.clone(),
             list_tokens: config.metrics.map(|it| ListTokens::new(it.count_tokens)),
             cursor_keys: shared.cursor_keys,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::tool_search::Query;
+use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::view::View;
 use mcp_vary_view::{describe_named_tools, describe_tools, search_arguments, search_tools};
 use mcp_vary_wire::response::RpcError;
@@ -24,8 +25,8 @@ pub(super) fn describe_tool(view: &View) -> Option<String> {
 }
 
 /// `search_tools` as `view` lists it, if it has more tools than the variant lists without a search.
-pub(super) fn search_tool(scope: ViewScope<'_>, view: &View) -> Option<String> {
-    has_search(scope, view).then(|| search_tools(&view.gateway_tool_name(SEARCH)))
+pub(super) fn search_tool(variant: &VariantConfig, view: &View) -> Option<String> {
+    has_search(variant, view).then(|| search_tools(&view.gateway_tool_name(SEARCH)))
 }
 
 /// Whether clients of the view get schemas on demand.
@@ -33,8 +34,8 @@ pub(crate) fn is_on_demand(scope: ViewScope<'_>) -> bool {
     scope.config().style.schema.is_on_demand()
 }
 
-fn has_search(scope: ViewScope<'_>, view: &View) -> bool {
-    is_on_demand(scope) && view.tool_count() > scope.config().search_above
+fn has_search(variant: &VariantConfig, view: &View) -> bool {
+    variant.style.schema.is_on_demand() && view.tool_count() > variant.search_above
 }
 
 /// The answer of `describe_tools` or `search_tools`, if `name` is one of them.
@@ -47,7 +48,7 @@ pub(super) async fn call_directory_tool(
     };
     let is_called = |tool: &str| *view.gateway_tool_name(tool) == *name;
     let is_describe = view.is_described() && is_called(DESCRIBE);
-    let is_search = has_search(scope, view) && is_called(SEARCH);
+    let is_search = has_search(scope.config(), view) && is_called(SEARCH);
     if !is_describe && !is_search {
         return Ok(None);
     }

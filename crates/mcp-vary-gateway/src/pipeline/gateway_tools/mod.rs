@@ -7,6 +7,7 @@ mod tool_response;
 use std::borrow::Cow;
 
 use mcp_vary::json::edit;
+use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_catalog::view::View;
 use mcp_vary_wire::response::RpcError;
 
@@ -15,6 +16,7 @@ use self::directory::{call_directory_tool, describe_tool, search_tool};
 use self::read_result::{read_result, reader_tool};
 pub(crate) use self::tool_response::tool_response;
 use crate::pipeline::request_context::{Dispatch, ViewScope};
+use crate::settings::config::Config;
 
 /// Appends the gateway's tools to `list`, the result of `tools/list` from `view`.
 pub(crate) fn with_gateway_tools<'l>(
@@ -22,12 +24,7 @@ pub(crate) fn with_gateway_tools<'l>(
     view: &View,
     list: &'l str,
 ) -> Cow<'l, str> {
-    let tools = [
-        describe_tool(view),
-        search_tool(scope, view),
-        reader_tool(scope),
-    ];
-    let tools: Vec<String> = tools.into_iter().flatten().collect();
+    let tools = gateway_tools(&scope.snapshot.config, scope.config(), view);
     if tools.is_empty() {
         return Cow::Borrowed(list);
     }
@@ -36,6 +33,16 @@ pub(crate) fn with_gateway_tools<'l>(
     let comma = if before.ends_with('[') { "" } else { "," };
     let tools = format!("{before}{comma}{}]", tools.join(","));
     edit::set(list, "tools", &tools)
+}
+
+/// The definitions of the gateway's tools in `view`, which is of `variant`.
+pub(crate) fn gateway_tools(config: &Config, variant: &VariantConfig, view: &View) -> Vec<String> {
+    let tools = [
+        describe_tool(view),
+        search_tool(variant, view),
+        reader_tool(config, view),
+    ];
+    tools.into_iter().flatten().collect()
 }
 
 /// Whether the view has tools of the gateway.

@@ -157,6 +157,7 @@ impl<'a> Inbound<'a, '_> {
             message: request.message,
             length: self.body.len(),
             config: snapshot.config.digest.as_ref(),
+            feed: snapshot.services.request_feed.watched(),
         };
         let services = &snapshot.services;
         let (audit, metrics) = (services.audit.as_ref(), services.metrics.as_ref());

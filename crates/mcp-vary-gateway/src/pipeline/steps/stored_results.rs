@@ -13,7 +13,7 @@ use super::view;
 use crate::pipeline::request_context::{RequestContext, ViewScope};
 
 /// The name of the tool that reads them, unless a server has a tool of that name.
-const TOOL_NAME: &str = "read_result";
+pub(crate) const TOOL_NAME: &str = "read_result";
 
 /// The name of that tool in the view, if the operator has enabled it. A server's tool of the same name keeps its name.
 pub(crate) fn reader_tool_name(scope: ViewScope<'_>) -> Option<Arc<str>> {

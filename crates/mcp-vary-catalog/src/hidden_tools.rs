@@ -1,0 +1,40 @@
+//! Why a variant does not list a tool, for a person who asks.
+
+use mcp_vary_view::{Candidate, Rule, derive};
+
+use crate::item::Item;
+use crate::variant_config::{Base, VariantConfig, candidate};
+
+impl VariantConfig {
+    /// Why the variant does not list a tool of `server`, as a sentence; `None` if its selection lists it.
+    ///
+    /// The first of these decides: what it starts from, `tools.include`, `tools.exclude`. Access rules are not considered.
+    #[must_use]
+    pub fn why_hidden(&self, item: &Item, server: &str) -> Option<String> {
+        let candidate = candidate(item, server);
+        if self.base == Base::ReadOnly && !derive::is_read_only(&item.json) {
+            let why =
+                "it starts from `read-only`, and the tool does not declare `readOnlyHint: true`";
+            return Some(why.to_owned());
+        }
+        let (include, exclude) = (&self.tools.include, &self.tools.exclude);
+        if !include.is_empty() && !include.iter().any(|rule| rule.matches(candidate)) {
+            return Some("no entry of its `tools.include` matches the tool".to_owned());
+        }
+        let at = exclude
+            .iter()
+            .position(|rule| is_excluded(rule, candidate))?;
+        let rule = exclude.get(at).map(ToString::to_string);
+        let rule = rule.unwrap_or_default();
+        Some(format!("`tools.exclude[{at}]` (`{rule}`) matches the tool"))
+    }
+}
+
+/// Whether an entry of `exclude` matches, by the rule of a selection of that entry alone.
+fn is_excluded(rule: &Rule, candidate: Candidate<'_>) -> bool {
+    let selection = mcp_vary_view::Selection {
+        include: Vec::new(),
+        exclude: vec![rule.clone()],
+    };
+    !selection.selects(candidate)
+}

@@ -1,0 +1,165 @@
+//! `vary open`, and the figures of the page.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mcp_vary_operator::AdminToken;
+use serde_json::Value;
+
+use crate::program::{Run, Server, VARY, command, file, get, run};
+
+/// The state directory of one test.
+fn state(name: &str) -> PathBuf {
+    let state = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&state);
+    state
+}
+
+/// The program with `args` and a state directory.
+fn vary(state: &Path, args: &[&str]) -> Command {
+    let mut command = command(args);
+    command
+        .env("XDG_STATE_HOME", state)
+        .env_remove("VARY_ADMIN_TOKEN");
+    command
+}
+
+/// The address of the page that `vary open` prints.
+#[track_caller]
+fn printed(state: &Path, args: &[&str]) -> String {
+    let args = [&["open", "--print"], args].concat();
+    Run::of(&mut vary(state, &args)).data(0).trim().to_owned()
+}
+
+/// What the page whose address this is gets.
+#[track_caller]
+fn data(address: &str, path: &str) -> Value {
+    let (address, token) = address
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once("/#token=")
+        .unwrap();
+    let path = format!("{path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nX-Path:");
+    let answer = get(address, &path);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    serde_json::from_str(body).unwrap()
+}
+
+#[test]
+fn the_page_is_found_by_the_user_of_the_gateway() {
+    let state = state("open-state");
+    let args = [
+        "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
+    ];
+    let server = Server::of(&mut vary(&state, &args));
+    let address = server.admin();
+    assert_eq!(server.printed("page: "), format!("vary open {address}"));
+    let page = printed(&state, &[]);
+    assert_eq!(page, printed(&state, &[&address]));
+    assert!(
+        page.starts_with(&format!("http://{address}/#token=")),
+        "{page}"
+    );
+    assert_eq!(data(&page, "/api/status")["servers"][0]["state"], "up");
+    // The token of the operator is not in an address.
+    let written = state
+        .join("vary/gateways")
+        .join(format!("{}.token", address.replace(':', "_")));
+    let token = fs::read_to_string(written).unwrap();
+    assert!(!page.contains(&token), "{page}");
+    let token: AdminToken = token.parse().unwrap();
+    assert!(page.ends_with(token.for_page().expose()), "{page}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_browser_gets_the_address() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Duration;
+    let state = state("open-browser");
+    let path = file(
+        "open-browser.yaml",
+        &format!(
+            "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nlisten: 0\nadmin: 0\nadmin-token: correct-horse-battery\n"
+        ),
+    );
+    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let address = server.admin();
+    let refused = Run::of(&mut vary(&state, &["open", &address]));
+    refused.refuses(&["does not accept the token", "VARY_ADMIN_TOKEN"]);
+    let (browser, opened) = (state.join("browser"), state.join("opened"));
+    let script = format!(
+        "#!/bin/sh\nprintf %s \"$1\" > {0}.new && mv {0}.new {0}\n",
+        opened.display()
+    );
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
+    let mut open = vary(&state, &["open", &address]);
+    open.env("VARY_ADMIN_TOKEN", "correct-horse-battery")
+        .env("BROWSER", &browser);
+    let said = Run::of(&mut open).notices();
+    assert_eq!(said, format!("opening http://{address}/ in the browser\n"));
+    let url = loop {
+        match fs::read_to_string(&opened) {
+            Ok(url) => break url,
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    assert_eq!(data(&url, "/api/status")["servers"][0]["name"], "sky");
+}
+
+/// OP-9: The page and the command count the same.
+#[test]
+fn the_page_counts_what_inspect_counts() {
+    let state = state("page-figures");
+    let path = file(
+        "page-figures.yaml",
+        &format!(
+            "servers:\n  sky: {{command: {VARY:?}, args: [weather]}}\n  sea: {{command: {VARY:?}, args: [weather]}}
+listen: 0\nadmin: 0\nread-result: on
+variants:\n  standard: {{}}\n  compact: {{}}\n  directory: {{}}\n  read-only: {{}}
+  few: {{description: Few., tools: {{include: [\"sky_*\"]}}}}\n"
+        ),
+    );
+    let path = path.to_str().unwrap();
+    let server = Server::of(&mut vary(&state, &["serve", path]));
+    let page = printed(&state, &[&server.admin()]);
+    let catalog = data(&page, "/api/catalog");
+    let inspected: Value =
+        serde_json::from_str(&run(&["inspect", path, "--json"]).data(0)).unwrap();
+    let shown = catalog["variants"].as_array().unwrap();
+    assert_eq!(shown.len(), 5);
+    for variant in shown {
+        let mut inspected = inspected["variants"].as_array().unwrap().iter();
+        let expected = inspected.find(|it| it["id"] == variant["id"]).unwrap();
+        for key in ["tokens", "wholeTokens", "description", "status"] {
+            assert_eq!(variant[key], expected[key], "{key}: {variant} {expected}");
+        }
+        let tools = expected["tools"].as_array().unwrap();
+        assert_eq!(variant["tools"], tools.len());
+        let id = variant["id"].as_str().unwrap();
+        let listed = catalog["tools"].as_array().unwrap().iter();
+        let listed = listed
+            .map(|tool| &tool["variants"][id])
+            .filter(|it| !it.is_null());
+        let mut counted: Vec<_> = listed
+            .map(|it| (it["name"].clone(), it["tokens"].clone()))
+            .collect();
+        for own in catalog["own"].as_array().unwrap() {
+            if let Some(shown) = own["variants"].get(id) {
+                counted.push((own["name"].clone(), shown["tokens"].clone()));
+            }
+        }
+        let mut expected: Vec<_> = tools
+            .iter()
+            .map(|it| (it["name"].clone(), it["tokens"].clone()))
+            .collect();
+        let by_name =
+            |tools: &mut Vec<(Value, Value)>| tools.sort_by_key(|(name, _)| name.to_string());
+        by_name(&mut counted);
+        by_name(&mut expected);
+        assert_eq!(counted, expected, "{id}");
+    }
+}

@@ -1,0 +1,232 @@
+//! Requests for those who watch them as they end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_audit::{Outcome, Record, TargetKind, Text};
+use serde::Serialize;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use super::request_line::{milliseconds, without_secrets};
+
+/// Sends what is known of requests to those who watch.
+///
+/// # Properties
+///
+/// Nothing is computed while nobody watches. At most [`MAX_WAITING`] requests wait for the slowest watcher: it is told how many
+/// it has missed, and the others miss none.
+#[derive(Debug)]
+pub(crate) struct RequestFeed {
+    watchers: Arc<AtomicUsize>,
+    ended: broadcast::Sender<Arc<FinishedRequest>>,
+}
+
+/// The requests of a gateway as they end, until this is dropped.
+#[derive(Debug)]
+pub struct RequestWatch {
+    watchers: Arc<AtomicUsize>,
+    ended: broadcast::Receiver<Arc<FinishedRequest>>,
+}
+
+/// What a watch sees next.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WatchEvent {
+    /// A request has ended.
+    Finished(Arc<FinishedRequest>),
+    /// Further requests have ended, so many that they were dropped.
+    Dropped(u64),
+}
+
+/// A request that has ended. It has neither arguments nor results, and nothing of a URI that may be a secret.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FinishedRequest {
+    /// When it ended.
+    #[serde(skip)]
+    pub ended: Instant,
+    /// Its method.
+    pub method: String,
+    /// The name or URI of what it is about, as the client sent it.
+    pub target: Option<String>,
+    /// The server that worked on it.
+    pub server: Option<String>,
+    /// The name of its target there.
+    pub upstream_name: Option<String>,
+    /// The program that the client says it is.
+    pub client: Option<WatchedClient>,
+    /// The name of the key that the client has, or else an id from which nobody learns a name.
+    pub principal: Option<String>,
+    /// The variant that it ran under.
+    pub variant: Option<String>,
+    /// What selected that.
+    pub reason: Option<String>,
+    /// The rule or experiment that selected it.
+    pub variant_rule: Option<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The code of the JSON-RPC error that the client got.
+    pub code: Option<i64>,
+    /// The access rule or rate limit that decided.
+    pub rule: Option<String>,
+    /// From its arrival to its outcome.
+    pub duration_ms: Option<f64>,
+    /// What of that the server took.
+    pub server_ms: Option<f64>,
+    /// The length of its message.
+    pub bytes_in: Option<u64>,
+    /// The length of the response.
+    pub bytes_out: Option<u64>,
+}
+
+/// What a client says that it is.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct WatchedClient {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Default for RequestFeed {
+    fn default() -> Self {
+        Self {
+            watchers: Arc::default(),
+            ended: broadcast::Sender::new(MAX_WAITING),
+        }
+    }
+}
+
+impl RequestFeed {
+    /// The feed, if somebody watches.
+    pub(crate) fn watched(self: &Arc<Self>) -> Option<&Arc<Self>> {
+        (self.watchers.load(Ordering::Relaxed) > 0).then_some(self)
+    }
+
+    /// A watch; `None` if there are as many as there can be.
+    pub(crate) fn watch(&self) -> Option<RequestWatch> {
+        let increment = |count| (count < MAX_WATCHES).then_some(count + 1);
+        let counted = self
+            .watchers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, increment);
+        counted.ok()?;
+        Some(RequestWatch {
+            watchers: Arc::clone(&self.watchers),
+            ended: self.ended.subscribe(),
+        })
+    }
+
+    /// Sends a request that has ended. `server` worked on it for this time.
+    pub(super) fn send(
+        &self,
+        record: &Record,
+        server: Option<&str>,
+        server_time: Option<Duration>,
+    ) {
+        let finished = FinishedRequest::new(record, server, server_time);
+        // Nobody may watch any more.
+        let _ = self.ended.send(Arc::new(finished));
+    }
+}
+
+impl FinishedRequest {
+    fn new(record: &Record, server: Option<&str>, server_time: Option<Duration>) -> Self {
+        let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
+        let target = record.target.as_ref();
+        let actor = record.actor.as_ref();
+        let variant = record.variant.as_ref();
+        Self {
+            ended: Instant::now(),
+            method: text(&record.method).unwrap_or_default(),
+            target: target.map(|target| match target.kind {
+                TargetKind::Resource => without_secrets(target.name.as_str()),
+                _ => target.name.as_str().to_owned(),
+            }),
+            server: server.map(str::to_owned),
+            upstream_name: target
+                .filter(|target| target.kind != TargetKind::Resource)
+                .and_then(|target| Some(target.upstream_name.as_ref()?.as_str().to_owned())),
+            client: record.client.as_ref().map(|client| WatchedClient {
+                name: client.name.as_str().to_owned(),
+                version: client.version.as_str().to_owned(),
+            }),
+            principal: actor.map(|actor| {
+                let name = actor.key.as_ref().unwrap_or(&actor.id);
+                name.as_str().to_owned()
+            }),
+            variant: variant.map(|variant| variant.id.as_str().to_owned()),
+            reason: variant.map(|variant| variant.reason.as_str().to_owned()),
+            variant_rule: variant.and_then(|variant| text(&variant.rule)),
+            outcome: record.outcome,
+            code: record.code,
+            rule: text(&record.rule),
+            duration_ms: record.duration.map(milliseconds),
+            server_ms: server_time.map(milliseconds),
+            bytes_in: record.bytes_in,
+            bytes_out: record.bytes_out,
+        }
+    }
+}
+
+impl RequestWatch {
+    /// What happens next; `None` when the gateway is gone. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<WatchEvent> {
+        match self.ended.recv().await {
+            Ok(finished) => Some(WatchEvent::Finished(finished)),
+            Err(RecvError::Lagged(count)) => Some(WatchEvent::Dropped(count)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+impl Drop for RequestWatch {
+    fn drop(&mut self) {
+        self.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The most requests that wait for a watcher.
+const MAX_WAITING: usize = 256;
+/// The most that can watch at once.
+const MAX_WATCHES: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_audit::Event;
+
+    use super::*;
+
+    /// OP-9
+    #[tokio::test]
+    async fn a_slow_watcher_is_told_what_it_missed() {
+        let feed = Arc::<RequestFeed>::default();
+        assert!(feed.watched().is_none());
+        let mut watch = feed.watch().unwrap();
+        let record = Record::new(Event::Request, Outcome::Allowed);
+        for _ in 0..MAX_WAITING + 3 {
+            feed.watched().unwrap().send(&record, None, None);
+        }
+        let next = watch.next().await;
+        assert!(matches!(next, Some(WatchEvent::Dropped(3))), "{next:?}");
+        for _ in 0..MAX_WAITING {
+            let next = watch.next().await;
+            assert!(matches!(next, Some(WatchEvent::Finished(_))), "{next:?}");
+        }
+        drop(watch);
+        assert!(feed.watched().is_none());
+    }
+
+    #[test]
+    fn only_so_many_watch_at_once() {
+        let feed = RequestFeed::default();
+        let mut watches: Vec<_> = (0..MAX_WATCHES).map(|_| feed.watch().unwrap()).collect();
+        assert!(feed.watch().is_none());
+        watches.pop();
+        assert!(feed.watch().is_some());
+    }
+}

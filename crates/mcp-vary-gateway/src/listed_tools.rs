@@ -1,0 +1,70 @@
+//! The tools of each variant, for a person who compares variants.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::listing::ListKind;
+
+use crate::gateway::Gateway;
+use crate::pipeline::gateway_tools::gateway_tools;
+
+/// The tools that a variant lists.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct VariantTools {
+    /// The variant.
+    pub variant: ServerVariant,
+    /// The tools of servers, in the order of the list.
+    pub tools: Vec<VariantTool>,
+    /// The definitions of the gateway's own tools, which end the list.
+    pub gateway_tools: Vec<String>,
+}
+
+/// A tool of a server as a variant lists it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct VariantTool {
+    /// The name of the server.
+    pub server: String,
+    /// The name of the tool there.
+    pub upstream_name: String,
+    /// Its name in the variant.
+    pub name: String,
+    /// Whether the variant gives it that name. A prefix that tells servers apart is none.
+    pub is_renamed: bool,
+    /// Its definition, JSON text.
+    pub definition: String,
+    /// The arguments that the variant fixes, by the server's names.
+    pub fixed: Vec<String>,
+}
+
+impl Gateway {
+    /// The tools of every variant, advertised or not, in the order of configuration; none if variants are off.
+    ///
+    /// They are those of clients that access rules let use everything.
+    #[must_use]
+    pub fn variant_tools(&self) -> Vec<VariantTools> {
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
+        let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
+        let variants = variants.filter(|_| snapshot.config.variants);
+        let variants = variants.filter_map(|(at, variant)| {
+            let index = at.declared_view();
+            let view = catalog.view(ListKind::Tools, index)?;
+            let tools = view.tool_listing().map(|tool| VariantTool {
+                server: tool.server.to_owned(),
+                upstream_name: tool.upstream_name.to_owned(),
+                name: tool.name.to_owned(),
+                is_renamed: tool.is_renamed,
+                definition: tool.definition.to_owned(),
+                fixed: tool.fixed.into_iter().map(str::to_owned).collect(),
+            });
+            let config = snapshot.variant_set.config(index);
+            Some(VariantTools {
+                variant: variant.clone(),
+                tools: tools.collect(),
+                gateway_tools: gateway_tools(&snapshot.config, config, view),
+            })
+        });
+        variants.collect()
+    }
+}

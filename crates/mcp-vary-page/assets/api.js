@@ -1,0 +1,84 @@
+// What the page asks of Vary: JSON under `/api/`, with the token of the operator.
+
+const TOKEN = "vary-token";
+
+/** A request that failed, with the status of the answer; 0 without an answer. */
+export class ApiError extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export function setToken(token) {
+  sessionStorage.setItem(TOKEN, token);
+}
+
+/**
+ * Moves the token of the address to the storage of this tab, so that neither history nor a copied link has it. Returns
+ * whether there was one.
+ */
+export function takeToken() {
+  const token = location.hash.startsWith("#/") ? null : new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return false;
+  setToken(token);
+  history.replaceState(null, "", location.pathname);
+  return true;
+}
+
+async function request(path, options = {}) {
+  const headers = { ...options.headers, Authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}` };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("Vary does not answer. Is `vary serve` still running?", 0);
+  }
+  if (response.ok || response.status === 304) return response;
+  const answer = await response.json().catch(() => ({}));
+  throw new ApiError(answer.error ?? `Vary answered ${response.status} to ${path}`, response.status);
+}
+
+/** The latest answers with an `ETag`, by path. */
+const answers = new Map();
+
+/** The JSON at a path: the same value as long as it has not changed. */
+export async function get(path) {
+  const known = answers.get(path);
+  const response = await request(path, { headers: known ? { "If-None-Match": known.etag } : {} });
+  if (response.status === 304) return known.value;
+  const value = await response.json();
+  const etag = response.headers.get("ETag");
+  if (etag) answers.set(path, { etag, value });
+  return value;
+}
+
+export async function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  const response = await request(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return response.json();
+}
+
+/** The events of a stream: `{event, data}` each, until `signal` ends it. `EventSource` cannot send a token. */
+export async function* events(path, signal) {
+  const response = await request(path, { signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const event = read(part);
+      if (event) yield event;
+    }
+  }
+}
+
+/** One event; nothing for a comment. */
+function read(text) {
+  const fields = Object.fromEntries(text.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
+  return fields.data ? { event: fields.event, data: JSON.parse(fields.data) } : null;
+}

@@ -1,0 +1,139 @@
+// The page: its frame, the token, and the view that the address names.
+
+import { get, setToken, takeToken } from "./api.js";
+import { Component, createRef, html, render } from "./dom.js";
+import { Experiments } from "./experiments.js";
+import { duration } from "./format.js";
+import { Now } from "./now.js";
+import { Review } from "./review.js";
+import { link, route } from "./route.js";
+import { Variants } from "./variants.js";
+import { Who } from "./who.js";
+
+const VIEWS = {
+  now: ["Now", Now],
+  variants: ["Variants", Variants],
+  who: ["Who gets what", Who],
+  review: ["What should go", Review],
+  experiments: ["Experiments", Experiments],
+};
+
+/** Milliseconds between two readings of the status. */
+const INTERVAL = 2000;
+
+class App extends Component {
+  main = createRef();
+  state = { route: route() };
+
+  componentDidMount() {
+    addEventListener("hashchange", () => this.moved());
+    this.poll();
+    setInterval(() => document.hidden || this.state.locked || this.poll(), INTERVAL);
+  }
+
+  moved() {
+    if (takeToken()) this.poll();
+    const before = this.state.route.view;
+    this.setState({ route: route() }, () => {
+      if (this.state.route.view !== before) this.main.current?.querySelector("h1")?.focus();
+    });
+  }
+
+  async poll() {
+    try {
+      const status = await get("/api/status");
+      this.setState({ status, silentSince: null, error: null, locked: false });
+    } catch (error) {
+      const silentSince = error.status === 401 ? null : (this.state.silentSince ?? new Date());
+      this.setState({ error, silentSince });
+      this.failed(error);
+    }
+  }
+
+  /** Without a valid token there is nothing to show but the field for it. */
+  failed = (error) => {
+    if (error.status === 401) this.setState({ locked: true, status: null });
+  };
+
+  unlock = (token) => {
+    setToken(token);
+    this.poll().then(() => this.setState(({ locked }) => ({ refused: locked })));
+  };
+
+  render(_, { route, status, silentSince }) {
+    const [title, View] = VIEWS[route.view] ?? [];
+    document.title = `${title ?? "Not found"} · Vary`;
+    return html`
+      <a class="skip" href="#main" onClick=${this.skip}>Skip to the content</a>
+      <${Header} ...${{ view: route.view, status, silentSince }} />
+      <main id="main" ref=${this.main}>
+        <h1 tabindex="-1">${title ?? "Not found"}</h1>
+        ${this.content(View)}
+      </main>
+    `;
+  }
+
+  content(View) {
+    const { route, status, error, locked, refused } = this.state;
+    if (!View) return html`<p class="empty">There is no such view. The views are above.</p>`;
+    if (locked) return html`<${Locked} unlock=${this.unlock} refused=${refused} />`;
+    return html`<${View} params=${route.params} ...${{ status, error, failed: this.failed }} />`;
+  }
+
+  /** The address of a view is in the fragment, so a link to an element cannot be. */
+  skip = (event) => {
+    event.preventDefault();
+    this.main.current.querySelector("h1").focus();
+  };
+}
+
+function Header({ view, status, silentSince }) {
+  const since = silentSince && `no answer since ${silentSince.toLocaleTimeString("en-GB")}`;
+  const item = ([id, [title]]) =>
+    html`<li><a href=${link(id)} aria-current=${id === view ? "page" : undefined}>${title}</a></li>`;
+  return html`<header class="top">
+    <span class="brand">Vary</span>
+    <nav aria-label="Views">
+      <ul>
+        ${Object.entries(VIEWS).map(item)}
+      </ul>
+    </nav>
+    <p class=${`pulse ${silentSince ? "bad" : ""}`} role="status">
+      ${since ?? (status && `${status.version}, up for ${duration(status.uptime)}`)}
+    </p>
+  </header>`;
+}
+
+/** The field for the token of the operator. */
+function Locked({ unlock, refused }) {
+  const submit = (event) => {
+    event.preventDefault();
+    unlock(event.target.elements.token.value.trim());
+  };
+  return html`<form class="locked" onSubmit=${submit}>
+    <p>
+      This page needs a token. <code>vary open</code> opens it with one; <code>vary open --print</code> prints the
+      ${" "}address, which ends with the token.
+    </p>
+    <label class="field"
+      >Token
+      <input
+        name="token"
+        type="password"
+        required
+        autocomplete="off"
+        spellcheck=${false}
+        aria-describedby=${refused ? "refused" : undefined}
+      />
+    </label>
+    <button>Show the page</button>
+    ${refused &&
+    html`<p id="refused" class="problem" role="alert">
+      <strong>This is not the token.</strong> Without <code>admin-token</code> it changes at each start of
+      ${" "}<code>vary serve</code>: run <code>vary open</code> again.
+    </p>`}
+  </form>`;
+}
+
+takeToken();
+render(html`<${App} />`, document.getElementById("page"));

@@ -1,0 +1,83 @@
+// Tokens by variant and server, as bars.
+
+import { html } from "./dom.js";
+import { count, plural, saving } from "./format.js";
+import { Name, plain } from "./text.js";
+
+/** Servers with a colour of their own; the others share the last one. */
+const COLORS = 6;
+
+/** The class with the colour of a server. */
+const color = (servers, name) => `bar-${Math.min(servers.indexOf(name), COLORS)}`;
+
+/** A row for each variant, with a bar whose parts are servers. */
+export function TokenChart({ catalog, variants }) {
+  const { servers, baseline } = catalog;
+  const most = Math.max(1, ...variants.map((it) => it.tokens));
+  const base = catalog.variants.find((it) => it.id === baseline)?.tokens;
+  const used = servers.filter((server) => variants.some(({ byServer }) => byServer[server] > 0));
+  return html`<section class="chart" aria-labelledby="cost">
+    <h2 id="cost">What each list costs a model, in tokens</h2>
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">variant</th>
+          <th scope="col" class="number">tokens</th>
+          <th scope="col" class="number">against <${Name} value=${baseline} limit=${16} /></th>
+          <th scope="col" class="number tools">tools</th>
+          <th scope="col" class="bars">by server</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${variants.map(
+          (variant) => html`<tr key=${variant.id}>
+            <th scope="row"><${Name} value=${variant.id} limit=${40} /> <${Standing} variant=${variant} /></th>
+            <td class="number">${count(variant.tokens)}</td>
+            <td class="number">${variant.id === baseline ? "baseline" : saving(variant.tokens, base)}</td>
+            <td class="number tools">${count(variant.tools)}</td>
+            <td class="bars"><${Bar} ...${{ variant, servers, most }} /></td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+    <${Legend} ...${{ servers, used }} hasTools=${catalog.own.length > 0} />
+  </section>`;
+}
+
+/** What should be known of a variant that is not stable. */
+function Standing({ variant }) {
+  if (variant.status === "stable") return null;
+  return html`<span class="mark">${variant.status}</span>`;
+}
+
+function Bar({ variant, servers, most }) {
+  const parts = servers.map((server) => [plain(server), variant.byServer[server] ?? 0, color(servers, server)]);
+  const ofServers = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
+  parts.push(["tools of Vary", variant.tokens - ofServers, "bar-vary"]);
+  let x = 0;
+  const rects = parts.map(([, tokens, color]) => {
+    const width = (tokens / most) * 100;
+    const rect = width > 0 && html`<rect class=${color} x=${`${x}%`} width=${`${width}%`} height="100%" />`;
+    x += width;
+    return rect;
+  });
+  const named = parts.filter(([, tokens]) => tokens > 0).map(([name, tokens]) => `${name}: ${plural(tokens, "token")}`);
+  return html`<svg role="img" aria-label=${named.join(", ") || "no tokens"}>${rects}</svg>`;
+}
+
+function Legend({ servers, used, hasTools }) {
+  const others = used.filter((it) => servers.indexOf(it) >= COLORS).length;
+  const named = others > 1 ? used.filter((it) => servers.indexOf(it) < COLORS) : used;
+  const item = (server) => html`<li key=${server}>
+    <${Swatch} kind=${color(servers, server)} /><${Name} value=${server} limit=${32} />
+  </li>`;
+  return html`<ul class="legend" aria-label="Colours of servers">
+    ${named.map(item)}
+    ${hasTools && html`<li><${Swatch} kind="bar-vary" />tools of Vary</li>`}
+    ${others > 1 && html`<li><${Swatch} kind=${`bar-${COLORS}`} />${plural(others, "other server")}</li>`}
+  </ul>`;
+}
+
+function Swatch({ kind }) {
+  return html`<svg class="swatch" aria-hidden="true"><rect class=${kind} width="100%" height="100%" /></svg>`;
+}

@@ -1,0 +1,61 @@
+// Numbers and times as text.
+
+const NUMBERS = new Intl.NumberFormat("en");
+
+/** A whole number with separators; `–` for what is not known. */
+export function count(number) {
+  return typeof number === "number" ? NUMBERS.format(number) : "–";
+}
+
+/** A number with its noun: `1 tool`, `2 tools`. */
+export function plural(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** A number of milliseconds with three digits that count. */
+export function milliseconds(ms) {
+  if (typeof ms !== "number") return "–";
+  if (ms < 10) return `${ms.toFixed(2)}\u00A0ms`;
+  if (ms < 100) return `${ms.toFixed(1)}\u00A0ms`;
+  return ms < 10_000 ? `${ms.toFixed(0)}\u00A0ms` : `${(ms / 1000).toFixed(1)}\u00A0s`;
+}
+
+/** A number of seconds in its two largest units. */
+export function duration(seconds) {
+  if (typeof seconds !== "number") return "–";
+  const units = [["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]];
+  const first = units.findIndex(([, length]) => seconds >= length);
+  if (first < 0) return "0\u00A0s";
+  let left = Math.floor(seconds);
+  const parts = units.slice(first, first + 2).map(([unit, length]) => {
+    const whole = Math.floor(left / length);
+    left -= whole * length;
+    return whole ? `${whole}\u00A0${unit}` : "";
+  });
+  return parts.filter(Boolean).join(" ");
+}
+
+/** The time of day of a moment in seconds since 1970. */
+export function timeOfDay(seconds) {
+  return new Date(seconds * 1000).toLocaleTimeString("en-GB");
+}
+
+/** How a count relates to a baseline: `41 %`. */
+export function share(part, whole) {
+  if (!whole || typeof part !== "number") return "–";
+  return `${((part / whole) * 100).toFixed(part / whole < 0.1 ? 1 : 0)}\u00A0%`;
+}
+
+/** The same as a difference: `−59 %`, `same`. */
+export function saving(part, whole) {
+  if (!whole || typeof part !== "number") return "–";
+  const percent = Math.round((part / whole - 1) * 100);
+  if (part === whole) return "same";
+  return percent > 0 ? `+${percent}\u00A0%` : `−${Math.abs(percent)}\u00A0%`;
+}
+
+/** The value that `percent` of the numbers do not exceed; `undefined` without numbers. */
+export function percentile(numbers, percent) {
+  const sorted = numbers.filter((it) => typeof it === "number").sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)];
+}

@@ -1,0 +1,185 @@
+// A table of thousands of rows: only those in sight are in the document. One cell can be reached by Tab, the others
+// from there by the arrow keys, as in any spreadsheet.
+
+import { Component, createRef, html } from "./dom.js";
+
+/** The height of a row in rem; the style sheet has the same. */
+const ROW_HEIGHT = 1.75;
+/** Rows above and below those in sight, so that scrolling shows no gaps. */
+const MARGIN = 12;
+
+/**
+ * `columns`: `{id, head, kind}` each, where `kind` is a class of the style sheet that sets the width.
+ * `cell(row, column)`: the content. `isHeading(row)`: whether only the first cell of the row is shown, over all columns.
+ * `open(row, column)`: Enter or a click. `foot`: rows of cells below. `selected(row, column)`: the cell that is open.
+ * `handle`: a reference that gets the table, since a component has no `ref`.
+ */
+export class Grid extends Component {
+  box = createRef();
+  state = { top: 0, height: 800, row: 0, column: 0 };
+
+  componentDidMount() {
+    if (this.props.handle) this.props.handle.current = this;
+    this.rowHeight = ROW_HEIGHT * parseFloat(getComputedStyle(document.documentElement).fontSize);
+    this.resized = new ResizeObserver(() => this.measure());
+    this.resized.observe(this.box.current);
+    this.measure();
+  }
+
+  componentWillUnmount() {
+    this.resized.disconnect();
+  }
+
+  /** The rows in sight are those between the sticky head and foot. */
+  measure() {
+    const box = this.box.current;
+    const height = (part) => box.querySelector(part)?.offsetHeight ?? 0;
+    this.covered = { head: height("thead"), foot: height("tfoot") };
+    this.setState({ height: box.clientHeight - this.covered.head - this.covered.foot });
+  }
+
+  range() {
+    const height = this.rowHeight ?? 28;
+    const fitting = Math.ceil(this.state.height / height);
+    // There may be fewer rows than when the table was scrolled.
+    const top = Math.min(Math.floor(this.state.top / height), Math.max(0, this.props.rows.length - fitting));
+    return [Math.max(0, top - MARGIN), Math.min(this.props.rows.length, top + fitting + 1 + MARGIN)];
+  }
+
+  scrolled = () => this.setState({ top: this.box.current.scrollTop });
+
+  /** Scrolls until the row is in sight, then moves the focus to its cell. */
+  focus(row, column) {
+    const box = this.box.current;
+    const top = row * this.rowHeight;
+    const lowest = top + this.rowHeight - this.state.height;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (lowest > box.scrollTop) box.scrollTop = lowest;
+    this.setState({ top: box.scrollTop, row, column }, () => {
+      const cell = box.querySelector(`[data-cell="${row}-${column}"]`);
+      cell?.focus({ preventScroll: true });
+      cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    });
+  }
+
+  /** Returns to the cell that had the focus last. */
+  refocus() {
+    this.focus(this.state.row, this.state.column);
+  }
+
+  pressed = (event) => {
+    const at = event.target.closest("[data-cell]");
+    if (!at || event.ctrlKey || event.altKey || event.metaKey) return;
+    const [row, column] = at.dataset.cell.split("-").map(Number);
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.open(row, column);
+      return;
+    }
+    const target = this.target(event.key, row, column);
+    if (!target) return;
+    event.preventDefault();
+    this.focus(...target);
+  };
+
+  /** The cell that a key leads to. */
+  target(key, row, column) {
+    const { rows, columns } = this.props;
+    const page = Math.max(1, Math.floor(this.state.height / this.rowHeight) - 1);
+    const within = (row) => Math.min(rows.length - 1, Math.max(0, row));
+    const moves = {
+      ArrowDown: [within(row + 1), column],
+      ArrowUp: [within(row - 1), column],
+      PageDown: [within(row + page), column],
+      PageUp: [within(row - page), column],
+      ArrowRight: [row, Math.min(columns.length - 1, column + 1)],
+      ArrowLeft: [row, Math.max(0, column - 1)],
+      Home: [0, column],
+      End: [rows.length - 1, column],
+    };
+    const [to, across] = moves[key] ?? [];
+    if (to === undefined) return null;
+    return [to, this.isHeading(rows[to]) ? 0 : across];
+  }
+
+  isHeading(row) {
+    return this.props.isHeading?.(row) ?? false;
+  }
+
+  open(row, column) {
+    const { open, rows, columns } = this.props;
+    if (!this.isHeading(rows[row])) open?.(rows[row], columns[column]);
+  }
+
+  clicked = (event) => {
+    const cell = event.target.closest("[data-cell]");
+    if (cell && !event.target.closest("a, button")) this.open(...cell.dataset.cell.split("-").map(Number));
+  };
+
+  /** The cell that Tab leads to: the last one that had the focus, or the nearest that is in the document. */
+  entry(first, end) {
+    const row = Math.min(end - 1, Math.max(first, this.state.row));
+    return `${row}-${this.isHeading(this.props.rows[row] ?? {}) ? 0 : this.state.column}`;
+  }
+
+  renderCell(row, at, column, index, entry) {
+    const { cell, open, selected } = this.props;
+    const id = `${at}-${index}`;
+    const properties = {
+      key: column.id,
+      class: column.kind,
+      "data-cell": id,
+      tabindex: id === entry ? 0 : -1,
+      "aria-selected": open ? String(!!selected?.(row, column)) : undefined,
+      onFocus: () => this.setState({ row: at, column: index }),
+    };
+    const content = cell(row, column);
+    const { length } = this.props.columns;
+    if (this.isHeading(row)) return html`<th ...${properties} scope="rowgroup" colspan=${length}>${content}</th>`;
+    if (index === 0) return html`<th ...${properties} scope="row">${content}</th>`;
+    return html`<td ...${properties}>${content}</td>`;
+  }
+
+  renderRow(row, at, entry) {
+    const columns = this.isHeading(row) ? this.props.columns.slice(0, 1) : this.props.columns;
+    return html`<tr key=${at} class=${this.isHeading(row) ? "group" : ""} aria-rowindex=${at + 2}>
+      ${columns.map((column, index) => this.renderCell(row, at, column, index, entry))}
+    </tr>`;
+  }
+
+  render({ label, columns, rows, foot = [], open }) {
+    const [first, end] = this.range();
+    const entry = this.entry(first, end);
+    return html`<div class=${`grid ${open ? "opens" : ""}`} ref=${this.box} onScroll=${this.scrolled}>
+      <table role="grid" aria-label=${label} aria-rowcount=${rows.length + 1 + foot.length}
+        onKeyDown=${this.pressed} onClick=${this.clicked}>
+        <colgroup>${columns.map((column) => html`<col key=${column.id} class=${column.kind} />`)}</colgroup>
+        <thead>
+          <tr aria-rowindex="1">
+            ${columns.map(({ id, kind, head }) => html`<th key=${id} scope="col" class=${kind}>${head}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          <${Space} rows=${first} columns=${columns.length} height=${this.rowHeight} />
+          ${rows.slice(first, end).map((row, at) => this.renderRow(row, first + at, entry))}
+          <${Space} rows=${rows.length - end} columns=${columns.length} height=${this.rowHeight} />
+        </tbody>
+        ${foot.length > 0 &&
+        html`<tfoot>
+          ${foot.map(
+            ([name, ...cells], at) => html`<tr aria-rowindex=${rows.length + 2 + at}>
+              <th scope="row">${name}</th>
+              ${cells.map((cell, at) => html`<td class=${columns[at + 1].kind}>${cell}</td>`)}
+            </tr>`,
+          )}
+        </tfoot>`}
+      </table>
+    </div>`;
+  }
+}
+
+/** The place of rows that are not in the document. */
+function Space({ rows, columns, height = 28 }) {
+  if (rows <= 0) return null;
+  return html`<tr class="space" aria-hidden="true"><td colspan=${columns} style=${{ height: `${rows * height}px` }}></td></tr>`;
+}

@@ -1,0 +1,243 @@
+// The view of now: servers, clients, and calls as they come.
+
+import { CallLog, MOST_CALLS } from "./calls.js";
+import { Component, createRef, html } from "./dom.js";
+import { count, duration, milliseconds, percentile, plural, timeOfDay } from "./format.js";
+import { Grid } from "./grid.js";
+import { Pending, Problem, Table } from "./parts.js";
+import { LongText, Name, plain } from "./text.js";
+import { ClientLink, linkToClient } from "./who.js";
+
+export class Now extends Component {
+  render({ status, error, failed }) {
+    if (!status) return html`<${Pending} what="status" error=${error} />`;
+    return html`
+      <${Servers} servers=${status.servers} />
+      <${Clients} clients=${status.clients} />
+      <${Calls} failed=${failed} />
+      <${Counts} status=${status} />
+    `;
+  }
+}
+
+function Servers({ servers }) {
+  const columns = ["server", "state", "for", "#tools", "#calls", "#errors", "#p50", "#p95"];
+  const rows = servers.map((server) => [
+    html`<${Name} value=${server.name} />`,
+    html`<span class=${`state ${server.state}`}>${server.state}</span>`,
+    duration(server.since),
+    count(server.tools),
+    count(server.calls?.count),
+    count(server.calls?.errors),
+    milliseconds(server.calls?.p50),
+    milliseconds(server.calls?.p95),
+  ]);
+  const empty = html`The configuration names no server. Add one to <code>servers</code>, then run <code>vary reload</code>.`;
+  return html`<${Table} title="Servers" note=${html`<${Troubles} servers=${servers} />`} ...${{ columns, rows, empty }} />`;
+}
+
+/** Why servers are down and when Vary tries again, and what else their operator should do. */
+function Troubles({ servers }) {
+  const item = (name, why) => html`<li><strong><${Name} value=${name} /></strong> ${why}</li>`;
+  const troubles = servers.flatMap((server) => troublesOf(server).map((why) => item(server.name, why)));
+  if (troubles.length === 0) return servers.length > 0 ? "All servers can be used." : null;
+  return html`<ul class="troubles">${troubles}</ul>`;
+}
+
+function troublesOf({ state, since, reason, nextAttempt, failedLists = {}, login }) {
+  const sentence = (text) => html`<${LongText} value=${text} limit=${200} isSentence />`;
+  const troubles = Object.entries(failedLists).map(([method, why]) => html`cannot be read (${method}): ${sentence(why)}`);
+  if (reason) troubles.unshift(html`is ${state} for ${duration(since)}: ${sentence(reason)}${again(nextAttempt)}`);
+  if (login?.ended) troubles.push(html`needs a new login: <code>vary login</code>`);
+  return troubles;
+}
+
+function again(seconds) {
+  if (seconds === undefined) return "";
+  return seconds === 0 ? "; it is being tried again" : `; next attempt in ${seconds}\u00A0s`;
+}
+
+function Clients({ clients }) {
+  const columns = ["client", "version", "variant", "why", "#requests", "#calls", "last"];
+  const rows = clients.map(({ client, variant, reason, requests, calls, last }) => [
+    client.name ? html`<${Name} value=${client.name} limit=${60} />` : html`<i class="faint">sends no name</i>`,
+    client.version ? html`<${Name} value=${client.version} limit=${24} />` : "–",
+    variant ? html`<${Name} value=${variant} limit=${40} />` : "–",
+    html`<${Why} ...${{ client, reason }} />`,
+    count(requests),
+    count(calls),
+    timeOfDay(last),
+  ]);
+  const empty = html`No client yet. Connect one: <code>vary connect</code> prints the lines for it.`;
+  return html`<${Table} title="Clients" ...${{ columns, rows, empty }} />`;
+}
+
+/** What selected the variant of a client, and the link to the explanation. */
+function Why({ client, reason }) {
+  const by = reason ? `by ${reason}` : "explain";
+  return html`<a href=${linkToClient(client)} aria-label=${`${by}: what ${plain(client.name) || "this client"} gets`}>${by}</a>`;
+}
+
+const log = new CallLog();
+
+class Calls extends Component {
+  grid = createRef();
+  list = createRef();
+
+  componentDidMount() {
+    const failed = (error) => {
+      this.setState({ error });
+      this.props.failed(error);
+    };
+    log.start(() => this.isHeld() || this.setState({ calls: log.calls, error: null }), failed);
+    this.setState({ calls: log.calls });
+  }
+
+  componentWillUnmount() {
+    log.stop();
+  }
+
+  /** Rows do not move under a pointer or the focus. */
+  isHeld() {
+    return this.state.paused || this.state.open || this.list.current?.matches(":hover, :focus-within");
+  }
+
+  pause = (event) => this.setState({ paused: event.target.checked, calls: log.calls });
+
+  close = () => this.setState({ open: null }, () => this.grid.current?.refocus());
+
+  render(_, { calls = [], paused, open, error }) {
+    return html`<section class="calls" aria-labelledby="calls">
+      <h2 id="calls">Calls</h2>
+      ${error && html`<${Problem} what="The calls are not followed at the moment." error=${error} />`}
+      ${calls.length === 0
+        ? html`<p class="empty">No call yet. Calls appear here as clients make them, as long as this view is open.</p>`
+        : html`<${Summary} calls=${calls} />
+            <label class="choice">
+              <input type="checkbox" checked=${paused} onChange=${this.pause} /> hold the list still (it also waits while
+              ${" "}you point at it)
+            </label>
+            <div ref=${this.list} class=${open ? "split" : ""}>
+              <${Grid} handle=${this.grid} label="Calls, the latest first" columns=${COLUMNS} rows=${calls} cell=${callCell}
+                open=${(call) => this.setState({ open: call })} selected=${(call) => call.id === open?.id} />
+              ${open && html`<${CallFacts} key=${open.id} call=${open} close=${this.close} />`}
+            </div>`}
+    </section>`;
+  }
+}
+
+const COLUMNS = [
+  { id: "at", head: "time", kind: "c-time" },
+  { id: "target", head: "call", kind: "c-name" },
+  { id: "client", head: "client", kind: "c-client" },
+  { id: "variant", head: "variant", kind: "c-short" },
+  { id: "outcome", head: "outcome", kind: "c-short" },
+  { id: "durationMs", head: "time taken", kind: "c-number" },
+];
+
+function callCell(call, { id }) {
+  if (id === "at") return timeOfDay(call.at);
+  if (id === "target") return html`<${Name} value=${call.target ?? call.method} />`;
+  if (id === "client") return html`<${Name} value=${call.client?.name || "–"} limit=${40} />`;
+  if (id === "outcome") return html`<span class=${`outcome ${call.outcome}`}>${spaced(call.outcome)}</span>`;
+  if (id === "durationMs") return milliseconds(call.durationMs);
+  return html`<${Name} value=${call.variant ?? "–"} limit=${40} />`;
+}
+
+/** Whether the server failed, or the tool said that it did (`tool_error`). */
+function isError({ outcome }) {
+  return outcome === "error" || outcome === "tool_error";
+}
+
+/** Figures of the calls in the list, which is bounded. */
+function Summary({ calls }) {
+  const errors = calls.filter(isError).length;
+  const denied = calls.filter((it) => it.outcome === "denied").length;
+  const times = calls.map((it) => it.durationMs);
+  const added = calls.filter((it) => typeof it.serverMs === "number").map((it) => it.durationMs - it.serverMs);
+  const dropped = log.dropped > 0 ? ` ${plural(log.dropped, "call")} came too fast to be shown.` : "";
+  const p = (numbers, percent) => milliseconds(percentile(numbers, percent));
+  const figures = [
+    `${plural(errors, "error")}${denied > 0 ? `, ${count(denied)} denied` : ""}`,
+    `p50 ${p(times, 50)}, p99 ${p(times, 99)}`,
+    `of that by Vary: p50 ${p(added, 50)}, p99 ${p(added, 99)}`,
+  ];
+  return html`<p class="note figures">
+    ${plural(calls.length, "call")} of ${count(log.seen)} that were seen; the list keeps the last
+    ${` ${count(MOST_CALLS)}.${dropped} ${figures.join(" · ")}`}
+  </p>`;
+}
+
+class CallFacts extends Component {
+  heading = createRef();
+
+  componentDidMount() {
+    this.heading.current.focus();
+  }
+
+  render({ call, close }) {
+    const pressed = (event) => event.key === "Escape" && close();
+    return html`<section class="panel" aria-labelledby="call" onKeyDown=${pressed}>
+      <header>
+        <h3 id="call" tabindex="-1" ref=${this.heading}>
+          <${Name} value=${call.method} />${" "}${call.target && html`<${LongText} value=${call.target} limit=${120} />`}
+        </h3>
+        <button type="button" onClick=${close}>Close</button>
+      </header>
+      <dl class="facts">${facts(call).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+      <p class="note">Arguments and results are not kept; <code>audit</code> records what it is configured to.</p>
+    </section>`;
+  }
+}
+
+function facts(call) {
+  const text = (value) => (value ? html`<${LongText} value=${value} limit=${200} />` : "–");
+  return [
+    ["time", new Date(call.at * 1000).toISOString()],
+    ["server", text(call.server)],
+    ["client", call.client?.name ? html`<${ClientLink} client=${call.client} />` : "–"],
+    ["principal", text(call.principal)],
+    ["variant", text(call.variant)],
+    ["selected by", text(call.reason)],
+    ["outcome", `${spaced(call.outcome)}${call.code ? `, code ${call.code}` : ""}`],
+    ["time taken", milliseconds(call.durationMs)],
+    ["of that the server", milliseconds(call.serverMs)],
+    ["bytes of the request", count(call.bytesIn)],
+    ["bytes of the answer", count(call.bytesOut)],
+  ];
+}
+
+/** The members of the status that count what the gateway holds. */
+const HELD = [
+  "sessions",
+  "streams",
+  "listeners",
+  "subscriptions",
+  "pendingServerRequests",
+  "suspendedCalls",
+  "proxiedTasks",
+  "completedTasks",
+  "dedicatedConnections",
+];
+
+/** What the gateway holds, and what it refused. */
+function Counts({ status }) {
+  const rows = [
+    ...HELD.map((name) => [spaced(name), count(status[name])]),
+    ["memory of requests and subscriptions", `${count(status.memory)} bytes`],
+    ["memory of shortened results", `${count(status.resultStore)} bytes`],
+    ...Object.entries(status.counters ?? {}).map(([name, number]) => [spaced(name), count(number)]),
+  ];
+  return html`<section aria-labelledby="counts">
+    <h2 id="counts">Counts</h2>
+    ${(status.missingKeys ?? []).map(
+      (why) => html`<p class="problem"><strong>Keys of an issuer are missing.</strong> <${LongText} value=${why} /></p>`,
+    )}
+    <dl class="counts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+  </section>`;
+}
+
+/** `pendingServerRequests` as words. */
+function spaced(name) {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll("_", " ");
+}

@@ -1,0 +1,95 @@
+// Small parts that all views use.
+
+import { html } from "./dom.js";
+
+/** What failed, and what to do. */
+export function Problem({ what, error }) {
+  return html`<p class="problem" role="alert"><strong>${what}</strong> ${sentence(error.message)}</p>`;
+}
+
+function sentence(text) {
+  const upper = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.?!]$/.test(upper) ? upper : `${upper}.`;
+}
+
+/** A view without its data: it is loading, or that failed. */
+export function Pending({ what, error }) {
+  if (error) return html`<${Problem} what=${`The ${what} cannot be shown.`} error=${error} />`;
+  return html`<p class="note">Loading the ${what} …</p>`;
+}
+
+/** A table with a heading; `empty` says what to do as long as it has no rows. `label` is the title without elements. */
+export function Table({ title, label = title, note, columns, rows, empty }) {
+  return html`<section>
+    <h2>${title}</h2>
+    ${note && html`<div class="note">${note}</div>`}
+    ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<${PlainTable} ...${{ label, columns, rows }} />`}
+  </section>`;
+}
+
+/** What the first character of a column's name says of its cells. */
+const KINDS = { "#": "number", "~": "prose" };
+
+/**
+ * The columns are names: one that begins with `#` has numbers, one with `~` sentences. The first cell of each row is its
+ * heading.
+ */
+export function PlainTable({ label, columns, rows }) {
+  const cellClass = (at) => KINDS[columns[at][0]] ?? "";
+  return html`<div class="wide" tabindex="0" role="region" aria-label=${label}>
+    <table class="plain">
+      <thead>
+        <tr>
+          ${columns.map((name, at) => html`<th scope="col" class=${cellClass(at)}>${name.replace(/^[#~]/, "")}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (cells) => html`<tr>
+            ${cells.map((cell, at) =>
+              at === 0
+                ? html`<th scope="row">${cell}</th>`
+                : html`<td class=${cellClass(at)}>${cell}</td>`,
+            )}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** A field that filters as one types. */
+export function Filter({ label, value, onChange, hint }) {
+  return html`<label class="field"
+    >${label}
+    <input
+      type="search"
+      value=${value}
+      placeholder=${hint}
+      spellcheck=${false}
+      autocomplete="off"
+      onInput=${(event) => onChange(event.target.value)}
+    />
+  </label>`;
+}
+
+/** Whether a filter matches a text: by a part of it, or by a pattern with `*` as a whole. */
+export function matcher(filter) {
+  const wanted = filter.trim().toLowerCase();
+  if (!wanted.includes("*")) return (text) => text.toLowerCase().includes(wanted);
+  const parts = wanted.split("*");
+  return (text) => matchesParts(text.toLowerCase(), parts);
+}
+
+/** Whether the parts follow each other in the text, the first at its start and the last at its end. */
+function matchesParts(text, parts) {
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let from = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return from <= text.length - last.length;
+}

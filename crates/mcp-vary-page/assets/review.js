@@ -1,0 +1,105 @@
+// The view of what should go: what is deprecated and still used, and what the configuration says in vain.
+
+import { get } from "./api.js";
+import { Component, html } from "./dom.js";
+import { count, plural } from "./format.js";
+import { Pending, Problem, Table } from "./parts.js";
+import { LongText, Name } from "./text.js";
+
+export class Review extends Component {
+  componentDidMount() {
+    this.load();
+    this.timer = setInterval(() => document.hidden || this.load(), 5000);
+  }
+
+  componentWillUnmount() {
+    clearInterval(this.timer);
+  }
+
+  async load() {
+    try {
+      this.setState({ review: await get("/api/review"), error: null });
+    } catch (error) {
+      this.setState({ error });
+      this.props.failed(error);
+    }
+  }
+
+  render(_, { review, error }) {
+    if (!review) return html`<${Pending} what="review" error=${error} />`;
+    return html`
+      ${error && html`<${Problem} what="These figures may be old." error=${error} />`}
+      ${TABLES.map((table) => html`<${ReviewTable} key=${table[0]} ...${{ table, review }} />`)}
+      <${Counters} review=${review} />
+    `;
+  }
+}
+
+function ReviewTable({ table: [title, columns, member, row, none], review }) {
+  const rows = (review[member] ?? []).filter((it) => it.count !== 0).map(row);
+  return html`<${Table} ...${{ title, columns, rows }} empty=${review[member] ? none : NOT_COUNTED} />`;
+}
+
+const NOT_COUNTED = html`Only metrics count these. Set <code>probes</code> in the configuration to see them.`;
+
+const name = (value) => (value ? html`<${Name} value=${value} limit=${60} />` : "–");
+
+/** Each table: its title, columns, the member of the review, a row of an entry, and what is said without entries. */
+const TABLES = [
+  [
+    "Deprecated variants in use",
+    ["client", "version", "variant", "replacement", "removal", "#requests"],
+    "deprecated",
+    ({ client, variant, replacement, removalDate, daysLeft, requests }) => [
+      client ? name(client.name) : "other clients",
+      name(client?.version),
+      name(variant),
+      name(replacement),
+      removal(removalDate, daysLeft),
+      count(requests),
+    ],
+    "No client uses a deprecated variant since the start.",
+  ],
+  [
+    "Parts of variants that match nothing",
+    ["variant", "~problem"],
+    "unmatched",
+    ({ variant, problem }) => [name(variant), html`<${LongText} value=${problem} limit=${300} isSentence />`],
+    "Every rule and override of the variants matches something that the servers list.",
+  ],
+  [
+    "Names that collide",
+    ["list", "name", "reachable", "hidden"],
+    "collisions",
+    ({ list, id, reachable, hidden }) => [list, name(id), name(reachable), name(hidden)],
+    "No two servers list the same name.",
+  ],
+  [
+    "Requests that access rules denied",
+    ["rule", "#denied"],
+    "denials",
+    ({ rule, count: denied }) => [html`<code><${Name} value=${rule} /></code>`, count(denied)],
+    "Access rules have denied nothing since the start.",
+  ],
+  [
+    "Requests that rate limits refused",
+    ["limit", "#refused"],
+    "limits",
+    ({ limit, count: refused }) => [html`<code><${Name} value=${limit} /></code>`, count(refused)],
+    "Rate limits have refused nothing since they last changed.",
+  ],
+];
+
+function removal(date, days) {
+  if (!date) return "–";
+  if (typeof days !== "number") return date;
+  return html`${date} <span class=${days < 30 ? "bad" : "faint"}>${days < 0 ? "passed" : `in ${plural(days, "day")}`}</span>`;
+}
+
+function Counters({ review }) {
+  const counters = Object.entries(review.counters ?? {}).filter(([, number]) => number > 0);
+  if (review.failedResults > 0) counters.push(["results with isError", review.failedResults]);
+  const rows = counters.map(([counter, number]) => [name(counter), count(number)]);
+  const empty = "Nothing was refused since the start.";
+  return html`<${Table} title="Refused and failed" columns=${["what", "#count"]} ...${{ rows, empty }} />`;
+}

@@ -1,0 +1,65 @@
+// Text that servers and clients sent. It is hostile: it is shown as text, isolated from the text around it, with what
+// cannot be seen made visible, and cut if it is long.
+
+import { Component, html } from "./dom.js";
+import { count } from "./format.js";
+
+/** Controls, and all that is invisible or moves other characters. U+FE0F alone can say nothing, and emoji need it. */
+const UNSEEN = /((?!\uFE0F)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
+/** The same without the characters that lay out a block of text. */
+const UNSEEN_IN_BLOCK = /((?![\uFE0F\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
+
+/** The code point of a character, as the Unicode standard writes it. */
+function codePoint(character) {
+  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** The text in pieces: strings, and marks for characters that cannot be seen. */
+export function visible(text, isBlock = false) {
+  const pieces = String(text).split(isBlock ? UNSEEN_IN_BLOCK : UNSEEN);
+  return pieces.map((piece, at) =>
+    at % 2 ? html`<span class="unseen" title="a character that cannot be seen">${codePoint(piece)}</span>` : piece,
+  );
+}
+
+/** The same for attributes, which have no elements. */
+export function plain(text, limit = 80) {
+  const pieces = cut(String(text), limit).split(UNSEEN);
+  return pieces.map((piece, at) => (at % 2 ? `<${codePoint(piece)}>` : piece)).join("");
+}
+
+/** At most `limit` characters of a text. */
+function cut(text, limit) {
+  if (text.length <= limit) return text;
+  return `${text.slice(0, limit).replace(/[\uD800-\uDBFF]$/u, "")}…`;
+}
+
+/** A name, or a sentence of Vary, in one line of fixed height; what does not fit is left out. */
+export function Name({ value, limit = 80, isSentence = false }) {
+  if (value === "") return html`<i class="faint">empty</i>`;
+  const shown = cut(String(value), limit);
+  return html`<bdi class="name" dir="auto">${isSentence ? withCode(shown) : visible(shown)}</bdi>`;
+}
+
+/** A sentence with names in backticks. Whoever wrote it can choose what looks like code, and nothing else. */
+function withCode(text) {
+  const parts = text.split(/`([^`]+)`/);
+  return parts.map((part, at) => (at % 2 ? html`<code>${visible(part)}</code>` : visible(part)));
+}
+
+/** A text of any length: the beginning, and a button that shows everything. `isSentence` is for what Vary wrote. */
+export class LongText extends Component {
+  render({ value, limit = 600, isSentence = false }, { isOpen }) {
+    const text = String(value);
+    if (text === "") return html`<i class="faint">empty</i>`;
+    const shown = isOpen ? text : cut(text, limit);
+    const toggle = () => this.setState({ isOpen: !isOpen });
+    return html`
+      <bdi class="name" dir="auto">${isSentence ? withCode(shown) : visible(shown)}</bdi>
+      ${text.length > limit &&
+      html` <button type="button" class="quiet" onClick=${toggle} aria-expanded=${String(!!isOpen)}>
+        ${isOpen ? "show less" : `show all ${count(text.length)} characters`}
+      </button>`}
+    `;
+  }
+}

@@ -1,0 +1,144 @@
+// One tool: its definition in a variant, beside the server's own or that of another variant.
+
+import { get } from "./api.js";
+import { Diff } from "./diff.js";
+import { Component, createRef, html } from "./dom.js";
+import { count, saving } from "./format.js";
+import { PlainTable, Problem } from "./parts.js";
+import { linkWith, replace } from "./route.js";
+import { LongText, Name, plain } from "./text.js";
+
+export class ToolPanel extends Component {
+  heading = createRef();
+
+  componentDidMount() {
+    this.heading.current?.focus();
+    this.load();
+  }
+
+  componentDidUpdate(before) {
+    const { tool, catalog } = this.props;
+    const isOther = before.tool.server !== tool.server || before.tool.name !== tool.name;
+    if (isOther) this.heading.current?.focus();
+    if (isOther || before.catalog !== catalog) this.load();
+  }
+
+  async load() {
+    const { server, name } = this.props.tool;
+    try {
+      const definitions = await get(`/api/tool?${new URLSearchParams({ server, name })}`);
+      this.setState({ definitions, error: null });
+    } catch (error) {
+      this.setState({ definitions: null, error });
+      this.props.failed(error);
+    }
+  }
+
+  pressed = (event) => {
+    if (event.key === "Escape") this.props.closed();
+  };
+
+  render({ tool, catalog, params, closed }, { definitions, error }) {
+    const row = catalog.tools.find((it) => it.server === tool.server && it.name === tool.name);
+    const isCurrent = definitions?.server === tool.server && definitions?.name === tool.name;
+    return html`<section class="panel" aria-labelledby="tool" onKeyDown=${this.pressed}>
+      <header>
+        <h2 id="tool" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
+        <button type="button" onClick=${closed}>Close</button>
+      </header>
+      <p class="note">of the server <${Name} value=${tool.server} />${row && `, ${count(row.tokens)} tokens as it lists it`}</p>
+      ${error && html`<${Problem} what="Its definitions cannot be shown." error=${error} />`}
+      ${row && html`<${InVariants} ...${{ row, catalog, params }} />`}
+      ${isCurrent && html`<${Comparison} ...${{ definitions, catalog, params }} />`}
+    </section>`;
+  }
+}
+
+/** What each variant makes of the tool. A link chooses the variant to compare. */
+function InVariants({ row, catalog, params }) {
+  const rows = catalog.variants.map(({ id }) => {
+    const shown = row.variants[id];
+    const isChosen = id === params.get("variant") ? "true" : undefined;
+    if (!shown) return [html`<${Name} value=${id} limit=${40} />`, "hidden", "", "", ""];
+    return [
+      html`<a href=${linkWith({ variant: id })} aria-current=${isChosen}><${Name} value=${id} limit=${40} /></a>`,
+      html`<${Name} value=${shown.name} limit=${48} />`,
+      count(shown.tokens),
+      saving(shown.tokens, row.tokens),
+      html`<${Changes} ...${shown} />`,
+    ];
+  });
+  const columns = ["variant", "shown as", "#tokens", "#against original", "~changed"];
+  return html`<${PlainTable} label="The tool in each variant" ...${{ columns, rows }} />`;
+}
+
+function Changes({ changed = [], fixed = [] }) {
+  const names = fixed.map((name, at) => html`${at > 0 && ", "}<${Name} value=${name} limit=${40} />`);
+  return html`${changed.join(", ")}${changed.length > 0 && fixed.length > 0 && "; "}${fixed.length > 0 && html`fixed: ${names}`}`;
+}
+
+const SERVER = "";
+
+function Comparison({ definitions, catalog, params }) {
+  const shown = catalog.variants.map((it) => it.id).filter((id) => definitions.variants[id]);
+  if (shown.length === 0) return html`<p class="empty">No variant shows this tool, so there is nothing to compare.</p>`;
+  const variant = shown.includes(params.get("variant")) ? params.get("variant") : shown[0];
+  const against = shown.includes(params.get("against")) ? params.get("against") : SERVER;
+  const hidden = params.get("variant") !== variant && params.get("variant");
+  const ids = shown.map((id) => [id, plain(id)]);
+  const before = against === SERVER ? definitions.original : definitions.variants[against];
+  return html`
+    ${hidden && html`<p class="note">The variant <${Name} value=${hidden} /> hides this tool. This is another one:</p>`}
+    <div class="choices">
+      <${Choice} label="Compare" value=${variant} options=${ids} onChange=${(variant) => replace({ variant })} />
+      <${Choice}
+        label="with"
+        value=${against}
+        options=${[[SERVER, "the server’s original"], ...ids]}
+        onChange=${(against) => replace({ against })}
+      />
+    </div>
+    <${Members} before=${before} after=${definitions.variants[variant]} />
+  `;
+}
+
+function Choice({ label, value, options, onChange }) {
+  return html`<label class="field">${label}
+    <select onChange=${(event) => onChange(event.target.value)}>
+      ${options.map(([id, text]) => html`<option value=${id} selected=${id === value}>${text}</option>`)}
+    </select>
+  </label>`;
+}
+
+/** The members in which two definitions differ, and the names of the others. */
+function Members({ before, after }) {
+  const names = [...new Set(["name", "title", "description", "inputSchema", ...Object.keys(before), ...Object.keys(after)])];
+  const present = names.filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name));
+  const isSame = (name) => asText(member(before, name)) === asText(member(after, name));
+  const same = present.filter(isSame);
+  if (same.length === present.length) return html`<p class="empty">The two definitions are the same.</p>`;
+  return html`
+    ${present
+      .filter((name) => !isSame(name))
+      .map((name) => html`<${Member} key=${name} name=${name} before=${member(before, name)} after=${member(after, name)} />`)}
+    <p class="note">The same in both: <${LongText} value=${same.join(", ") || "nothing"} limit=${200} /></p>
+  `;
+}
+
+/** A member of a definition. Servers choose the names, also those that each object inherits. */
+function member(definition, name) {
+  return Object.hasOwn(definition, name) ? definition[name] : undefined;
+}
+
+function Member({ name, before, after }) {
+  const kind = typeof (before ?? after) === "string" ? "" : "code";
+  return html`<h3><${Name} value=${name} /></h3>
+    <div class=${`definition ${kind}`} tabindex="0" role="region" aria-label=${`${plain(name)}, what differs`}>
+      <${Diff} before=${asText(before)} after=${asText(after)} />
+    </div>`;
+}
+
+function asText(value) {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,201 @@
+// The view of variants side by side: what each shows of each tool, and what that costs.
+
+import { get } from "./api.js";
+import { TokenChart } from "./chart.js";
+import { Component, createRef, html } from "./dom.js";
+import { count, plural, saving, share } from "./format.js";
+import { Grid } from "./grid.js";
+import { Filter, Pending, Problem, matcher } from "./parts.js";
+import { go, linkWith, replace } from "./route.js";
+import { Name, plain } from "./text.js";
+import { ToolPanel } from "./tool.js";
+
+export class Variants extends Component {
+  grid = createRef();
+
+  componentDidMount() {
+    this.load();
+    this.timer = setInterval(() => document.hidden || this.load(), 5000);
+  }
+
+  componentWillUnmount() {
+    clearInterval(this.timer);
+  }
+
+  async load() {
+    try {
+      const catalog = await get("/api/catalog");
+      this.setState({ catalog, error: null });
+    } catch (error) {
+      this.setState({ error });
+      this.props.failed(error);
+    }
+  }
+
+  closed = () => {
+    go(linkWith({ tool: "", variant: "", against: "" }));
+    setTimeout(() => this.grid.current?.refocus());
+  };
+
+  render({ params }, { catalog, error }) {
+    if (!catalog) return html`<${Pending} what="lists" error=${error} />`;
+    if (catalog.variants.length === 0) return VARIANTS_OFF;
+    const chosen = chosenVariants(catalog, params);
+    const tool = openTool(params);
+    return html`
+      ${error && html`<${Problem} what="These lists may be old." error=${error} />`}
+      <${TokenChart} catalog=${catalog} variants=${catalog.variants} />
+      <section aria-labelledby="matrix">
+        <h2 id="matrix">Tools of each variant</h2>
+        <p class="note">Tokens of each definition. Access rules can hide more from a client: “Who gets what” shows that.</p>
+        <${Choices} ...${{ catalog, chosen, params }} />
+        <div class=${tool ? "split" : ""}>
+          <${Matrix} ...${{ catalog, chosen, params, tool, grid: this.grid }} />
+          ${tool && html`<${ToolPanel} ...${{ catalog, tool, params, closed: this.closed, failed: this.props.failed }} />`}
+        </div>
+      </section>
+    `;
+  }
+}
+
+const VARIANTS_OFF = html`<p class="empty">
+  Variants are off. Add <code>variants</code> to the configuration to compare lists.
+</p>`;
+
+/** The variants that the address names, or all. */
+function chosenVariants(catalog, params) {
+  const named = params.get("variants")?.split(",");
+  const chosen = catalog.variants.filter((it) => named?.includes(it.id));
+  return chosen.length > 0 ? chosen : catalog.variants;
+}
+
+/** The tool whose definitions are open: `server:name` in the address. */
+function openTool(params) {
+  const [server, name] = (params.get("tool") ?? "").split(/:(.*)/s);
+  return name ? { server, name } : null;
+}
+
+function Choices({ catalog, chosen, params }) {
+  const toggle = (id) => {
+    const ids = catalog.variants.map((it) => it.id);
+    const next = ids.filter((it) => (it === id) !== chosen.some((variant) => variant.id === it));
+    replace({ variants: next.length === ids.length ? "" : next.join(",") });
+  };
+  const server = params.get("server");
+  return html`<div class="choices">
+    <${Filter} label="Filter tools" hint="delete_" value=${params.get("q") ?? ""} onChange=${(q) => replace({ q })} />
+    <label class="field">Server
+      <select onChange=${(event) => replace({ server: event.target.value })}>
+        <option value="">all servers</option>
+        ${catalog.servers.map((it) => html`<option value=${it} selected=${it === server}>${plain(it, 40)}</option>`)}
+      </select>
+    </label>
+    <fieldset>
+      <legend>Variants</legend>
+      ${catalog.variants.map(
+        ({ id }) => html`<label class="choice"
+          ><input type="checkbox" checked=${chosen.some((it) => it.id === id)} onChange=${() => toggle(id)} />
+          <${Name} value=${id} limit=${40} /></label>`,
+      )}
+    </fieldset>
+  </div>`;
+}
+
+function Matrix({ catalog, chosen, params, tool, grid }) {
+  const rows = matrixRows(catalog, params);
+  const columns = [
+    { id: "tool", head: "tool", kind: "c-name" },
+    { id: "server", head: "original", kind: "c-number" },
+    ...chosen.map(variantColumn),
+  ];
+  const open = (row, column) => {
+    const variant = column.variant ?? params.get("variant") ?? "";
+    if (row.server !== undefined) go(linkWith({ tool: `${row.server}:${row.name}`, variant }));
+  };
+  const isOpen = (row) => tool && row.server === tool.server && row.name === tool.name;
+  const selected = (row, column) => isOpen(row) && (column.variant ?? "") === (params.get("variant") ?? "");
+  const shown = rows.filter((row) => !row.group);
+  if (shown.length === 0) return html`<p class="empty">${nothingFound(catalog)}</p>`;
+  return html`<${Grid}
+    handle=${grid}
+    label="Tools of each variant"
+    ...${{ columns, rows, open, selected }}
+    isHeading=${(row) => row.group}
+    cell=${(row, column) => (row.group ? groupCell(row) : toolCell(row, column))}
+    foot=${foot(catalog, chosen)}
+  />`;
+}
+
+function variantColumn({ id }) {
+  return { id: `v-${id}`, head: html`<${Name} value=${id} limit=${40} />`, kind: "c-variant", variant: id };
+}
+
+function nothingFound(catalog) {
+  if (catalog.tools.length === 0) return "The servers list no tools yet. The view “now” says which servers are up.";
+  return "No tool matches. Clear the filter, or choose all servers.";
+}
+
+/** A heading for each server, then its tools. */
+function matrixRows(catalog, params) {
+  const matches = matcher(params.get("q") ?? "");
+  const server = params.get("server");
+  const isShown = (tool) => tool.name && namesOf(tool).some(matches);
+  const servers = catalog.servers.filter((it) => !server || it === server);
+  const groups = servers.map((it) => [it, catalog.tools.filter((tool) => tool.server === it && isShown(tool))]);
+  if (!server) groups.push([undefined, catalog.own.filter(isShown)]);
+  const filled = groups.filter(([, tools]) => tools.length > 0);
+  return filled.flatMap(([server, tools]) => [{ group: true, server, tools: tools.length }, ...tools]);
+}
+
+/** A tool is found by each name that it has. */
+function namesOf(tool) {
+  const variants = Object.values(tool.variants);
+  return [tool.name, ...variants.map((it) => it?.name).filter(Boolean)];
+}
+
+function groupCell({ server, tools }) {
+  const name = server === undefined ? "tools of Vary itself" : html`<${Name} value=${server} limit=${60} />`;
+  return html`<span class="group-name">${name} <span class="faint">${plural(tools, "tool")}</span></span>`;
+}
+
+function toolCell(row, column) {
+  if (column.id === "tool") return html`<${Name} value=${row.name} />`;
+  if (column.id === "server") return count(row.tokens);
+  const shown = row.variants[column.variant];
+  if (!shown) return html`<span class="hidden-tool">${row.server === undefined ? "–" : "hidden"}</span>`;
+  return html`<span class="shown">
+    <span class="marks">${marks(shown)}</span><span class="tokens">${count(shown.tokens)}</span>
+  </span>`;
+}
+
+/** What a variant makes of a tool, in a few words. */
+function marks({ name, renamed, fixed = [], changed = [] }) {
+  const others = changed.filter((member) => member !== "name");
+  return [
+    renamed && html`<span class="mark renamed">→ <${Name} value=${name} limit=${60} /></span>`,
+    fixed.length > 0 && html`<span class="mark fixed">${count(fixed.length)} fixed</span>`,
+    others.length > 0 && html`<span class="mark">changed</span>`,
+  ];
+}
+
+/** The totals of whole lists, whatever the filter shows. */
+function foot(catalog, chosen) {
+  const base = catalog.variants.find((it) => it.id === catalog.baseline)?.tokens;
+  const hasWhole = catalog.variants.some((it) => it.wholeTokens !== it.tokens);
+  const definitions = catalog.tools.reduce((sum, tool) => sum + tool.tokens, 0);
+  const whole = html`<span title="with what clients do not forward to a model">the whole list</span>`;
+  return [
+    ...(hasWhole ? [[whole, "", ...chosen.map((it) => count(it.wholeTokens))]] : []),
+    ["what a model gets", count(definitions), ...chosen.map((it) => html`<span class="total">${count(it.tokens)}</span>`)],
+    [
+      html`share of <${Name} value=${catalog.baseline} limit=${16} />`,
+      share(definitions, base),
+      ...chosen.map(
+        (it) => html`<span class="shown">
+          <span class="marks faint">${it.id === catalog.baseline ? "" : saving(it.tokens, base)}</span>
+          <span>${share(it.tokens, base)}</span>
+        </span>`,
+      ),
+    ],
+  ];
+}

@@ -1,0 +1,114 @@
+//! Which client gets what, and which step or rule decides.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use mcp_vary_gateway::{ClientDescription, ClientExplanation, ExplainedTool, Gateway};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::response::{PageAnswer, failure, json as json_answer};
+
+/// The response to `POST /api/explain`.
+pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
+    let explained = read(body).and_then(|client| gateway.explain_client(&client));
+    match explained {
+        Ok(explanation) => json_answer(&to_json(&explanation)),
+        Err(why) => failure(StatusCode::BAD_REQUEST, &why),
+    }
+}
+
+/// What the page sends. Each part is optional.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Question<'a> {
+    /// The params of `initialize`, or the whole request.
+    #[serde(borrow)]
+    initialize: Option<&'a RawValue>,
+    /// `_meta` of a request, or the whole request.
+    #[serde(borrow)]
+    meta: Option<&'a RawValue>,
+    headers: Map<String, Value>,
+    path: Option<String>,
+    #[serde(borrow)]
+    claims: Option<&'a RawValue>,
+    key: Option<String>,
+}
+
+fn read(body: &Bytes) -> Result<ClientDescription, String> {
+    let question: Question<'_> = if body.is_empty() {
+        Question::default()
+    } else {
+        serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))?
+    };
+    let initialize = question
+        .initialize
+        .map(|it| inner("initialize", it, &["params"]));
+    let meta = question
+        .meta
+        .map(|it| inner("meta", it, &["params", "_meta"]));
+    Ok(ClientDescription {
+        initialize: initialize.transpose()?,
+        meta: meta.transpose()?,
+        headers: headers(&question.headers)?,
+        path: question.path,
+        claims: question.claims.map(|it| it.get().to_owned()),
+        key: question.key,
+    })
+}
+
+/// The object that `text` is, or that it has at `path` if it is a whole request or its params.
+fn inner(name: &str, text: &RawValue, path: &[&str]) -> Result<String, String> {
+    let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text);
+    let read = object(text.get()).map_err(|_| format!("`{name}` must be an object"))?;
+    let mut found = read;
+    for key in path {
+        if let Some(Value::Object(inner)) = found.get(*key) {
+            found = inner.clone();
+        }
+    }
+    Ok(Value::Object(found).to_string())
+}
+
+fn headers(texts: &Map<String, Value>) -> Result<HeaderMap, String> {
+    let pairs = texts.iter().map(|(name, value)| {
+        let is_no_header = || format!("`headers`: `{name}` is not a header with a text");
+        let value = value
+            .as_str()
+            .and_then(|text| HeaderValue::from_str(text).ok());
+        let known = HeaderName::from_bytes(name.as_bytes()).ok();
+        known.zip(value).ok_or_else(is_no_header)
+    });
+    pairs.collect()
+}
+
+fn to_json(explanation: &ClientExplanation) -> Value {
+    let steps = explanation.steps.iter();
+    let steps =
+        steps.map(|it| json!({"step": it.step, "decided": it.decided, "detail": it.detail}));
+    let ranking = explanation.ranking.ranking.entries().iter().map(|ranked| {
+        let why = ranked.reasons.iter();
+        let why = why.map(|reason| format!("{}: {:+}", reason.label, reason.points));
+        json!({"id": ranked.id, "points": ranked.score, "why": why.collect::<Vec<_>>()})
+    });
+    let rules = explanation.rules.iter().map(|rule| json!({"rule": rule}));
+    json!({
+        "variant": explanation.variant,
+        "reason": explanation.reason,
+        "steps": steps.collect::<Value>(),
+        "client": explanation.client,
+        "features": explanation.features,
+        "ranking": ranking.collect::<Value>(),
+        "rules": rules.collect::<Value>(),
+        "tools": explanation.tools.iter().map(tool_json).collect::<Value>(),
+    })
+}
+
+fn tool_json(tool: &ExplainedTool) -> Value {
+    let (shown, hidden) = match &tool.shown {
+        Ok(shown) => (Some(shown), None),
+        Err(hidden) => (None, Some(hidden)),
+    };
+    let hidden = hidden.map(|it| json!({"by": it.by, "rule": it.rule, "detail": it.detail}));
+    json!({"server": tool.server, "name": tool.name, "shown": shown, "hidden": hidden})
+}

@@ -1,0 +1,24 @@
+//! The page on which an operator looks at what each client of a gateway gets: its files, which are compiled in, and its data as
+//! JSON.
+//!
+//! | question | here |
+//! |---|---|
+//! | what answers a browser? | a [`GatewayPage`], which the program gives to its `Operator` |
+//! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
+//!
+//! # Properties
+//!
+//! - It only reads: no request changes the gateway or calls a server.
+//! - Without a token it serves its files alone, which are the same for every gateway.
+//! - Nothing comes from elsewhere: its policy refuses other origins, inline scripts and inline styles.
+
+mod assets;
+mod catalog;
+mod events;
+mod explain;
+mod page;
+mod query;
+mod response;
+mod review;
+
+pub use page::GatewayPage;

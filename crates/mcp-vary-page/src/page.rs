@@ -1,0 +1,194 @@
+//! The page of one gateway: what is at which path.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::header::IF_NONE_MATCH;
+use http::{Method, Request, StatusCode};
+use mcp_vary_gateway::Gateway;
+use mcp_vary_operator::{Page, PageResponse};
+
+use crate::assets;
+use crate::catalog::{self, CountedCatalog};
+use crate::query::parameter;
+use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
+use crate::{events, explain, review};
+
+/// The page of a gateway.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mcp_vary_gateway::Gateway;
+/// use mcp_vary_operator::Operator;
+/// use mcp_vary_page::GatewayPage;
+///
+/// fn show(gateway: &Arc<Gateway>, operator: &Operator, clock: fn() -> u64) {
+///     operator.set_page(Arc::new(GatewayPage::new(gateway, clock)));
+/// }
+/// ```
+#[derive(Debug)]
+pub struct GatewayPage {
+    /// The gateway owns the page.
+    gateway: Weak<Gateway>,
+    catalog: Arc<CountedCatalog>,
+    clock: Clock,
+}
+
+/// Microseconds since 1970-01-01 UTC.
+pub(crate) type Clock = fn() -> u64;
+
+impl GatewayPage {
+    /// The page of `gateway`. `clock` returns the microseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub fn new(gateway: &Arc<Gateway>, clock: fn() -> u64) -> Self {
+        Self {
+            gateway: Arc::downgrade(gateway),
+            catalog: Arc::default(),
+            clock,
+        }
+    }
+
+    async fn answer(&self, request: Request<Bytes>, is_admitted: bool) -> PageAnswer {
+        let path = request.uri().path();
+        if let Some(asset) = assets::find(path) {
+            return match *request.method() {
+                Method::GET => typed(StatusCode::OK, asset.media_type, asset.text.into()),
+                _ => not_allowed(&Method::GET),
+            };
+        }
+        if !path.starts_with(DATA) {
+            let why = "there is nothing here; the page is at /, the status at /status";
+            return failure(StatusCode::NOT_FOUND, why);
+        }
+        if !is_admitted {
+            return unauthorized();
+        }
+        let Some(data) = Data::at(path) else {
+            return failure(StatusCode::NOT_FOUND, "the page has no such data");
+        };
+        if *request.method() != data.method() {
+            return not_allowed(&data.method());
+        }
+        if request.body().len() > MAX_BODY {
+            let why = format!("the request is larger than {MAX_BODY} bytes");
+            return failure(StatusCode::PAYLOAD_TOO_LARGE, &why);
+        }
+        match self.gateway.upgrade() {
+            Some(gateway) => self.data(data, &gateway, &request).await,
+            None => failure(StatusCode::SERVICE_UNAVAILABLE, "the gateway is closed"),
+        }
+    }
+
+    async fn data(
+        &self,
+        data: Data,
+        gateway: &Arc<Gateway>,
+        request: &Request<Bytes>,
+    ) -> PageAnswer {
+        match data {
+            Data::Status => json(&gateway.status()),
+            Data::Catalog => {
+                let known = request.headers().get(IF_NONE_MATCH).cloned();
+                let catalog = Arc::clone(&self.catalog);
+                apart(gateway, move |gateway| {
+                    catalog.respond(gateway, known.as_ref())
+                })
+                .await
+            }
+            Data::Events => events::stream(gateway, self.clock),
+            Data::Review => apart(gateway, review::respond).await,
+            Data::Explain => {
+                let body = request.body().clone();
+                apart(gateway, move |gateway| explain::respond(gateway, &body)).await
+            }
+            Data::Tool => {
+                let query = request.uri().query().unwrap_or_default();
+                let (server, name) = (parameter(query, "server"), parameter(query, "name"));
+                apart(gateway, move |gateway| {
+                    catalog::tool(gateway, &server, &name)
+                })
+                .await
+            }
+        }
+    }
+}
+
+impl Page for GatewayPage {
+    fn respond(&self, request: Request<Bytes>, is_admitted: bool) -> PageResponse<'_> {
+        Box::pin(async move { protected(self.answer(request, is_admitted).await) })
+    }
+}
+
+/// What the scripts of the page ask for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Data {
+    /// The status of the gateway.
+    Status,
+    /// What each variant lists and costs.
+    Catalog,
+    /// The definitions of one tool.
+    Tool,
+    /// The requests of clients as they end.
+    Events,
+    /// What a client would get.
+    Explain,
+    /// What should go.
+    Review,
+}
+
+impl Data {
+    const ALL: [Self; 6] = [
+        Self::Status,
+        Self::Catalog,
+        Self::Tool,
+        Self::Events,
+        Self::Explain,
+        Self::Review,
+    ];
+
+    fn at(path: &str) -> Option<Self> {
+        let name = path.strip_prefix(DATA)?;
+        Self::ALL.into_iter().find(|data| data.name() == name)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Catalog => "catalog",
+            Self::Tool => "tool",
+            Self::Events => "events",
+            Self::Explain => "explain",
+            Self::Review => "review",
+        }
+    }
+
+    const fn method(self) -> Method {
+        match self {
+            Self::Explain => Method::POST,
+            _ => Method::GET,
+        }
+    }
+}
+
+/// Reads much of a gateway where no request of a client waits for it.
+async fn apart(
+    gateway: &Arc<Gateway>,
+    read: impl FnOnce(&Gateway) -> PageAnswer + Send + 'static,
+) -> PageAnswer {
+    let gateway = Arc::clone(gateway);
+    let answer = tokio::task::spawn_blocking(move || read(&gateway)).await;
+    answer.unwrap_or_else(|_| {
+        failure(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the data could not be read",
+        )
+    })
+}
+
+/// Where the data is.
+const DATA: &str = "/api/";
+/// The most bytes of a request.
+const MAX_BODY: usize = 1 << 20;

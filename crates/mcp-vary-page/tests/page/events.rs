@@ -1,0 +1,79 @@
+//! Calls as they come.
+
+use crate::support::*;
+
+/// The stream of the page, after its first comment.
+async fn stream(shown: &Shown) -> RawHttp {
+    let mut http = RawHttp::connect(shown.address).await;
+    http.send(&get("/api/events").bytes()).await;
+    let head = http.head().await;
+    assert_eq!(head.status, 200, "{head:?}");
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    http
+}
+
+async fn next_call(http: &mut RawHttp) -> Value {
+    loop {
+        let written = http.written_event().await.unwrap();
+        if let Some(data) = written.strip_prefix("event: call\ndata: ") {
+            return serde_json::from_str(data.trim()).unwrap();
+        }
+    }
+}
+
+/// OP-9
+#[tokio::test]
+async fn a_call_is_shown_when_it_ends() {
+    let rules = "clients: [{name: robot, variant: compact}]";
+    let shown = Shown::with(rules).await;
+    shown.client_asks("tools/list", json!({})).await;
+    let mut stream = stream(&shown).await;
+    shown
+        .client_asks(
+            "tools/call",
+            json!({"name": "odd", "arguments": {"secret": "s3"}}),
+        )
+        .await;
+    let mut call = next_call(&mut stream).await;
+    let members = call.as_object_mut().unwrap();
+    for time in ["durationMs", "serverMs"] {
+        let time = members.remove(time).unwrap();
+        assert!(time.as_f64().unwrap() > 0.0, "{time}");
+    }
+    assert!(members.remove("bytesIn").unwrap().as_u64().unwrap() > 100);
+    assert!(members.remove("bytesOut").unwrap().as_u64().unwrap() > 10);
+    assert!(members.remove("at").unwrap().as_f64().unwrap() <= 1_000_000.25);
+    let expected = json!({
+        "id": 1, "method": "tools/call", "target": "odd", "server": "places", "upstreamName": "odd",
+        "client": {"name": "robot", "version": "7"}, "principal": null, "variant": "compact", "reason": "rule",
+        "variantRule": "clients[0]", "outcome": "allowed", "code": null, "rule": null,
+    });
+    assert_eq!(call, expected);
+    shown
+        .client_asks("tools/call", json!({"name": "none"}))
+        .await;
+    let refused = next_call(&mut stream).await;
+    assert_eq!(refused["id"], 2, "{refused}");
+    assert_eq!(
+        (&refused["outcome"], &refused["code"]),
+        (&json!("error"), &json!(-32602))
+    );
+    assert_eq!(
+        (&refused["server"], &refused["serverMs"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn only_eight_windows_watch_at_once() {
+    let shown = Shown::with("").await;
+    let mut streams = Vec::new();
+    for _ in 0..8 {
+        streams.push(stream(&shown).await);
+    }
+    assert_eq!(shown.get("/api/events").await.status, 429);
+    // A window that is closed makes room.
+    drop(streams.pop());
+    until(async || shown.gateway.watch_requests().is_some()).await;
+    stream(&shown).await;
+}

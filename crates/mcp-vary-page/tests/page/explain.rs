@@ -1,0 +1,171 @@
+//! Which client gets what, and why.
+
+use crate::support::*;
+
+/// What is explained of a client.
+async fn explained(shown: &Shown, question: Value) -> Value {
+    let answer = shown.post("/api/explain", &question).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+/// The step that decides, and what it finds.
+#[track_caller]
+fn decided(explained: &Value) -> (&str, &str) {
+    let mut steps = explained["steps"].as_array().unwrap().iter();
+    let step = steps.find(|step| step["decided"] == true).unwrap();
+    assert!(steps.all(|step| step["decided"] == false), "{explained}");
+    (
+        step["step"].as_str().unwrap(),
+        step["detail"].as_str().unwrap(),
+    )
+}
+
+fn tool<'e>(explained: &'e Value, name: &str) -> &'e Value {
+    let mut tools = explained["tools"].as_array().unwrap().iter();
+    tools.find(|tool| tool["name"] == name).unwrap()
+}
+
+fn robot() -> Value {
+    json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "robot", "version": "7"}})
+}
+
+const RULES: &str = "
+clients:
+  - {name: robot, variant: read-only}
+  - {headers: {User-Agent: old*}, variant: compact}
+";
+
+#[tokio::test]
+async fn a_rule_for_clients_decides() {
+    let shown = Shown::with(RULES).await;
+    for question in [
+        json!({"initialize": robot()}),
+        json!({"initialize": {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": robot()}}),
+        json!({"meta": {"io.modelcontextprotocol/clientInfo": {"name": "robot", "version": "7"}}}),
+        json!({"meta": {"params": {"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "robot", "version": "7"}}}}}),
+    ] {
+        let explained = explained(&shown, question).await;
+        assert_eq!(
+            decided(&explained),
+            ("rule", "`clients[0]` gives `read-only`"),
+            "{explained}"
+        );
+        assert_eq!(
+            (&explained["variant"], &explained["reason"]),
+            (&json!("read-only"), &json!("rule"))
+        );
+        assert_eq!(
+            explained["client"],
+            json!({"name": "robot", "version": "7"})
+        );
+        assert_eq!(tool(&explained, "odd")["shown"], "odd");
+        let fail = tool(&explained, "fail");
+        assert_eq!(
+            (&fail["shown"], &fail["hidden"]["by"]),
+            (&Value::Null, &json!("variant"))
+        );
+        assert_eq!(fail["hidden"]["rule"], "read-only");
+        let why = fail["hidden"]["detail"].as_str().unwrap();
+        assert!(why.contains("`readOnlyHint: true`"), "{why}");
+    }
+    // What is explained is what the client gets.
+    let listed = shown.client_asks("tools/list", json!({})).await;
+    assert_eq!(
+        listed["result"]["tools"].as_array().unwrap().len(),
+        2,
+        "{listed}"
+    );
+}
+
+#[tokio::test]
+async fn each_step_decides_in_its_order() {
+    let shown = Shown::with(RULES).await;
+    let selecting = json!({"io.modelcontextprotocol/server-variant": "compact"});
+    for (question, step, variant) in [
+        (json!({}), "ranking", "standard"),
+        (
+            json!({"headers": {"User-Agent": "older"}}),
+            "rule",
+            "compact",
+        ),
+        (
+            json!({"initialize": robot(), "headers": {"User-Agent": "older"}}),
+            "rule",
+            "read-only",
+        ),
+        (
+            json!({"initialize": robot(), "headers": {"MCP-Server-Variant": "compact"}}),
+            "header",
+            "compact",
+        ),
+        (
+            json!({"path": "/mcp/v/standard", "headers": {"MCP-Server-Variant": "compact"}}),
+            "address",
+            "standard",
+        ),
+        (
+            json!({"path": "/mcp/v/standard", "meta": selecting}),
+            "selector",
+            "compact",
+        ),
+    ] {
+        let explained = explained(&shown, question.clone()).await;
+        assert_eq!(
+            (decided(&explained).0, &explained["variant"]),
+            (step, &json!(variant)),
+            "{question}"
+        );
+    }
+    let none = explained(&shown, json!({"path": "/mcp/v/none"})).await;
+    assert_eq!(
+        (decided(&none).0, &none["variant"]),
+        ("refused", &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn an_access_rule_hides_a_tool() {
+    let rules = "
+access:
+  - {when: {groups: dev}, allow: ['*'], deny: [fail]}
+  - {name: guests, when: {anyone: on}, allow: [odd]}
+auth:
+  keys: [{name: ci, sha256: '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', claims: {groups: [dev]}}]
+";
+    let shown = Shown::with(rules).await;
+    let developer = explained(&shown, json!({"claims": {"groups": ["dev"]}})).await;
+    let fail = tool(&developer, "fail");
+    assert_eq!(fail["hidden"]["by"], "access", "{developer}");
+    assert_eq!(fail["hidden"]["rule"], "access[0]");
+    assert_eq!(tool(&developer, "say")["shown"], "say");
+    let applied = developer["rules"].as_array().unwrap();
+    assert_eq!(applied.len(), 2, "{developer}");
+    let key = explained(&shown, json!({"key": "ci"})).await;
+    assert_eq!(key["tools"], developer["tools"]);
+    let guest = explained(&shown, json!({"claims": {}})).await;
+    let say = &tool(&guest, "say")["hidden"];
+    assert_eq!((&say["by"], &say["rule"]), (&json!("access"), &Value::Null));
+    assert_eq!(tool(&guest, "odd")["shown"], "odd");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_named() {
+    let shown = Shown::with("").await;
+    for (question, part) in [
+        (json!({"initialize": 1}), "`initialize`"),
+        (json!({"meta": []}), "`meta`"),
+        (json!({"headers": {"a b": "x"}}), "`headers`"),
+        (json!({"headers": {"a": 1}}), "`headers`"),
+        (json!({"path": "/nothing"}), "`path`"),
+        (json!({"claims": 1}), "`claims`"),
+        (json!({"key": "none"}), "`key`"),
+        (json!({"other": 1}), "`other`"),
+        (json!(1), "the request"),
+    ] {
+        let answer = shown.post("/api/explain", &question).await;
+        let error = answer.json()["error"].as_str().unwrap().to_owned();
+        assert_eq!(answer.status, 400, "{question}: {error}");
+        assert!(error.contains(part), "{question}: {error}");
+    }
+}

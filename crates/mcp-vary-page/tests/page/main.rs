@@ -1,0 +1,10 @@
+//! The page of a gateway, as a browser gets it.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod catalog;
+mod endpoint;
+mod events;
+mod explain;
+mod protection;
+mod review;
+mod support;

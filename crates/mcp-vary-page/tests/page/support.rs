@@ -1,0 +1,102 @@
+//! A gateway with a page, in front of a scripted server.
+
+use std::net::SocketAddr;
+
+use mcp_vary_config::Source;
+use mcp_vary_gateway::{Environment, Gateway};
+use mcp_vary_operator::{AdminToken, Requests, channel};
+use mcp_vary_page::GatewayPage;
+pub(crate) use mcp_vary_testkit::prelude::*;
+use tokio::net::TcpListener;
+
+/// The token of the operator.
+pub(crate) const TOKEN: &str = "correct-horse-battery";
+
+/// A gateway with a page.
+pub(crate) struct Shown {
+    pub(crate) gateway: Arc<Gateway>,
+    /// Where clients connect.
+    mcp: SocketAddr,
+    /// Where the operator does.
+    pub(crate) address: SocketAddr,
+    _peer: ScriptedServer,
+    _requests: Requests,
+}
+
+impl Shown {
+    /// In front of the server `places`, with these further lines of a configuration.
+    pub(crate) async fn with(lines: &str) -> Self {
+        Self::before(places_server::start(Era::Modern).await, lines).await
+    }
+
+    /// In front of `peer`, which is called `places`.
+    pub(crate) async fn before(peer: ScriptedServer, lines: &str) -> Self {
+        let text = format!("servers: {{places: {{url: {:?}}}}}\n{lines}", peer.url);
+        let file = Source::new("vary.yaml", &text).read(&|_| None);
+        let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
+        let mut config = file.into_config(environment);
+        let (operator, requests) = channel(Some(&token()));
+        config.operator = Some(operator.clone());
+        let gateway = Gateway::start(config).await.unwrap();
+        operator.set_page(Arc::new(GatewayPage::new(&gateway, || 1_000_000_250_000)));
+        let (mcp, address) = (listener().await, listener().await);
+        let shown = Self {
+            gateway: Arc::clone(&gateway),
+            mcp: mcp.local_addr().unwrap(),
+            address: address.local_addr().unwrap(),
+            _peer: peer,
+            _requests: requests,
+        };
+        let clients = Arc::clone(&gateway);
+        tokio::spawn(async move { clients.serve_http(mcp, std::future::pending()).await });
+        tokio::spawn(async move { gateway.serve_admin(address, std::future::pending()).await });
+        shown
+    }
+
+    /// What the page gets with its token.
+    pub(crate) async fn get(&self, path: &str) -> HttpResponse {
+        self.ask(&get(path)).await
+    }
+
+    /// What the page gets when it posts this.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> HttpResponse {
+        let request = HttpRequest::new(body.to_string()).line(&format!("POST {path} HTTP/1.1"));
+        self.ask(&authorized(request)).await
+    }
+
+    pub(crate) async fn ask(&self, request: &HttpRequest) -> HttpResponse {
+        RawHttp::connect(self.address).await.ask(request).await
+    }
+
+    /// A client of 2026-07-28 that calls itself `robot` sends this.
+    pub(crate) async fn client_asks(&self, method: &str, params: Value) -> Value {
+        let mut message = modern(json!(1), method, params, &json!({}));
+        let info = json!({"name": "robot", "version": "7"});
+        message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = info;
+        self.client(&HttpRequest::modern(&message)).await.json()
+    }
+
+    /// A request to the address of clients.
+    pub(crate) async fn client(&self, request: &HttpRequest) -> HttpResponse {
+        RawHttp::connect(self.mcp).await.ask(request).await
+    }
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
+}
+
+fn token() -> AdminToken {
+    TOKEN.parse().unwrap()
+}
+
+/// A request with the token for the page.
+pub(crate) fn get(path: &str) -> HttpRequest {
+    authorized(HttpRequest::new("").line(&format!("GET {path} HTTP/1.1")))
+}
+
+fn authorized(request: HttpRequest) -> HttpRequest {
+    let token = token().for_page();
+    request.with("Authorization", format!("Bearer {}", token.expose()))
+}

@@ -1,0 +1,23 @@
+// A client that calls tools all the time, so that the page has something to show.
+
+const VERSION = "2025-11-25";
+const INFO = { name: "claude-code", version: "2.1.4" };
+const CALLS = ["git_status", "log", "git_commit", "read_file", "delete_file"];
+
+/** Connects, and calls a tool every 200 ms until the process ends. Returns after the first call. */
+export async function callAllTheTime(endpoint) {
+  const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
+  let id = 0;
+  const post = async (method, params) => {
+    const message = { jsonrpc: "2.0", method, params, ...(!method.startsWith("notifications/") && { id: ++id }) };
+    const response = await fetch(endpoint, { method: "POST", headers, body: JSON.stringify(message) });
+    await response.text();
+    return response;
+  };
+  const opened = await post("initialize", { protocolVersion: VERSION, capabilities: {}, clientInfo: INFO });
+  Object.assign(headers, { "Mcp-Session-Id": opened.headers.get("Mcp-Session-Id"), "MCP-Protocol-Version": VERSION });
+  await post("notifications/initialized", {});
+  const call = () => post("tools/call", { name: CALLS[id % CALLS.length], arguments: { repo_path: ".", path: "a" } });
+  await call();
+  setInterval(() => call().catch(() => {}), 200).unref();
+}

@@ -1,0 +1,337 @@
+// Drives the operator's page of a gateway: `node drive.mjs ADDRESS FOLDER ENDPOINT`, where ADDRESS has the token, FOLDER is
+// for screenshots, and calls are made at ENDPOINT. Prints a line of JSON for each check. `gateway.yaml` has what the checks
+// need of the gateway; a check without it fails.
+
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
+import { callAllTheTime } from "./client.mjs";
+
+const [address, folder, endpoint] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const token = new URL(address).hash.replace("#token=", "");
+const VIEWS = ["now", "variants", "who", "review", "experiments"];
+const SIZES = [[1400, 900], [380, 800]];
+
+/** What the page itself asks for. */
+async function ask(path, body) {
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const response = await fetch(new URL(path, address), { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) });
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response.json();
+}
+
+/** Waits until each server has connected and listed its tools, or failed. */
+async function isStarted() {
+  for (let waited = 0; waited < 600; waited++) {
+    const { servers } = await ask("/api/status");
+    if (servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"))) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("servers are still starting after a minute");
+}
+
+await isStarted();
+if (endpoint) await callAllTheTime(endpoint);
+const [catalog, status] = [await ask("/api/catalog"), await ask("/api/status")];
+const number = (value) => value.toLocaleString("en");
+const variant = (id) => catalog.variants.find((it) => it.id === id);
+const named = (test) => catalog.tools.find((it) => test.test(it.name)) ?? missing(test);
+const missing = (what) => {
+  throw new Error(`the gateway has none that the check needs: ${what}`);
+};
+/** The address of a tool's definitions. */
+const toolView = (tool, params = {}) => `/variants?${new URLSearchParams({ server: tool.server, tool: `${tool.server}:${tool.name}`, ...params })}`;
+
+/** A client that was seen, and a `delete_` tool that a rule hides from it. */
+async function clientWithoutDelete() {
+  for (const { client } of status.clients.filter((it) => it.client.name)) {
+    const { tools } = await ask("/api/explain", { initialize: { clientInfo: client } });
+    const hidden = tools.find((it) => it.hidden && it.name.startsWith("delete_"));
+    if (hidden) return { client, hidden };
+  }
+  return missing("a client that was seen, without a delete_ tool");
+}
+
+mkdirSync(folder, { recursive: true });
+const browser = await launch();
+const visitor = await Visitor.open(browser, address);
+const { page } = visitor;
+await visitor.first();
+
+/** A question of an operator, answered from the first view by at most three clicks. */
+async function question(title, answer) {
+  await check(title, async () => {
+    await visitor.first();
+    await answer();
+    await page.screenshot({ path: join(folder, `${title.toLowerCase().replace(/[^a-z]+/g, "-").replace(/^-|-$/g, "")}.png`) });
+    holds(visitor.clicks <= 3, `${visitor.clicks} clicks`);
+    return `${visitor.clicks} clicks`;
+  });
+}
+
+const openClient = (client) => visitor.click("main tr a", { hasText: "by ", has: page.locator(`xpath=self::*[contains(@href, ${JSON.stringify(encodeURIComponent(client.name))})]`) });
+
+await question("Which variant did my client get, and why?", async () => {
+  const { client } = await clientWithoutDelete();
+  const { variant, steps } = await ask("/api/explain", { initialize: { clientInfo: client } });
+  await openClient(client);
+  holds((await visitor.text(".answer h2")).includes(variant), "the variant is not in the heading");
+  const decided = steps.find((it) => it.decided);
+  holds((await visitor.text(".steps .decided")).includes(decided.step), "the step that decided is not marked");
+});
+
+await question("What does each list cost?", async () => {
+  await visitor.click("nav a", { hasText: "Variants" });
+  await page.waitForSelector(".chart");
+  const rows = await page.locator(".chart tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, row.querySelector("td").textContent]));
+  equal(rows, catalog.variants.map((it) => [it.id, number(it.tokens)]), "the costs");
+});
+
+await question("Why has this client no delete_* tool?", async () => {
+  const { client, hidden } = await clientWithoutDelete();
+  await openClient(client);
+  await page.getByLabel("Filter tools").fill("delete_*");
+  const causes = await visitor.text(".causes");
+  holds(causes.includes(hidden.hidden.rule), `the rule is not in “${causes}”`);
+  holds((await visitor.text(".grid tbody")).includes(hidden.name), "the tool is not listed");
+});
+
+await question("What would compact save?", async () => {
+  await visitor.click("nav a", { hasText: "Variants" });
+  await page.waitForSelector(".chart");
+  const row = page.locator(".chart tbody tr", { has: page.getByText("compact", { exact: true }) });
+  const saved = Math.round((1 - variant("compact").tokens / variant(catalog.baseline).tokens) * 100);
+  holds((await row.innerText()).includes(`−${saved}\u00A0%`), `−${saved} % is not in the row`);
+});
+
+await question("What differs in this tool between variants?", async () => {
+  await visitor.click("nav a", { hasText: "Variants" });
+  await visitor.click(".grid tbody td", { has: page.locator(".mark") });
+  await page.waitForSelector(".panel .diff :is(ins, del)");
+});
+
+await question("Which servers are down, and why?", async () => {
+  const down = status.servers.find((it) => it.state === "down") ?? missing("a server that is down");
+  const troubles = await visitor.text(".troubles");
+  // Names in backticks are shown as code.
+  holds(troubles.includes(down.name) && troubles.includes(down.reason.replaceAll("`", "")), `it shows “${troubles}”`);
+});
+
+await check("calls are listed as they come, and one opens", async () => {
+  await visitor.first();
+  await visitor.click(".calls .grid tbody td");
+  const facts = await visitor.text(".panel .facts");
+  for (const fact of ["client", "variant", "selected by", "outcome", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
+  await page.keyboard.press("Escape");
+});
+
+await check("the figures of the matrix are those of the catalog", async () => {
+  await visitor.view("/variants");
+  const rows = await page.locator(".grid tbody tr:has(td[data-cell])").evaluateAll((rows) =>
+    rows.map((row) => [...row.querySelectorAll("td")].map((cell) => (cell.querySelector(".tokens") ?? cell).textContent)),
+  );
+  const expected = catalog.servers.flatMap((server) => catalog.tools.filter((it) => it.server === server)).map((tool) => [
+    number(tool.tokens),
+    ...catalog.variants.map(({ id }) => (tool.variants[id] ? number(tool.variants[id].tokens) : "hidden")),
+  ]);
+  equal(rows, expected.slice(0, rows.length), "rows");
+  const totals = await page.locator(".grid tfoot .total").allTextContents();
+  equal(totals, catalog.variants.map((it) => number(it.tokens)), "totals");
+  return `${rows.length} rows`;
+});
+
+await check("names with markup are text", async () => {
+  const tool = named(/<[a-z]/);
+  await visitor.view(toolView(tool));
+  holds((await visitor.text(".panel h2")).includes(tool.name), "the heading does not show the name");
+  equal(await page.locator("main :is(img, script, b, iframe)").count(), 0, "elements of the name");
+});
+
+await check("characters that cannot be seen are visible, and text stays in its place", async () => {
+  for (const [pattern, shown] of [[/\u200B/, "U+200B"], [/\u202E/, "U+202E"]]) {
+    const tool = named(pattern);
+    await visitor.view(toolView(tool));
+    const heading = page.locator(".panel h2 bdi");
+    await heading.filter({ hasText: shown }).waitFor({ timeout: 5_000 });
+    equal(await heading.evaluate((it) => [it.dir, getComputedStyle(it).unicodeBidi]), ["auto", "isolate"], "its isolation");
+    holds(!pattern.test(await page.locator("main").innerText()), `${shown} itself is in the page`);
+  }
+});
+
+await check("a name of 10,000 characters is cut, and shown whole on demand", async () => {
+  const tool = named(/^.{10000}/su);
+  await visitor.view(toolView(tool));
+  await page.waitForFunction(() => document.querySelector(".panel h2 button"));
+  holds((await visitor.text(".panel h2")).length < 300, "it is not cut");
+  await page.locator(".panel h2 button").click();
+  holds((await visitor.text(".panel h2")).includes(tool.name), "it is not whole");
+  await visitor.fits();
+});
+
+await check("2,000 tools scroll at once", async () => {
+  const server = catalog.servers.find((it) => catalog.tools.filter((tool) => tool.server === it).length >= 2_000) ?? missing("a server with 2,000 tools");
+  const last = catalog.tools.filter((it) => it.server === server).at(-1);
+  await visitor.view(`/variants?server=${server}`);
+  const slowest = await page.locator(".grid").evaluate(async (grid) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    let slowest = 0;
+    for (let part = 1; part <= 20; part++) {
+      const before = performance.now();
+      grid.scrollTop = (grid.scrollHeight * part) / 20;
+      await frame();
+      slowest = Math.max(slowest, performance.now() - before);
+      const { left, top, height } = grid.getBoundingClientRect();
+      const middle = document.elementFromPoint(left + 20, Math.min(innerHeight, top + height) - 150);
+      if (!middle?.closest("[data-cell]")) throw new Error(`no row at ${part * 5} %`);
+    }
+    return slowest;
+  });
+  holds((await page.locator(".grid tbody").innerText()).includes(last.name), "the last tool is not there");
+  const rows = await page.locator(".grid tbody tr").count();
+  holds(rows < 200, `${rows} rows are in the document`);
+  return `${rows} rows in the document, at most ${Math.round(slowest)} ms a step`;
+});
+
+await check("a filter after scrolling shows what it finds", async () => {
+  await visitor.view("/variants");
+  await page.locator(".grid").evaluate((grid) => (grid.scrollTop = grid.scrollHeight));
+  const tool = catalog.tools.find((it) => it.name.startsWith("delete_")) ?? missing("a delete_ tool");
+  await page.getByLabel("Filter tools").fill("delete_");
+  await page.locator(".grid tbody th").filter({ hasText: tool.name }).waitFor({ timeout: 5_000 });
+});
+
+await check("each hostile tool opens", async () => {
+  const hostile = catalog.tools.filter((it) => /[^\w.-]|^__|.{200}/u.test(it.name));
+  for (const tool of hostile.slice(0, 20)) {
+    await visitor.view(toolView(tool, { variant: "compact" }));
+    await page.waitForSelector(".panel .diff");
+    await visitor.view("/variants");
+  }
+  return `${hostile.length} tools`;
+});
+
+await check("the keyboard alone opens a tool and returns from it", async () => {
+  await visitor.first();
+  await pressUntil("Tab", () => document.activeElement.textContent === "Variants");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement.matches("h1"));
+  await pressUntil("Tab", () => document.activeElement.type === "search");
+  await page.keyboard.type("delete_");
+  await pressUntil("Tab", () => document.activeElement.matches("[data-cell]"));
+  for (const key of ["ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+  const cell = await page.evaluate(() => document.activeElement.dataset.cell);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement.closest(".panel"));
+  await page.keyboard.press("Escape");
+  await page.waitForFunction((cell) => document.activeElement.dataset.cell === cell, cell);
+});
+
+/** Presses a key until the page is so, and checks that each stop can be seen. */
+async function pressUntil(key, test) {
+  for (let pressed = 0; pressed < 60; pressed++) {
+    await page.keyboard.press(key);
+    const isVisible = await page.evaluate(() => document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== "none");
+    holds(isVisible, `the focus is not visible on ${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 90))}`);
+    if (await page.evaluate(test)) return;
+  }
+  throw new Error(`${key} does not lead there`);
+}
+
+for (const view of VIEWS) {
+  await check(`the keyboard reaches all of ${view}`, async () => {
+    await visitor.view(`/${view}`);
+    await page.evaluate(() => document.querySelector("h1").focus());
+    const wanted = await page.locator("main :is(a[href], button, input, select, textarea, summary, [tabindex='0'])").evaluateAll((all) => {
+      const shown = all.filter((it) => it.checkVisibility() && !it.disabled);
+      shown.forEach((it) => it.addEventListener("focus", () => (it.dataset.reached = "yes")));
+      return shown.length;
+    });
+    for (let at = 0; at < wanted + 3; at++) await page.keyboard.press("Tab");
+    const reached = await page.locator("main [data-reached]").count();
+    holds(reached >= wanted, `${reached} of ${wanted} controls`);
+  });
+}
+
+/** What is looked at: each view, a tool that is open, and an answer. */
+const LOOKS = {
+  ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
+  tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
+  answer: async () => {
+    const { client } = await clientWithoutDelete();
+    return `/who?${new URLSearchParams({ initialize: JSON.stringify({ clientInfo: client }) })}`;
+  },
+};
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const [width, height] of SIZES) {
+    await look(colorScheme, width, height);
+  }
+}
+
+/** Fails with what axe finds. */
+async function isAccessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+  const found = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)}`));
+  equal(found.slice(0, 4), [], "axe");
+}
+
+/** Opens each view in a window of a size: a picture, and what axe finds. */
+async function look(colorScheme, width, height) {
+  const other = await Visitor.open(browser, address, { viewport: { width, height }, colorScheme });
+  for (const [name, address] of Object.entries(LOOKS)) {
+    await check(`${name}, ${width} pixels wide, ${colorScheme}: it fits, and axe finds nothing`, async () => {
+      await other.view(await address());
+      await other.page.waitForTimeout(400);
+      await other.page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
+      await other.fits();
+      await isAccessible(other.page);
+    });
+  }
+  visitor.problems.push(...other.problems);
+  await other.page.context().close();
+}
+
+await check("nothing moves while calls come", async () => {
+  const other = await Visitor.open(browser, address);
+  await other.page.waitForSelector(".calls .grid");
+  const moved = await other.page.evaluate(async () => {
+    let sum = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((it) => (sum += it.value))).observe({ type: "layout-shift" });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    return sum;
+  });
+  visitor.problems.push(...other.problems);
+  await other.page.context().close();
+  holds(moved < 0.02, `things moved by ${moved}`);
+});
+
+await check("without a token there is a field for it, and a wrong one is refused", async () => {
+  const stranger = await Visitor.open(browser, new URL("/#/variants", address).href);
+  const field = stranger.page.getByLabel("Token");
+  await field.fill("wrong");
+  await stranger.page.keyboard.press("Enter");
+  await stranger.page.getByText("This is not the token.").waitFor({ timeout: 5_000 });
+  await stranger.page.screenshot({ path: join(folder, "without-token.png") });
+  await isAccessible(stranger.page);
+  await field.fill(token);
+  await stranger.page.keyboard.press("Enter");
+  await stranger.page.waitForSelector(".chart");
+  const other = stranger.problems.filter((it) => !it.includes("401"));
+  equal(other, [], "problems");
+  await stranger.page.context().close();
+});
+
+await check("the address keeps no token", async () => {
+  const other = await Visitor.open(browser, address);
+  holds(!other.page.url().includes(token), other.page.url());
+  await other.page.context().close();
+});
+
+await check("no error, no report of the policy, no request to others, no dialog", async () => equal(visitor.problems, [], "problems"));
+
+await browser.close();
+process.exit(failures() > 0 ? 1 : 0);

@@ -1,0 +1,184 @@
+// What a gateway would answer under `/api/`, without one: an ordinary gateway, and one with hostile names and 2,000 tools.
+
+const GIT = [
+  ["git_status", "Shows the working tree status. Use it before a commit, to see what would be in it.", true],
+  ["git_log", "Shows the commit logs, newest first. The start and end may be dates or relative times such as `2 weeks ago`.", true],
+  ["git_diff", "Shows differences between branches or commits, as a unified diff.", true],
+  ["git_commit", "Records changes to the repository. The message must not be empty.", false],
+  ["git_branch", "Lists the branches of the repository.", true],
+  ["delete_branch", "Deletes a branch. Commits that no other branch has are lost.", false],
+];
+const FILES = [
+  ["read_file", "Reads the complete contents of a file as text. Handles various text encodings.", true],
+  ["write_file", "Creates a new file or completely overwrites an existing one. Use with caution.", false],
+  ["list_directory", "Lists all files and directories in a path, with sizes.", true],
+  ["delete_file", "Deletes a file. There is no way to restore it.", false],
+];
+
+const HOSTILE = [
+  ["<img src=x onerror=alert(1)>", "<script>alert(1)</script> & <b>bold</b>"],
+  ["\u202Egnp.eteled", "Right to left: \u05D0\u05D1\u05D2 \u202E reversed \u202C end"],
+  ["zero\u200Bwidth\u200D\uFEFF\u00AD", "tags \u{E0041}\u{E0042} and selectors \u{E0101}"],
+  ["control\u0000\u0007\u001B[31m", "line\nbreak\r\n\ttab \u0085 \u2028 end"],
+  ["long-" + "n".repeat(9_995), "long description " + "word ".repeat(4_000)],
+  ["__proto__", "a name that objects have"],
+  ["شجرة", "أداة باسم عربي"],
+];
+
+const definition = ([name, description, readOnlyHint], title) => ({
+  name,
+  title,
+  description,
+  inputSchema: {
+    type: "object",
+    properties: {
+      repo_path: { type: "string", description: "The path of the repository, absolute or relative to the root that the server was started with." },
+      max_count: { type: "integer", default: 10, title: "Max Count" },
+    },
+    required: ["repo_path"],
+  },
+  annotations: { readOnlyHint: !!readOnlyHint, destructiveHint: name.startsWith("delete_") },
+  ...(name === "__proto__" && { constructor: "a member that each object inherits", toString: { a: 1 } }),
+});
+
+const tokens = (value) => Math.ceil(JSON.stringify(value).length / 4);
+
+/** What each variant makes of a definition; `null` where it hides the tool. */
+const VARIANTS = {
+  standard: (it) => it,
+  compact: (it) => ({
+    name: it.name.replace(/^git_/, ""),
+    description: it.description.split(/(?<=\.)\s/)[0],
+    inputSchema: { type: "object", properties: { max_count: { type: "integer" } } },
+  }),
+  "read-only": (it) => (it.annotations.readOnlyHint ? it : null),
+  directory: (it) => ({ name: it.name, description: it.description.slice(0, 24), inputSchema: { type: "object" } }),
+};
+
+const entry = (original, shown) => {
+  if (!shown) return null;
+  const members = Object.keys({ ...original, ...shown });
+  const changed = members.filter((it) => JSON.stringify(original[it]) !== JSON.stringify(shown[it]));
+  const result = { name: shown.name, tokens: tokens(shown) };
+  if (shown.name !== original.name) result.renamed = true;
+  if (changed.length > 0) result.changed = changed;
+  if (changed.includes("inputSchema") && !shown.inputSchema.properties?.repo_path && shown.inputSchema.properties) result.fixed = ["repo_path"];
+  return result;
+};
+
+class Gateway {
+  constructor(servers) {
+    this.servers = servers;
+    this.definitions = servers.flatMap(([server, tools]) => tools.map((tool) => [server, definition(tool, tool[0].slice(0, 40))]));
+  }
+
+  catalog() {
+    const tools = this.definitions.map(([server, original]) => ({
+      server,
+      name: original.name,
+      tokens: tokens(original),
+      annotations: original.annotations,
+      variants: Object.fromEntries(Object.entries(VARIANTS).map(([id, of]) => [id, entry(original, of(original))])),
+    }));
+    const own = [{ name: "describe_tools", variants: { directory: { tokens: 62 } } }];
+    const variants = Object.keys(VARIANTS).map((id) => this.variant(id, tools, own));
+    return { encoding: "o200k_base", servers: this.servers.map(([name]) => name), baseline: "standard", variants, tools, own };
+  }
+
+  variant(id, tools, own) {
+    const byServer = {};
+    const shown = tools.filter((it) => it.variants[id]);
+    for (const tool of shown) byServer[tool.server] = (byServer[tool.server] ?? 0) + tool.variants[id].tokens;
+    const ofVary = own.reduce((sum, it) => sum + (it.variants[id]?.tokens ?? 0), 0);
+    const sum = Object.values(byServer).reduce((a, b) => a + b, ofVary);
+    const status = id === "directory" ? "experimental" : "stable";
+    return { id, description: `The variant ${id}.`, status, hints: {}, deprecationInfo: null, tokens: sum, wholeTokens: sum + 100, byServer, tools: shown.length };
+  }
+
+  tool(server, name) {
+    const found = this.definitions.find(([of, it]) => of === server && it.name === name);
+    if (!found) return null;
+    const variants = Object.entries(VARIANTS).map(([id, of]) => [id, of(found[1])]);
+    return { server, name, original: found[1], variants: Object.fromEntries(variants.filter(([, it]) => it)) };
+  }
+
+  explain({ initialize, headers }) {
+    const named = headers?.["MCP-Server-Variant"];
+    const client = initialize?.clientInfo ?? initialize?.params?.clientInfo ?? {};
+    const variant = named ?? (client.name === "claude-code" ? "compact" : "standard");
+    const steps = [
+      { step: "address", decided: false, detail: "the address names no variant" },
+      { step: "header", decided: !!named, detail: named ? `MCP-Server-Variant names \`${named}\`` : "no header MCP-Server-Variant" },
+      { step: "rule", decided: !named && client.name === "claude-code", detail: `clients[0]: name \`claude-code\`; the client is ${client.name ?? "unnamed"}` },
+      { step: "ranking", decided: !named && client.name !== "claude-code", detail: "without hints, the order of the file" },
+    ];
+    const tools = this.definitions.map(([server, it]) => ({ server, name: it.name, ...this.fate(it, variant) }));
+    return { variant, reason: steps.find((it) => it.decided).step, steps, client, features: ["agent"], ranking: [{ id: variant, points: 10, why: [`contextSize=${variant}: +10`] }], rules: [{ rule: "access.rules[1]" }], tools };
+  }
+
+  fate(definition, variant) {
+    if (definition.name.startsWith("delete_")) return { shown: null, hidden: { by: "access", rule: "access.rules[1]", detail: "hide `delete_*` for everybody but the group `ops`" } };
+    const shown = VARIANTS[variant]?.(definition);
+    if (shown) return { shown: shown.name, hidden: null };
+    return { shown: null, hidden: { by: "variant", rule: variant, detail: `the variant \`${variant}\` leaves it out: it is not readOnlyHint` } };
+  }
+
+  status() {
+    const up = this.servers.map(([name, tools], at) => ({ name, state: "up", since: 4000 + at, revisions: ["2025-11-25"], tools: tools.length, connections: { open: 1, limit: 8, evicted: 0 }, calls: { count: 120 + at, errors: at, cancelled: 0, p50: 12.3, p95: 80.1 } }));
+    const down = { name: "tickets", state: "down", since: 95, reason: "cannot connect to tickets.example.com:443: connection refused", nextAttempt: 12, revisions: [], connections: { open: 0, limit: 8, evicted: 0 }, calls: { count: 3, errors: 3, cancelled: 0 } };
+    const now = Math.floor(Date.now() / 1000);
+    const clients = [
+      { client: { name: "claude-code", version: "2.1.4" }, variant: "compact", reason: "rule", requests: 240, calls: 201, last: now - 2 },
+      { client: { name: "cursor", version: "1.9" }, variant: "standard", reason: "ranking", requests: 12, calls: 3, last: now - 64 },
+      { client: { name: "ci-agent", version: "0.3" }, variant: "read-only", reason: "header", requests: 7, calls: 4, last: now - 600 },
+      { client: { name: "", version: "" }, variant: "standard", reason: "ranking", requests: 1, calls: 0, last: now - 900 },
+    ];
+    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, deprecatedUse: [], experiments: [experiment()], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+  }
+
+  review() {
+    return {
+      deprecated: [{ client: { name: "old-agent", version: "0.9" }, variant: "old", replacement: "compact", removalDate: "2027-01-01", daysLeft: 28, requests: 41 }],
+      unmatched: [{ variant: "compact", problem: "overrides.git_push: no tool matches `git_push`" }],
+      collisions: [],
+      denials: [{ rule: "access.rules[1]", count: 3 }],
+      limits: [],
+      counters: { unauthorized: 3 },
+      failedResults: 2,
+    };
+  }
+
+  call(id) {
+    const [server, it] = this.definitions[id % this.definitions.length];
+    const outcome = id % 17 === 0 ? "error" : id % 23 === 0 ? "denied" : "allowed";
+    const serverMs = 4 + ((id * 7919) % 90) + 0.4;
+    return { id, at: Date.now() / 1000, method: "tools/call", target: it.name, server, client: { name: id % 3 ? "claude-code" : "cursor", version: "2.1.4" }, principal: null, variant: id % 3 ? "compact" : "standard", reason: id % 3 ? "rule" : "ranking", outcome, code: outcome === "denied" ? -32602 : 0, durationMs: serverMs + 0.3, serverMs, bytesIn: 180, bytesOut: 2400 };
+  }
+}
+
+function experiment() {
+  const arm = (variant, weight, units, failed) => ({
+    variant,
+    weight,
+    metrics: {
+      calls: { units, n: units, x: units * 4, nn: units, xx: units * 20, nx: units * 4 },
+      failed: { units, n: units * 4, x: failed, nn: units * 20, xx: failed * 1.2, nx: failed * 4.5 },
+      duration: { units, n: units * 4, x: units * 4 * 31.5, nn: units * 20, xx: units * 22_000, nx: units * 630 },
+    },
+  });
+  return { name: "short-descriptions", arms: [arm("standard", 50, 412, 190), arm("compact", 50, 398, 141)], metric: "failed", effect: 0.05, anonymous: true };
+}
+
+const many = Array.from({ length: 2_000 }, (_, at) => [`tool_${String(at).padStart(4, "0")}`, `Does the work number ${at}. It is one of very many.`, at % 2 === 0]);
+
+const servers = Object.entries({ git: GIT, files: FILES, hostile: HOSTILE, many });
+
+export const FIXTURES = {
+  small: new Gateway(servers.slice(0, 2)),
+  all: new Gateway(servers),
+};
+
+/** The definitions of the tools of one server. */
+export function toolsOf(server) {
+  return FIXTURES.all.definitions.filter(([of]) => of === server).map(([, definition]) => definition);
+}
