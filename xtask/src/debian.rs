@@ -1,14 +1,14 @@
-//! Programs of Debian that tests start: one in `PATH` is used, else its package is installed.
+//! Programs of Debian that tests start: one in `PATH` is used, else its package is installed. Also a library of theirs.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::process;
 use crate::workspace::Workspace;
 
 /// Each program, and the package that has it.
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("dbus-run-session", "dbus-daemon"),
@@ -16,6 +16,15 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("gnome-keyring-daemon", "gnome-keyring"),
     ("systemd-analyze", "systemd"),
     ("openssl", "openssl"),
+    ("libnss3.so", "libnss3"), // of the browser, which comes from npm
+];
+
+/// Where libraries are.
+const LIBRARIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
 ];
 
 /// Updates the lists of packages, and installs those in its arguments.
@@ -56,7 +65,8 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
 /// The packages of the programs that are not in `PATH`, each once.
 fn missing() -> Vec<&'static str> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<_> = env::split_paths(&path).collect();
+    let libraries = LIBRARIES.iter().map(PathBuf::from);
+    let folders: Vec<_> = env::split_paths(&path).chain(libraries).collect();
     let has = |folder: &Path, program: &str| folder.join(program).is_file();
     let mut packages: Vec<_> = PROGRAMS
         .iter()

@@ -29,6 +29,7 @@ mod modules;
 mod npm;
 mod official_servers;
 mod official_suite;
+mod operator_page;
 mod outcome;
 mod page;
 mod parallel;

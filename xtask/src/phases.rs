@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
     amplify, auth, book, cargo, check, dist, faults, guide, interop, layout, library, npm,
-    official_suite, python, requirements, rust_tests, soak, tokens,
+    official_suite, operator_page, python, requirements, rust_tests, soak, tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -125,6 +125,11 @@ const PHASES: &[Phase] = &[
         interop::phase,
     ),
     phase(
+        "page",
+        "a browser opens each view of the operator's page, also of hostile and of many tools",
+        operator_page::phase,
+    ),
+    phase(
         "auth",
         "official clients log in with a real authorization server, whose keys change and which dies",
         auth::phase,
@@ -145,6 +150,7 @@ const NEED_PACKAGES: &[&str] = &[
     "library",
     "conformance",
     "interop",
+    "page",
     "auth",
 ];
 
