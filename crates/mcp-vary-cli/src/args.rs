@@ -12,7 +12,7 @@ use crate::completions::Completions;
 use crate::connect::args::Connect;
 use crate::login::args::{Login, Logout};
 use crate::man::Man;
-use crate::open::Open;
+use crate::open::args::Open;
 use crate::target_args::TargetArgs;
 
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
