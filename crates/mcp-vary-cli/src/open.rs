@@ -1,12 +1,14 @@
 //! `vary open`: the page of a running gateway, in the browser.
 
+pub(crate) mod args;
+
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use mcp_vary_operator::AdminToken;
 
+use self::args::Open;
 use crate::admin::page_address;
-use crate::args::Open;
 use crate::failure::{Failure, Verdict};
 use crate::login::browser;
 use crate::operate::{written_token, wrong_token};

@@ -7,8 +7,10 @@ use mcp_vary_operator::PageBody;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::page::Clock;
 use crate::response::{PageAnswer, failure, typed};
+
+/// Microseconds since 1970-01-01 UTC.
+pub(crate) type Clock = fn() -> u64;
 
 /// The response to `GET /api/events`: a stream until the browser leaves.
 pub(crate) fn stream(gateway: &Gateway, clock: Clock) -> PageAnswer {

@@ -10,9 +10,10 @@ use mcp_vary_operator::{Page, PageResponse};
 
 use crate::assets;
 use crate::catalog::{self, CountedCatalog};
+use crate::events::{self, Clock};
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{events, explain, review};
+use crate::{explain, review};
 
 /// The page of a gateway.
 ///
@@ -36,9 +37,6 @@ pub struct GatewayPage {
     catalog: Arc<CountedCatalog>,
     clock: Clock,
 }
-
-/// Microseconds since 1970-01-01 UTC.
-pub(crate) type Clock = fn() -> u64;
 
 impl GatewayPage {
     /// The page of `gateway`. `clock` returns the microseconds since 1970-01-01 UTC.

@@ -19,6 +19,8 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "reload",
         "upstream_variants",
         "report",
+        "explain_client",
+        "listed_tools",
         "readings",
         "status",
         "gateway",
