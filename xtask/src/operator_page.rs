@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::cargo::binary_of;
-use crate::{debian, npm};
 use crate::outcome::Outcome;
 use crate::process::{self, tail};
 use crate::server::{self, StartingServer};
 use crate::workspace::Workspace;
+use crate::{debian, npm};
 
 /// The directory of the scripts, of their packages and of the gateway's configuration.
 const DIRECTORY: &str = "tests/page";
