@@ -58,10 +58,10 @@ fn driven(workspace: &Workspace) -> Result<Outcome, String> {
 
 /// The address of the page, with its token, of the gateway that wrote `log`.
 fn address(vary: &PathBuf, state: &Path, log: &Path) -> Result<String, String> {
-    let said = fs::read_to_string(log).map_err(|error| error.to_string())?;
-    let mut lines = said.lines();
+    let report = fs::read_to_string(log).map_err(|error| error.to_string())?;
+    let mut lines = report.lines();
     let admin = lines.find_map(|line| line.strip_prefix("status: vary status "));
-    let admin = admin.ok_or_else(|| format!("no address of a status in:\n{said}"))?;
+    let admin = admin.ok_or_else(|| format!("no address of a status in:\n{report}"))?;
     let mut open = process::command(vary);
     open.args(["open", admin, "--print"])
         .env("XDG_STATE_HOME", state);

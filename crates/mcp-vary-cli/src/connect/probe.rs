@@ -96,18 +96,6 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     let not_up = not_up.join("\n  ");
     connected.close().await;
     let tools = tools?;
-    let so_far = if connected.has_starting_servers() {
-        " so far"
-    } else {
-        ""
-    };
-    let missing = connected.missing_servers();
-    if let (true, true, Some(missing)) = (tools.is_empty(), not_up.is_empty(), &missing) {
-        return Err(Failure::looked_at(sanitize(&format!(
-            "the gateway answers, but lists no tools: {missing}; `vary status` says why"
-        ))));
-    }
-    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     if tools.is_empty() && !not_up.is_empty() {
         return Err(Failure::looked_at(format!(
             "Vary starts, but no server behind it works:\n  {not_up}"
@@ -116,6 +104,31 @@ async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure>
     if !not_up.is_empty() {
         notice(&sanitize(&format!("not all servers work:\n  {not_up}")));
     }
+    result_line(client, &connected, &tools)
+}
+
+/// What the client gets, in a sentence.
+///
+/// # Errors
+///
+/// When it gets no tools, since servers are missing.
+fn result_line(
+    client: &KnownClient,
+    connected: &Client,
+    tools: &[String],
+) -> Result<String, Failure> {
+    let so_far = if connected.has_starting_servers() {
+        " so far"
+    } else {
+        ""
+    };
+    let missing = connected.missing_servers();
+    if let (true, Some(missing)) = (tools.is_empty(), &missing) {
+        return Err(Failure::looked_at(sanitize(&format!(
+            "the gateway answers, but lists no tools: {missing}; `vary status` says why"
+        ))));
+    }
+    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     let first = tools
         .first()
         .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));
