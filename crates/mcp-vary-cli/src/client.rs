@@ -181,14 +181,14 @@ impl Client {
         missing[0].is_empty() && !missing[1].is_empty()
     }
 
-    /// Notes on standard error that tools are missing, and why.
-    pub(crate) fn note_missing(&self) {
+    /// Notes on standard error that tools are missing, and which command reports why servers are down.
+    pub(crate) fn note_missing(&self, reports: &str) {
         if let Some(missing) = self.missing_servers() {
             let is_settled = self.has_only_servers_down();
             let next = if is_settled {
-                "; `vary status` says why"
+                format!("; `{reports}` says why")
             } else {
-                ""
+                String::new()
             };
             notice(&sanitize(&format!(
                 "note: {missing}, so the list of tools is not complete{next}"

@@ -90,7 +90,10 @@ async fn inspect(
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
     let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
-    client.note_missing();
+    // Its summary has the states of servers that it knows.
+    if !session.knows_servers() {
+        client.note_missing("vary status");
+    }
     for variant in &mut variants {
         variant.descriptions = DescriptionCost::read(&client, variant.id(), &variant.listed).await;
         variant.others = other_tokens(&client, variant.id()).await;

@@ -123,6 +123,11 @@ impl TargetSession {
         })
     }
 
+    /// Whether its servers are known, and not only those that a gateway names.
+    pub(crate) const fn knows_servers(&self) -> bool {
+        self.serving.is_some()
+    }
+
     /// Every configured variant, the best for these hints first; `None` if the server itself defines the variants.
     pub(crate) fn configured(&self, hints: Option<&VariantHints>) -> Option<Vec<ServerVariant>> {
         let serving = self.serving.as_ref()?;

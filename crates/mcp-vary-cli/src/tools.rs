@@ -73,7 +73,12 @@ impl ToolList {
         let client = session.client(&identity).await?;
         client.check_selectable(variant)?;
         let listed = client.tools(variant).await?;
-        client.note_missing();
+        let reports = if session.knows_servers() {
+            "vary inspect"
+        } else {
+            "vary status"
+        };
+        client.note_missing(reports);
         let mut tools: Vec<_> = listed
             .into_iter()
             .filter_map(|json| tool(session, json))

@@ -350,13 +350,17 @@ impl Endpoint {
     /// Says where the stream of the transport of 2024-11-05 often is, if there is none.
     pub(super) fn explain_stream(&self, error: UpstreamError) -> UpstreamError {
         match error {
-            UpstreamError::Status { status, .. }
-                if matches!(status.as_u16(), 404 | 405) && self.address.uri.path() != "/sse" =>
-            {
+            UpstreamError::Status {
+                status, excerpt, ..
+            } if matches!(status.as_u16(), 404 | 405) && self.address.uri.path() != "/sse" => {
+                let excerpt = match excerpt.as_str() {
+                    "" => String::new(),
+                    excerpt => format!(" ({excerpt})"),
+                };
                 UpstreamError::Misbehaved {
                     server: Arc::clone(&self.server),
                     what: format!(
-                        "`{}` answered HTTP {status}; check the path of its address, which is often `{}/sse`",
+                        "`{}` answered HTTP {status}{excerpt}; check the path of its address, which is often `{}/sse`",
                         self.address.shown(),
                         origin(&self.address.uri)
                     ),
