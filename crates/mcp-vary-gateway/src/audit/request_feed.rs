@@ -16,8 +16,8 @@ use super::request_line::{milliseconds, without_secrets};
 ///
 /// # Properties
 ///
-/// Nothing is computed while nobody watches. At most [`MAX_WAITING`] requests wait for the slowest watcher: it is told how many
-/// it has missed, and the others miss none.
+/// A request costs nothing here while nobody watches. The last [`MAX_WAITING`] requests are kept. A watcher that is further
+/// behind gets the number of those that it missed; the other watchers miss none.
 #[derive(Debug)]
 pub(crate) struct RequestFeed {
     watchers: Arc<AtomicUsize>,

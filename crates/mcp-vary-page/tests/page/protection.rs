@@ -56,7 +56,7 @@ async fn data_needs_the_token_and_files_do_not() {
     }
 }
 
-/// OP-9: The token of the page is in an address: whoever saw it can read, and change nothing.
+/// OP-9: Others may see the token of the page, since its address has it. So it allows reading alone.
 #[tokio::test]
 async fn the_token_of_the_page_is_no_token_for_commands() {
     let shown = Shown::with("").await;
