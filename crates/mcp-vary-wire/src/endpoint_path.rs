@@ -60,6 +60,9 @@ impl EndpointPath {
     /// Parses the path of a request, in which clients need not encode all bytes.
     #[must_use]
     pub fn of_request(path: &str) -> Option<Self> {
+        if path == ENDPOINT {
+            return Some(Self::Base);
+        }
         Self::parse(&Cow::from(utf8_percent_encode(path, NOT_PCHAR)))
     }
 

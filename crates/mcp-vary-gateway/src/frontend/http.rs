@@ -291,10 +291,12 @@ impl HttpConnection {
                     {
                         return Ok(in_flight.respond(rejected(rejection), false));
                     }
-                    if head.method == Method::POST {
-                        gateway.expect_era(validation::announced_era(&head.headers));
+                    if !gateway.is_serving() {
+                        if head.method == Method::POST {
+                            gateway.expect_era(validation::announced_era(&head.headers));
+                        }
+                        gateway.until_serving().await;
                     }
-                    gateway.until_serving().await;
                 }
                 let snapshot = gateway.current();
                 if let ListenerKind::Probes = kind {

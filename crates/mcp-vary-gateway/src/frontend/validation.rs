@@ -137,13 +137,15 @@ fn host_of(authority: &Authority) -> Option<&str> {
 
 /// Whether this is nothing, or a colon and a port.
 fn is_port(text: &[u8]) -> bool {
-    let Some((colon, port)) = text.split_first() else {
+    let Some((colon, digits)) = text.split_first() else {
         return true;
     };
-    let port = std::str::from_utf8(port).ok();
-    let is_number = |port: &&str| port.len() <= 5 && port.bytes().all(|it| it.is_ascii_digit());
-    let port = port.filter(is_number);
-    *colon == b':' && port.is_some_and(|port| port.parse::<u16>().is_ok())
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+    let port = digits
+        .iter()
+        .try_fold(0, |port, byte| Some(port * 10 + digit(byte)?));
+    let is_port = port.is_some_and(|port| port <= u32::from(u16::MAX));
+    *colon == b':' && matches!(digits.len(), 1..=5) && is_port
 }
 
 /// Whether this is a usual spelling, with or without a port. Other spellings are parsed.

@@ -27,7 +27,7 @@ pub(crate) fn legacy_client(
     session: &Arc<Session>,
     caller: &Caller,
     params: &Params<'_>,
-) -> Result<Client, RpcError> {
+) -> Result<Arc<Client>, RpcError> {
     let order = snapshot.placements.order_of(session).unwrap_or_default();
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
     let allowed = snapshot.selector.selectable(&order, allowed);
@@ -51,7 +51,7 @@ pub(crate) fn legacy_client(
     }
     let rules = &snapshot.selector.rules;
     let outcome = rules.session_outcome(&negotiated.client, &caller.requested);
-    Ok(Client {
+    Ok(Arc::new(Client {
         revision: negotiated.revision,
         id: session.client,
         connection: Some(session.client),
@@ -61,7 +61,7 @@ pub(crate) fn legacy_client(
         presentation: outcome.presentation,
         presumed_features: outcome.features,
         json: outcome.json,
-        capabilities: Arc::default(),
+        capabilities: None,
         forwardable: Arc::clone(&negotiated.class),
         forwardable_hash: None,
         class: snapshot.pool.keys.key(
@@ -72,10 +72,9 @@ pub(crate) fn legacy_client(
         ),
         principal: caller.principal.clone(),
         address: caller.address,
-        log_level: None,
         observation: caller.observation.with_participation(participation),
         session: Some(Arc::clone(session)),
-    })
+    }))
 }
 
 impl ConfigSnapshot {
@@ -167,7 +166,7 @@ pub(crate) fn modern_client(
     method: &str,
     caller: &Caller,
     params: &Params<'_>,
-) -> Result<Client, RpcError> {
+) -> Result<Arc<Client>, RpcError> {
     let revision = check_version(&modern_version(params)?)?;
     let declared = snapshot.parse_capabilities(modern_capabilities(params)?)?;
     // Any client may use `server/discover`.
@@ -198,7 +197,7 @@ pub(crate) fn modern_client(
     if method != "server/discover" {
         snapshot.selector.restrict_to_offered(&mut offers);
     }
-    Ok(Client {
+    Ok(Arc::new(Client {
         revision,
         id: snapshot.services.sessions.new_client(),
         connection: None,
@@ -209,7 +208,7 @@ pub(crate) fn modern_client(
         presumed_features: outcome.features,
         json: outcome.json,
         session: None,
-        capabilities: Arc::clone(&declared.capabilities),
+        capabilities: Some(Arc::clone(&declared.capabilities)),
         forwardable: Arc::clone(&declared.forwardable),
         forwardable_hash: declared.forwardable_hash,
         class: snapshot
@@ -218,7 +217,6 @@ pub(crate) fn modern_client(
             .key(&declared.forwardable, None, principal, Era::Modern),
         principal: caller.principal.clone(),
         address: caller.address,
-        log_level: None,
         observation: caller.observation.with_participation(participation),
-    })
+    }))
 }

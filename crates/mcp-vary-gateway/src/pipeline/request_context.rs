@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// One request while it is handled.
 pub(crate) struct RequestContext<'a> {
     pub(crate) snapshot: &'a Arc<ConfigSnapshot>,
-    pub(crate) client: &'a Client,
+    pub(crate) client: &'a Arc<Client>,
     /// The class whose connections and lists the request uses.
     pub(crate) class: Arc<CapabilityClass>,
     /// Keeps the connections of the class open meanwhile.
@@ -44,7 +44,7 @@ impl<'a> RequestContext<'a> {
     /// When the connections of the client's class cannot be opened.
     pub(crate) async fn open(
         snapshot: &'a Arc<ConfigSnapshot>,
-        client: &'a Client,
+        client: &'a Arc<Client>,
         request: IncomingRequest<'a>,
         action: MethodAction,
     ) -> Result<Self, RpcError> {

@@ -52,7 +52,7 @@ const METHODS: &[(&str, Eras, MethodAction)] = &[
 /// Answers a request, or forwards it to its server.
 pub(crate) async fn dispatch(
     snapshot: &Arc<ConfigSnapshot>,
-    client: &Client,
+    client: &Arc<Client>,
     request: IncomingRequest<'_>,
 ) -> Dispatch {
     let id = request.id;
@@ -88,7 +88,7 @@ pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcE
 
 async fn handle(
     snapshot: &Arc<ConfigSnapshot>,
-    client: &Client,
+    client: &Arc<Client>,
     request: IncomingRequest<'_>,
     action: MethodAction,
 ) -> Result<Dispatch, RpcError> {

@@ -112,8 +112,9 @@ pub(crate) struct Client {
     pub(crate) presumed_features: Option<Arc<Features>>,
     /// The form of JSON that rules choose for it.
     pub(crate) json: JsonRule,
-    /// The names of the MCP capabilities that it declared, and of their members: `elicitation`, `elicitation/url`.
-    pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// The names of the MCP capabilities that it declared with the request, and of their members: `elicitation`,
+    /// `elicitation/url`. `None` for the client of a session.
+    pub(crate) capabilities: Option<Arc<BTreeSet<String>>>,
     /// Its capabilities that may be forwarded to servers, JSON text.
     pub(crate) forwardable: Arc<str>,
     /// Their hash, for a client without a session; `None` if there are none.
@@ -126,8 +127,6 @@ pub(crate) struct Client {
     pub(crate) principal: Option<Arc<Principal>>,
     /// Its address, if limits need it; none on stdio.
     pub(crate) address: Option<IpAddr>,
-    /// The lowest log level for this request.
-    pub(crate) log_level: Option<u8>,
     pub(crate) observation: Observation,
 }
 

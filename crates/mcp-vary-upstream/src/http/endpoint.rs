@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use mcp_vary::json::edit;
 use mcp_vary_base::caller_token::CallerToken;
@@ -19,7 +18,7 @@ use super::credentials::Credentials;
 use super::diagnostics::{Diagnostics, EXCERPT_CHARS};
 use super::pool::Pool;
 use super::proxy::Proxy;
-use super::sending::{Authorizer, SendError, Sending};
+use super::sending::{Authorizer, OutgoingRequest, SendError, Sending};
 use super::session::Session;
 use super::tls::{self, TlsFiles};
 use crate::config::{Limits, UpstreamConfig, origin};
@@ -128,20 +127,18 @@ impl Endpoint {
         session: &Session,
         (method, more, body): (Method, &HeaderMap, Bytes),
     ) -> Sending {
-        let mut request = http::Request::new(Full::new(body));
-        *request.method_mut() = method;
         let stream = session.stream.as_ref();
-        *request.uri_mut() = stream
-            .map_or(&self.address.uri, |stream| &stream.uri)
-            .clone();
-        let mut headers = session.headers.clone();
-        for (name, value) in more {
-            headers.insert(name, value.clone());
-        }
-        *request.headers_mut() = headers;
+        let uri = stream.map_or(&self.address.uri, |stream| &stream.uri);
+        let outgoing = OutgoingRequest {
+            method,
+            uri: uri.clone(),
+            session: Arc::clone(&session.headers),
+            more: more.clone(),
+            body,
+        };
         match &self.authorizer {
-            None => Sending::Direct(self.pool.request(request)),
-            Some(authorizer) => authorizer.send(request, caller.cloned()),
+            None => Sending::Direct(self.pool.request(outgoing.to_request())),
+            Some(authorizer) => authorizer.send(outgoing, caller.cloned()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The proxy on the way to a server, as `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name it.
+//! The proxy on the way to a server, as `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name it.
 
 use std::error::Error;
 use std::io::{self, IoSlice};
@@ -36,16 +36,12 @@ impl Proxy {
     /// When the variable is not the URL of a proxy. The error does not contain it, since it may have a password.
     pub(crate) fn find(url: &Uri, variables: Variables) -> Result<Option<Self>, String> {
         let is_tunnel = url.scheme_str() == Some("https");
-        let names = if is_tunnel {
-            ["HTTPS_PROXY", "https_proxy"]
-        } else {
-            ["HTTP_PROXY", "http_proxy"]
-        };
+        let names = if is_tunnel { FOR_HTTPS } else { FOR_HTTP };
         let read = |name: &'static str| {
             let value = variables(name).filter(|value| !value.trim().is_empty());
             value.map(|value| (name, value.trim().to_owned()))
         };
-        let Some((name, mut proxy)) = names.into_iter().find_map(read) else {
+        let Some((name, mut proxy)) = names.into_iter().chain(FOR_ALL).find_map(read) else {
             return Ok(None);
         };
         if url.host().is_none_or(is_loopback) {
@@ -83,14 +79,11 @@ impl Proxy {
     /// Why `url` is reached directly, although the `variables` name a proxy.
     pub(crate) fn why_unused(url: &Uri, variables: Variables) -> Option<&'static str> {
         let is_set = |names: [&'static str; 2]| {
-            let mut values = names.into_iter().filter_map(variables);
+            let mut values = names.into_iter().chain(FOR_ALL).filter_map(variables);
             values.any(|value| !value.trim().is_empty())
         };
-        let (is_https, for_https) = (
-            url.scheme_str() == Some("https"),
-            is_set(["HTTPS_PROXY", "https_proxy"]),
-        );
-        let for_http = is_set(["HTTP_PROXY", "http_proxy"]);
+        let is_https = url.scheme_str() == Some("https");
+        let (for_https, for_http) = (is_set(FOR_HTTPS), is_set(FOR_HTTP));
         match (is_https, for_https, for_http) {
             _ if url.host().is_none_or(is_loopback) => None,
             (true, false, true) => Some(
@@ -119,6 +112,12 @@ impl Proxy {
         authorization.filter(|_| !self.is_tunnel)
     }
 }
+
+/// The variables that name the proxy to addresses of a scheme. The first one that is set counts.
+const FOR_HTTPS: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+const FOR_HTTP: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
+/// The variables that count if there is none for the scheme.
+const FOR_ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 
 /// Whether `host` is this machine.
 fn is_loopback(host: &str) -> bool {
@@ -300,6 +299,38 @@ mod tests {
         let excluded = Some("it is reached without the proxy, since `NO_PROXY` names it");
         assert_eq!(why("http://a.example/mcp", http), excluded);
         assert_eq!(why("https://a.example/mcp", company), excluded);
+    }
+
+    #[test]
+    fn a_proxy_for_all_is_used_where_there_is_none_for_the_scheme() {
+        fn all(name: &str) -> Option<String> {
+            let value = match name {
+                "ALL_PROXY" => "http://all.example:1080",
+                "HTTP_PROXY" => "http://plain.example",
+                "NO_PROXY" => "internal.example",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        }
+        for (url, expected) in [
+            (
+                "https://a.example/mcp",
+                "http://all.example:1080 (`ALL_PROXY`)",
+            ),
+            (
+                "http://a.example/mcp",
+                "http://plain.example:80 (`HTTP_PROXY`)",
+            ),
+            ("https://internal.example/mcp", "direct"),
+        ] {
+            assert_eq!(proxy_to(url, all), expected, "{url}");
+        }
+        let socks: Variables =
+            |name| (name == "all_proxy").then(|| "socks5://a.example:1080".to_owned());
+        assert_eq!(
+            proxy_to("https://a.example/", socks),
+            "`all_proxy` is not the URL of a proxy that Vary can use; write `http://HOST:PORT`, or name `a.example` in `NO_PROXY`"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::WWW_AUTHENTICATE;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error as TransportError, ResponseFuture};
@@ -24,6 +24,31 @@ pub(super) enum Sending {
     Direct(ResponseFuture),
     /// The lock makes it `Sync`; it is never locked.
     Authorized(Mutex<BoxFuture<'static, Result<Response<Incoming>, SendError>>>),
+}
+
+/// A request before credentials, from which it can be written more than once.
+pub(super) struct OutgoingRequest {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    /// The headers of all requests in its session.
+    pub(super) session: Arc<HeaderMap>,
+    /// Its own headers.
+    pub(super) more: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl OutgoingRequest {
+    pub(super) fn to_request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        let mut headers = HeaderMap::clone(&self.session);
+        for (name, value) in &self.more {
+            headers.insert(name, value.clone());
+        }
+        *request.headers_mut() = headers;
+        request
+    }
 }
 
 /// Why a request has no response.
@@ -64,7 +89,7 @@ pub(super) struct Authorizer {
 impl Authorizer {
     pub(super) fn send(
         self: &Arc<Self>,
-        request: Request<Full<Bytes>>,
+        request: OutgoingRequest,
         caller: Option<CallerToken>,
     ) -> Sending {
         let response = Box::pin(Arc::clone(self).run(request, caller));
@@ -74,19 +99,19 @@ impl Authorizer {
     /// Sends the request, and once more if the server refuses its credentials and a source has others.
     async fn run(
         self: Arc<Self>,
-        mut request: Request<Full<Bytes>>,
+        outgoing: OutgoingRequest,
         caller: Option<CallerToken>,
     ) -> Result<Response<Incoming>, SendError> {
         let caller = caller.as_ref();
+        let mut request = outgoing.to_request();
         let sent = self.authorize(&mut request, caller).await?;
-        let response = self.pool.request(request.clone()).await?;
-        let challenges: Vec<HeaderValue> = response
-            .headers()
-            .get_all(WWW_AUTHENTICATE)
-            .iter()
-            .cloned()
-            .collect();
+        let response = self.pool.request(request).await?;
         let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let challenges = response.headers().get_all(WWW_AUTHENTICATE);
+        let challenges: Vec<HeaderValue> = challenges.iter().cloned().collect();
         if !refuses_credentials(status, &challenges) {
             return Ok(response);
         }
@@ -106,6 +131,7 @@ impl Authorizer {
             return Ok(response);
         }
         tokio::spawn(drain(response.into_body()));
+        let mut request = outgoing.to_request();
         self.authorize(&mut request, caller).await?;
         Ok(self.pool.request(request).await?)
     }

@@ -20,7 +20,7 @@ use crate::error::error_code;
 pub(super) struct Session {
     pub(super) era: Era,
     /// All headers that each request carries.
-    pub(super) headers: HeaderMap,
+    pub(super) headers: Arc<HeaderMap>,
     pub(super) id: Option<HeaderValue>,
     /// The stream on which the server answers, in the transport of 2024-11-05.
     pub(super) stream: Option<Arc<EventStream>>,
@@ -41,7 +41,7 @@ impl Session {
         }
         Self {
             era: revision.era(),
-            headers,
+            headers: Arc::new(headers),
             id: None,
             stream: None,
             generation: 0,
@@ -54,7 +54,7 @@ impl Session {
         self.id = id.cloned().map(|mut id| {
             // Any client that knows it can send requests in the session.
             id.set_sensitive(true);
-            self.headers.insert(SESSION_ID, id.clone());
+            Arc::make_mut(&mut self.headers).insert(SESSION_ID, id.clone());
             id
         });
         self

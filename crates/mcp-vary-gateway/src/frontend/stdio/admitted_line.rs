@@ -20,7 +20,7 @@ use crate::subscriptions::ListenStream;
 /// An admitted message of a client, whose `line` is read again where it runs.
 pub(super) struct AdmittedLine {
     pub(super) snapshot: Arc<ConfigSnapshot>,
-    pub(super) client: Client,
+    pub(super) client: Arc<Client>,
     pub(super) guard: Option<InFlightGuard>,
     pub(super) line: Bytes,
     /// The memory of the line.

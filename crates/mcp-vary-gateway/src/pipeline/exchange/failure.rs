@@ -110,7 +110,8 @@ impl ResponseContext {
             .data()
             .and_then(|data| edit::get(data, "requiredCapabilities"));
         let missing = missing.and_then(|missing| to_map(missing).ok());
-        let declares = |name: &str| self.client.capabilities.contains(name);
+        let capabilities = self.client.capabilities.as_ref();
+        let declares = |name: &str| capabilities.is_some_and(|declared| declared.contains(name));
         missing.is_some_and(|missing| {
             missing.iter().all(|(name, settings)| {
                 let inner = settings.as_object().into_iter().flat_map(Map::keys);

@@ -74,11 +74,7 @@ impl ResponseContext {
 
     /// A legacy client that never set a level gets all logs; a modern one only those that this request asks for.
     fn wants_logged(&self, params: &str) -> bool {
-        match (
-            &self.client.session,
-            self.client.log_level,
-            self.client.era(),
-        ) {
+        match (&self.client.session, self.log_level, self.client.era()) {
             (Some(session), _, _) => is_level_enabled(params, session.log_level()),
             (None, wanted, Era::Legacy) => is_level_enabled(params, wanted),
             (None, Some(wanted), Era::Modern) => {

@@ -29,7 +29,9 @@ use crate::tasks::task_text::RESULT;
 #[derive(Debug)]
 pub(crate) struct ResponseContext {
     pub(crate) id: String,
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
+    /// The lowest level that the client wants logged for the request.
+    pub(crate) log_level: Option<u8>,
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: MethodAction,

@@ -64,7 +64,7 @@ pub(crate) enum Outcome {
 
 /// A request, or a notification of an extension, that goes on to its method.
 pub(crate) struct Admitted<'a> {
-    pub(crate) client: Client,
+    pub(crate) client: Arc<Client>,
     /// The registration in its session; `None` for notifications and for modern HTTP.
     pub(crate) guard: Option<InFlightGuard>,
     pub(crate) request: IncomingRequest<'a>,
@@ -86,7 +86,7 @@ pub(crate) async fn handle(inbound: Inbound<'_, '_>) -> Outcome {
 /// Dispatches what was admitted by its method.
 pub(crate) async fn dispatch(
     snapshot: &Arc<ConfigSnapshot>,
-    client: &Client,
+    client: &Arc<Client>,
     guard: Option<InFlightGuard>,
     request: IncomingRequest<'_>,
 ) -> Outcome {

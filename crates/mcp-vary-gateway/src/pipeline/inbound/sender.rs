@@ -62,7 +62,7 @@ impl Sender<'_, '_> {
         &mut self,
         request: &IncomingRequest<'_>,
         era: Era,
-    ) -> Result<Client, RpcError> {
+    ) -> Result<Arc<Client>, RpcError> {
         let (method, params) = (request.method, &request.params);
         if era == Era::Modern {
             if let MessageSource::Post(headers) = self.source {
@@ -76,7 +76,7 @@ impl Sender<'_, '_> {
             (None, MessageSource::Connection(sessions)) if method == "ping" => {
                 let modern = sessions.modern();
                 let mut client = legacy_client(self.snapshot, modern, self.caller, params)?;
-                client.revision = Revision::LATEST_LEGACY;
+                Arc::make_mut(&mut client).revision = Revision::LATEST_LEGACY;
                 Ok(client)
             }
             (None, _) => Err(RpcError::invalid_params(
@@ -90,9 +90,10 @@ impl Sender<'_, '_> {
         &self,
         method: &str,
         params: &Params<'_>,
-    ) -> Result<Client, RpcError> {
+    ) -> Result<Arc<Client>, RpcError> {
         let mut client = modern_client(self.snapshot, method, self.caller, params)?;
         if let MessageSource::Connection(sessions) = &self.source {
+            let client = Arc::make_mut(&mut client);
             client.id = sessions.modern().client;
             client.connection = Some(client.id);
         }

@@ -121,7 +121,7 @@ async fn notify(context: &mut RequestContext<'_>) -> Result<(), RpcError> {
 /// Notifications of the protocol, in any revision, and of other extensions are ignored as JSON-RPC requires.
 pub(crate) async fn forward_notification(
     snapshot: &Arc<ConfigSnapshot>,
-    client: &Client,
+    client: &Arc<Client>,
     method: &str,
     params: Params<'_>,
 ) {

@@ -109,14 +109,13 @@ pub(crate) fn response_context(
     scope: ViewScope<'_>,
     forwarding: &mut ForwardRequest,
 ) -> Result<Box<ResponseContext>, RpcError> {
-    let mut client = scope.client.clone();
-    client.log_level = log_level(&scope)?;
     let mut plan = std::mem::take(&mut forwarding.plan);
     plan.origin = plan.origin.filter(|_| scope.snapshot.follows_links());
     let binding = forwarding.binding.take();
     Ok(Box::new(ResponseContext {
         id: scope.request.id.to_owned(),
-        client,
+        client: Arc::clone(scope.client),
+        log_level: log_level(&scope)?,
         active_variant: scope.variant_for_errors(),
         action: scope.action,
         server: scope.server_name(forwarding.server),
@@ -150,7 +149,7 @@ async fn start(
     } else {
         RequestConnection::to(context, forwarding.server).await?
     };
-    if let Some(level) = response.client.log_level {
+    if let Some(level) = response.log_level {
         Box::pin(leased.connection.set_log_level_if_supported(level)).await;
     }
     let upstream = leased.connection.ready().await?;
@@ -227,7 +226,7 @@ fn upstream_request(
             Cow::Borrowed(capabilities)
         },
         progress_token: token,
-        log_level: response.client.log_level.map(level_name),
+        log_level: response.log_level.map(level_name),
     };
     task_mode::rename_related_task(context);
     let params = era::to_upstream_params(&mut context.request.params, &upstream_context);
@@ -249,7 +248,7 @@ fn upstream_request(
     request.trace_headers = headers.collect();
     request.caller = Some(CallerId(context.client.id));
     request.token = context.client.access_token().cloned();
-    request.out_of_band = out_of_band_sink(context, response.client.log_level);
+    request.out_of_band = out_of_band_sink(context, response.log_level);
     request
 }
 
