@@ -91,9 +91,11 @@ impl<'a> Members<'a> {
 
     /// The members that `reader` has still to read, and those of the member `inner`.
     fn read_plain(reader: &mut ObjectReader<'a>, inner: Option<&str>) -> Option<(Self, Self)> {
-        let mut members = Vec::with_capacity(TYPICAL_MEMBERS);
+        let mut next = reader.plain_key().ok()?;
+        let capacity = next.map_or(0, |_| TYPICAL_MEMBERS);
+        let mut members = Vec::with_capacity(capacity);
         let mut nested = Self::default();
-        while let Some(key) = reader.plain_key().ok()? {
+        while let Some(key) = next {
             let value = if Some(key) == inner {
                 let (text, (inside, _)) = reader.object(|object| Self::read_plain(object, None))?;
                 nested = inside;
@@ -102,6 +104,7 @@ impl<'a> Members<'a> {
                 reader.value().ok()?
             };
             members.push((Cow::Borrowed(key), Cow::Borrowed(value)));
+            next = reader.plain_key().ok()?;
         }
         let is_unique = duplicate_key(&members).is_none();
         is_unique.then_some((Self { members }, nested))

@@ -33,6 +33,12 @@ impl Credentials {
         }
     }
 
+    /// Whether nobody is logged in, by what was read a moment ago.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Login(login) if login.is_absent())
+    }
+
     /// Takes a refusal: the server answered a request with the authorization `sent` with 401, or with 403 and a challenge
     /// `insufficient_scope`.
     ///

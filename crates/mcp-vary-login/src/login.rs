@@ -156,11 +156,16 @@ impl LoginCredentials {
         }))
     }
 
+    /// Whether there was no login when the store was last read, in this second.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.0.absent_at.load(Ordering::Relaxed) == (self.0.environment.now)()
+    }
+
     pub(crate) async fn authorization(&self) -> Result<Option<HeaderValue>, CredentialError> {
-        let now = (self.0.environment.now)();
-        if self.0.absent_at.load(Ordering::Relaxed) == now {
+        if self.is_absent() {
             return Ok(None);
         }
+        let now = (self.0.environment.now)();
         let mut state = Arc::clone(&self.0.state).lock_owned().await;
         self.0.reload(&mut state).await?;
         let tokens = state.login.as_ref().and_then(|login| login.tokens.as_ref());

@@ -50,6 +50,10 @@ impl CredentialSource for AuthorizationSource {
         })
     }
 
+    fn is_absent(&self) -> bool {
+        self.credentials.is_absent()
+    }
+
     fn refused<'a>(
         &'a self,
         refusal: Refusal<'a>,

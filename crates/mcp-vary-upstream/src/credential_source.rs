@@ -46,6 +46,11 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
     /// The value for the next request; `None` to send it without.
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, CredentialError>>;
 
+    /// Whether it certainly has no value at the moment. Then [`authorization`](Self::authorization) is not asked.
+    fn is_absent(&self) -> bool {
+        false
+    }
+
     /// The value for a request of the client with this token. By default the token is not used.
     fn authorization_for<'a>(
         &'a self,

@@ -114,8 +114,11 @@ impl Observation {
     }
 
     /// Begins the span of the request to a server; `None` if that carries no context of the gateway.
-    pub(crate) fn begin_call(&self, upstream: &Upstream<'_>) -> Option<CallSpan> {
-        Some(self.span.as_ref()?.call(upstream))
+    pub(crate) fn begin_call<'a>(
+        &self,
+        upstream: impl FnOnce() -> Upstream<'a>,
+    ) -> Option<CallSpan> {
+        Some(self.span.as_ref()?.call(&upstream()))
     }
 
     /// The variant of the request is deprecated.

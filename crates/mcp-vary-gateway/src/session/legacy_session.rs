@@ -58,7 +58,18 @@ pub(super) struct ActiveState {
 #[derive(Debug)]
 struct OpenRequest {
     id: Arc<str>,
-    cancelled: CancellationToken,
+    is_cancelled: bool,
+    /// Exists once somebody waits for it; most requests are answered at once.
+    cancelled: Option<CancellationToken>,
+}
+
+impl OpenRequest {
+    fn cancel(&mut self) {
+        self.is_cancelled = true;
+        if let Some(cancelled) = &self.cancelled {
+            cancelled.cancel();
+        }
+    }
 }
 
 impl ActiveState {
@@ -175,29 +186,40 @@ impl Session {
         if active.requests.len() >= limit {
             return Err(AdmissionError::TooMany);
         }
-        let cancelled = CancellationToken::new();
-        if self.has_ended() {
-            cancelled.cancel();
-        }
         let id: Arc<str> = id.into();
         active.requests.push(OpenRequest {
             id: Arc::clone(&id),
-            cancelled: cancelled.clone(),
+            is_cancelled: self.has_ended(),
+            cancelled: None,
         });
         Ok(InFlightGuard {
             session: Arc::clone(self),
             id,
-            cancelled,
+            cancelled: OnceLock::new(),
         })
+    }
+
+    /// What is cancelled with the request of a guard.
+    fn cancellation(&self, id: &Arc<str>) -> CancellationToken {
+        let mut active = self.active.lock();
+        let mut requests = active.requests.iter_mut();
+        let Some(request) = requests.find(|request| Arc::ptr_eq(&request.id, id)) else {
+            return CancellationToken::new();
+        };
+        let cancelled = request.cancelled.get_or_insert_default().clone();
+        if request.is_cancelled {
+            cancelled.cancel();
+        }
+        cancelled
     }
 
     /// Cancels the request `id`, as `notifications/cancelled` asks; unknown ids are ignored.
     pub(crate) fn cancel(&self, id: &str) {
         let id = canonical_id(id);
-        let active = self.active.lock();
-        let request = active.requests.iter().find(|request| *request.id == *id);
-        if let Some(request) = request {
-            request.cancelled.cancel();
+        let mut active = self.active.lock();
+        let mut requests = active.requests.iter_mut();
+        if let Some(request) = requests.find(|request| *request.id == *id) {
+            request.cancel();
         }
     }
 
@@ -205,8 +227,8 @@ impl Session {
     pub(crate) fn end(&self) {
         let mut active = self.active.lock();
         self.ended.store(true, Ordering::Release);
-        for request in &active.requests {
-            request.cancelled.cancel();
+        for request in &mut active.requests {
+            request.cancel();
         }
         if let Some(outbox) = &mut active.outbox {
             outbox.wake_all();
@@ -352,7 +374,7 @@ pub(crate) enum AdmissionError {
 pub(crate) struct InFlightGuard {
     session: Arc<Session>,
     id: Arc<str>,
-    cancelled: CancellationToken,
+    cancelled: OnceLock<CancellationToken>,
 }
 
 impl InFlightGuard {
@@ -363,7 +385,8 @@ impl InFlightGuard {
 
     /// Waits until the client cancels the request or ends its session.
     pub(crate) async fn cancelled(&self) {
-        self.cancelled.cancelled().await;
+        let new = || self.session.cancellation(&self.id);
+        self.cancelled.get_or_init(new).cancelled().await;
     }
 }
 

@@ -138,10 +138,9 @@ impl Sessions {
 
     /// The shard that has the sessions of this seal.
     fn shard(&self, seal: &Seal) -> MutexGuard<'_, SessionStore> {
-        // Seals that lead to a session are HMACs, so that clients cannot choose their shard.
-        let sum = seal
-            .iter()
-            .fold(0, |sum: usize, byte| sum + usize::from(*byte));
+        // Seals that lead to a session are HMACs in base64, so that clients cannot choose their shard.
+        let letters = seal.iter().take(SHARD_LETTERS);
+        let sum = letters.fold(0, |sum: usize, letter| sum + usize::from(*letter));
         self.shards[sum % self.shards.len()].lock()
     }
 }
@@ -161,6 +160,8 @@ fn shards(limit: usize) -> Box<[ScopedLock<SessionStore>]> {
 /// A shard has at least so many places, so that chance fills them evenly enough.
 const MIN_PLACES: usize = 256;
 const MAX_SHARDS: usize = 16;
+/// The letters of a seal that decide its shard: their sum takes each remainder about as often.
+const SHARD_LETTERS: usize = 8;
 /// Deletions that are remembered, in all shards together.
 const REMEMBERED_DELETIONS: usize = 100_000;
 

@@ -319,7 +319,7 @@ mod tests {
             ),
             (
                 "http://a.example/mcp",
-                "http://plain.example:80 (`HTTP_PROXY`)",
+                "http://plain.example (`HTTP_PROXY`)",
             ),
             ("https://internal.example/mcp", "direct"),
         ] {

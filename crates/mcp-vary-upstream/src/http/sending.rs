@@ -144,11 +144,11 @@ impl Authorizer {
     ) -> Result<Vec<Option<HeaderValue>>, CredentialError> {
         let mut values = Vec::with_capacity(self.credentials.len());
         for Credential { header, source } in &self.credentials {
-            let value = match caller {
-                Some(caller) => source.authorization_for(caller),
-                None => source.authorization(),
+            let mut value = match caller {
+                Some(caller) => source.authorization_for(caller).await?,
+                None if source.is_absent() => None,
+                None => source.authorization().await?,
             };
-            let mut value = value.await?;
             match &mut value {
                 Some(value) => {
                     value.set_sensitive(true);

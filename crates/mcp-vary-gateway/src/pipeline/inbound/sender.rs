@@ -182,10 +182,10 @@ pub(crate) fn requested_version(headers: &HeaderMap) -> Result<Option<Revision>,
     let Some(version) = headers.get(VERSION) else {
         return Ok(None);
     };
-    let version = String::from_utf8_lossy(version.as_bytes());
-    Revision::parse(&version)
-        .map(Some)
-        .ok_or_else(|| RpcError::unsupported_version(&version))
+    let revision = version.to_str().ok().and_then(Revision::parse);
+    let unsupported =
+        || RpcError::unsupported_version(&String::from_utf8_lossy(version.as_bytes()));
+    revision.map(Some).ok_or_else(unsupported)
 }
 
 /// Compares the headers of a modern request with its body.

@@ -176,7 +176,7 @@ fn plan_call(
 ) -> ForwardRequest {
     let (server, headers) = (tool.item_ref.server, tool.upstream_headers.iter());
     ForwardRequest {
-        name: Some(tool.item_ref.upstream_name.to_string()),
+        name: Some((*tool.item_ref.upstream_name).to_owned()),
         headers: headers
             .filter_map(|header| header.to_header(arguments))
             .collect(),

@@ -184,12 +184,14 @@ fn begin_span(
     upstream: &UpstreamConnection,
     forwarding: &mut ForwardRequest,
 ) {
-    let config = connection.config();
-    let span = context.client.observation.begin_call(&Upstream {
-        server: config.server_name(),
-        target: forwarding.name.as_deref(),
-        revision: upstream.handshake().revision.as_str(),
-        address: config.target.host_and_port(),
+    let span = context.client.observation.begin_call(|| {
+        let config = connection.config();
+        Upstream {
+            server: config.server_name(),
+            target: forwarding.name.as_deref(),
+            revision: upstream.handshake().revision.as_str(),
+            address: config.target.host_and_port(),
+        }
     });
     let meta = &mut context.request.params.meta;
     for (key, text) in span.iter().flat_map(|span| span.carrier().texts()) {
