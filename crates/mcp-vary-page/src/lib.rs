@@ -5,6 +5,7 @@
 //! |---|---|
 //! | what answers a browser? | a [`GatewayPage`], which the program gives to its `Operator` |
 //! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
+//! | what would a change of a variant list? | `POST /api/draft`, by the [`VariantSource`] of the program |
 //! | what does each client get of the same call? | `POST /api/call`, unless calls are off |
 //!
 //! # Properties
@@ -16,6 +17,7 @@
 mod assets;
 mod call;
 mod catalog;
+mod draft;
 mod events;
 mod explain;
 mod page;
@@ -23,4 +25,5 @@ mod query;
 mod response;
 mod review;
 
+pub use draft::{DraftedVariant, VariantSource, WrittenVariant};
 pub use page::GatewayPage;

@@ -11,6 +11,7 @@ use mcp_vary_operator::{Page, PageResponse};
 use crate::assets;
 use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
+use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
@@ -38,6 +39,7 @@ pub struct GatewayPage {
     catalog: Arc<CountedCatalog>,
     clock: Clock,
     calls: Calls,
+    variants: Option<Arc<dyn VariantSource>>,
 }
 
 impl GatewayPage {
@@ -49,6 +51,7 @@ impl GatewayPage {
             catalog: Arc::default(),
             clock,
             calls: Calls::new(false),
+            variants: None,
         }
     }
 
@@ -56,6 +59,13 @@ impl GatewayPage {
     #[must_use]
     pub const fn with_calls(mut self, are_allowed: bool) -> Self {
         self.calls = Calls::new(are_allowed);
+        self
+    }
+
+    /// Shows the variants as they are written, and drafts of them. There are none without this.
+    #[must_use]
+    pub fn with_variants(mut self, variants: Arc<dyn VariantSource>) -> Self {
+        self.variants = Some(variants);
         self
     }
 
@@ -128,6 +138,17 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
+            Data::Variant | Data::Draft => {
+                let Some(variants) = self.variants.clone() else {
+                    return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
+                };
+                let (id, body) = (parameter(query, "id"), body.clone());
+                apart(gateway, move |gateway| match data {
+                    Data::Variant => draft::variant(&*variants, &id),
+                    _ => draft::respond(&*variants, gateway, &body),
+                })
+                .await
+            }
         }
     }
 }
@@ -155,10 +176,14 @@ enum Data {
     Review,
     /// What clients get of a call.
     Call,
+    /// A variant as it is written.
+    Variant,
+    /// What a change of a variant would list.
+    Draft,
 }
 
 impl Data {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
@@ -166,6 +191,8 @@ impl Data {
         Self::Explain,
         Self::Review,
         Self::Call,
+        Self::Variant,
+        Self::Draft,
     ];
 
     fn at(path: &str) -> Option<Self> {
@@ -182,12 +209,14 @@ impl Data {
             Self::Explain => "explain",
             Self::Review => "review",
             Self::Call => "call",
+            Self::Variant => "variant",
+            Self::Draft => "draft",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Explain | Self::Call => Method::POST,
+            Self::Explain | Self::Call | Self::Draft => Method::POST,
             _ => Method::GET,
         }
     }
@@ -212,3 +241,4 @@ async fn apart(
 const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
+const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

@@ -3,6 +3,7 @@
 
 mod call;
 mod catalog;
+mod draft;
 mod endpoint;
 mod events;
 mod explain;
