@@ -15,7 +15,7 @@ use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{explain, review};
+use crate::{experiments, explain, review};
 
 /// The page of a gateway.
 ///
@@ -123,6 +123,7 @@ impl GatewayPage {
             }
             Data::Events => events::stream(gateway, self.clock),
             Data::Review => apart(gateway, review::respond).await,
+            Data::Experiments => experiments::respond(gateway),
             Data::Explain => {
                 let body = body.clone();
                 apart(gateway, move |gateway| explain::respond(gateway, &body)).await
@@ -176,6 +177,8 @@ enum Data {
     Review,
     /// What clients get of a call.
     Call,
+    /// How the arms of experiments compare.
+    Experiments,
     /// A variant as it is written.
     Variant,
     /// What a change of a variant would list.
@@ -183,7 +186,7 @@ enum Data {
 }
 
 impl Data {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
@@ -191,6 +194,7 @@ impl Data {
         Self::Explain,
         Self::Review,
         Self::Call,
+        Self::Experiments,
         Self::Variant,
         Self::Draft,
     ];
@@ -209,6 +213,7 @@ impl Data {
             Self::Explain => "explain",
             Self::Review => "review",
             Self::Call => "call",
+            Self::Experiments => "experiments",
             Self::Variant => "variant",
             Self::Draft => "draft",
         }

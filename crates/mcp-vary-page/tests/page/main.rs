@@ -6,6 +6,7 @@ mod catalog;
 mod draft;
 mod endpoint;
 mod events;
+mod experiments;
 mod explain;
 mod protection;
 mod review;
