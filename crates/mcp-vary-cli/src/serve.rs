@@ -165,6 +165,7 @@ impl ServeConfig {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
             admin_token: file.admin_token.clone(),
+            admin_calls: file.admin_calls,
             probes: args.probes.is_none().then(|| file.probes.clone()),
             log: file.log.clone(),
             address: None,
@@ -176,7 +177,8 @@ impl ServeConfig {
         let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
         let reloading = reloading.with_secrets(&secrets);
         let listen = typed.or(written);
-        let operator = OperatorAddresses::new(args, Some(&file));
+        let mut operator = OperatorAddresses::new(args, Some(&file));
+        operator.file = Some(target.path.clone());
         let mut config = file_config(args, file)?;
         config.digest = Some(digest.into());
         let naming = config.naming;

@@ -20,10 +20,11 @@ use super::secret_files::SecretFiles;
 use super::server::{LeftOut, ServerAuth};
 use super::variables::Variables;
 use super::variants::VariantSpans;
-use super::{clients, experiments, mcp_json, ranking, require, server};
+use super::{admin_readers, clients, experiments, mcp_json, ranking, require, server};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use crate::vary_entries::VaryEntries;
+use mcp_vary_access::When;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
@@ -77,6 +78,8 @@ pub struct File {
     pub admin: Option<String>,
     /// The token with which the operator may change a running gateway; without it the gateway makes one.
     pub admin_token: Option<AdminToken>,
+    /// Whether the operator's page may call tools.
+    pub admin_calls: bool,
     /// The address for probes and metrics: `HOST:PORT`, or a port.
     pub probes: Option<String>,
     /// The positions of `listen`, `admin`, `probes`, `audit.to` and `results`, if the file has them.
@@ -321,9 +324,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let access = std::mem::take(&mut draft.access);
     let access_names = access.names();
     draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
-    let access = draft.config.access.as_ref();
-    let mut names = access.map_or_else(BTreeSet::new, |access| access.policy.claim_names());
-    names.extend(draft.servers.claim_names());
+    let names = claim_names(&draft.config, &draft.servers);
     draft.authentication.read_claims(reader, &names);
     let public_url = draft.public_url.as_ref();
     let listener = &mut draft.config.listener;
@@ -337,6 +338,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     listener.hosts.splice(..0, public_host);
     listener.public_url = public_url.cloned();
     ranking::model::check(reader, &field, &draft.config);
+    admin_readers::check(reader, &field, draft.authentication.is_given());
     let has_authentication = draft.config.authentication.is_some();
     let rates = std::mem::take(&mut draft.rates);
     draft.config.rates = rates.finish(reader, &field, has_authentication);
@@ -345,6 +347,18 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         .servers
         .check_claims(reader, has_principals, accepts_tokens);
     Some(finish(draft, access_names))
+}
+
+/// The claims that rules and headers of servers use.
+fn claim_names<'a>(config: &'a Config, servers: &'a server::Servers) -> BTreeSet<&'a str> {
+    let in_access = config.access.iter();
+    let in_access = in_access.flat_map(|access| access.policy.claim_names());
+    let readers = config.admin_readers.iter();
+    let readers = readers.flat_map(When::claim_names);
+    in_access
+        .chain(readers)
+        .chain(servers.claim_names())
+        .collect()
 }
 
 /// The file, once its settings are checked.
@@ -366,6 +380,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         listen: draft.listen,
         admin: draft.admin,
         admin_token: draft.admin_token,
+        admin_calls: draft.admin_calls,
         probes: draft.probes,
         addresses_at: draft.addresses_at,
         start_wait: draft.start_wait,

@@ -5,20 +5,27 @@
 //! |---|---|
 //! | what answers a browser? | a [`GatewayPage`], which the program gives to its `Operator` |
 //! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
+//! | how do the arms of experiments compare? | `GET /api/experiments`, in the figures of `vary experiment` |
+//! | what would a change of a variant list? | `POST /api/draft`, by the [`VariantSource`] of the program |
+//! | what does each client get of the same call? | `POST /api/call`, unless calls are off |
 //!
 //! # Properties
 //!
-//! - It only reads: no request changes the gateway or calls a server.
+//! - No request changes the gateway. Servers are called only if the operator's configuration allows that.
 //! - Without a token it serves its files alone, which are the same for every gateway.
 //! - Nothing comes from elsewhere: its policy refuses other origins, inline scripts and inline styles.
 
 mod assets;
+mod call;
 mod catalog;
+mod draft;
 mod events;
+mod experiments;
 mod explain;
 mod page;
 mod query;
 mod response;
 mod review;
 
+pub use draft::{DraftedVariant, VariantSource, WrittenVariant};
 pub use page::GatewayPage;

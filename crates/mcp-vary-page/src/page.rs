@@ -6,14 +6,16 @@ use bytes::Bytes;
 use http::header::IF_NONE_MATCH;
 use http::{Method, Request, StatusCode};
 use mcp_vary_gateway::Gateway;
-use mcp_vary_operator::{Page, PageResponse};
+use mcp_vary_operator::{Page, PageAccess, PageResponse};
 
 use crate::assets;
+use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
+use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{explain, review};
+use crate::{experiments, explain, review};
 
 /// The page of a gateway.
 ///
@@ -36,6 +38,8 @@ pub struct GatewayPage {
     gateway: Weak<Gateway>,
     catalog: Arc<CountedCatalog>,
     clock: Clock,
+    calls: Calls,
+    variants: Option<Arc<dyn VariantSource>>,
 }
 
 impl GatewayPage {
@@ -46,10 +50,26 @@ impl GatewayPage {
             gateway: Arc::downgrade(gateway),
             catalog: Arc::default(),
             clock,
+            calls: Calls::new(false),
+            variants: None,
         }
     }
 
-    async fn answer(&self, request: Request<Bytes>, is_admitted: bool) -> PageAnswer {
+    /// Whether the page may call tools. It cannot without this.
+    #[must_use]
+    pub const fn with_calls(mut self, are_allowed: bool) -> Self {
+        self.calls = Calls::new(are_allowed);
+        self
+    }
+
+    /// Shows the variants as they are written, and drafts of them. There are none without this.
+    #[must_use]
+    pub fn with_variants(mut self, variants: Arc<dyn VariantSource>) -> Self {
+        self.variants = Some(variants);
+        self
+    }
+
+    async fn answer(&self, request: Request<Bytes>, access: PageAccess) -> PageAnswer {
         let path = request.uri().path();
         if let Some(asset) = assets::find(path) {
             return match *request.method() {
@@ -61,12 +81,15 @@ impl GatewayPage {
             let why = "there is nothing here; the page is at /, the status at /status";
             return failure(StatusCode::NOT_FOUND, why);
         }
-        if !is_admitted {
+        if access == PageAccess::None {
             return unauthorized();
         }
         let Some(data) = Data::at(path) else {
             return failure(StatusCode::NOT_FOUND, "the page has no such data");
         };
+        if data == Data::Call && access != PageAccess::Full {
+            return failure(StatusCode::FORBIDDEN, ONLY_READS);
+        }
         if *request.method() != data.method() {
             return not_allowed(&data.method());
         }
@@ -75,7 +98,7 @@ impl GatewayPage {
             return failure(StatusCode::PAYLOAD_TOO_LARGE, &why);
         }
         match self.gateway.upgrade() {
-            Some(gateway) => self.data(data, &gateway, &request).await,
+            Some(gateway) => self.data(data, &gateway, &request, access).await,
             None => failure(StatusCode::SERVICE_UNAVAILABLE, "the gateway is closed"),
         }
     }
@@ -85,9 +108,16 @@ impl GatewayPage {
         data: Data,
         gateway: &Arc<Gateway>,
         request: &Request<Bytes>,
+        access: PageAccess,
     ) -> PageAnswer {
+        let (query, body) = (request.uri().query().unwrap_or_default(), request.body());
         match data {
-            Data::Status => json(&gateway.status()),
+            Data::Status => {
+                let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
+                let may_call = self.calls.are_allowed() && access == PageAccess::Full;
+                status["calls"] = may_call.into();
+                json(&status)
+            }
             Data::Catalog => {
                 let known = request.headers().get(IF_NONE_MATCH).cloned();
                 let catalog = Arc::clone(&self.catalog);
@@ -98,15 +128,30 @@ impl GatewayPage {
             }
             Data::Events => events::stream(gateway, self.clock),
             Data::Review => apart(gateway, review::respond).await,
+            Data::Experiments => experiments::respond(gateway),
             Data::Explain => {
-                let body = request.body().clone();
+                let body = body.clone();
                 apart(gateway, move |gateway| explain::respond(gateway, &body)).await
             }
             Data::Tool => {
-                let query = request.uri().query().unwrap_or_default();
                 let (server, name) = (parameter(query, "server"), parameter(query, "name"));
                 apart(gateway, move |gateway| {
                     catalog::tool(gateway, &server, &name)
+                })
+                .await
+            }
+            Data::Call => match self.calls.call(gateway, body).await {
+                Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
+                Err((status, why)) => failure(status, &why),
+            },
+            Data::Variant | Data::Draft => {
+                let Some(variants) = self.variants.clone() else {
+                    return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
+                };
+                let (id, body) = (parameter(query, "id"), body.clone());
+                apart(gateway, move |gateway| match data {
+                    Data::Variant => draft::variant(&*variants, &id),
+                    _ => draft::respond(&*variants, gateway, &body),
                 })
                 .await
             }
@@ -115,8 +160,8 @@ impl GatewayPage {
 }
 
 impl Page for GatewayPage {
-    fn respond(&self, request: Request<Bytes>, is_admitted: bool) -> PageResponse<'_> {
-        Box::pin(async move { protected(self.answer(request, is_admitted).await) })
+    fn respond(&self, request: Request<Bytes>, access: PageAccess) -> PageResponse<'_> {
+        Box::pin(async move { protected(self.answer(request, access).await) })
     }
 }
 
@@ -135,16 +180,28 @@ enum Data {
     Explain,
     /// What should go.
     Review,
+    /// What clients get of a call.
+    Call,
+    /// How the arms of experiments compare.
+    Experiments,
+    /// A variant as it is written.
+    Variant,
+    /// What a change of a variant would list.
+    Draft,
 }
 
 impl Data {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 10] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
         Self::Events,
         Self::Explain,
         Self::Review,
+        Self::Call,
+        Self::Experiments,
+        Self::Variant,
+        Self::Draft,
     ];
 
     fn at(path: &str) -> Option<Self> {
@@ -160,12 +217,16 @@ impl Data {
             Self::Events => "events",
             Self::Explain => "explain",
             Self::Review => "review",
+            Self::Call => "call",
+            Self::Experiments => "experiments",
+            Self::Variant => "variant",
+            Self::Draft => "draft",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Explain => Method::POST,
+            Self::Explain | Self::Call | Self::Draft => Method::POST,
             _ => Method::GET,
         }
     }
@@ -190,3 +251,6 @@ async fn apart(
 const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
+const ONLY_READS: &str =
+    "an access token of `admin-readers` only reads; open the page with `vary open` to call tools";
+const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

@@ -29,7 +29,7 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{audit, limits, require, sealing_keys, traces};
+use crate::{admin_readers, audit, limits, require, sealing_keys, traces};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -46,6 +46,7 @@ pub(super) struct PartialFile {
     pub(super) listen: Option<String>,
     pub(super) admin: Option<String>,
     pub(super) admin_token: Option<AdminToken>,
+    pub(super) admin_calls: bool,
     pub(super) probes: Option<String>,
     pub(super) addresses_at: BTreeMap<&'static str, Position>,
     pub(super) start_wait: Option<std::time::Duration>,
@@ -70,6 +71,7 @@ impl Default for PartialFile {
             listen: None,
             admin: None,
             admin_token: None,
+            admin_calls: false,
             probes: None,
             addresses_at: BTreeMap::new(),
             start_wait: None,
@@ -131,6 +133,14 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// characters. Without it Vary makes one at each start, in a file that only its user can read
     "admin-token" => Other(admin_token_shape, |reader, field, draft| {
         draft.admin_token = read_admin_token(reader, field)
+    }),
+    /// whether [the page](../../how-to/page.md) at `admin` may call tools, as clients would. Tools that are not declared as
+    /// `readOnlyHint: true` need a confirmation
+    "admin-calls" = "off" => Switch(|draft| &mut draft.admin_calls),
+    /// whose access tokens may read [the page](../../how-to/page.md#let-your-team-read-it) at `admin`, by their claims, such as
+    /// `{groups: operators}`: as in `when` of [`access`](access.md), without `anyone`. They cannot call tools. Needs `auth`
+    "admin-readers" => Other(admin_readers::shape, |reader, field, draft| {
+        draft.config.admin_readers = admin_readers::read(reader, field)
     }),
     /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect: HOST:PORT, or a port of this
     /// machine; by default nowhere, and then requests are not [measured](../../how-to/metrics.md). Other machines may

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use mcp_vary_config::Source;
+use mcp_vary_config::{FileVariants, Source};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
-use mcp_vary_page::GatewayPage;
+use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
 pub(crate) use mcp_vary_testkit::prelude::*;
 use tokio::net::TcpListener;
 
@@ -19,7 +19,7 @@ pub(crate) struct Shown {
     mcp: SocketAddr,
     /// Where the operator does.
     pub(crate) address: SocketAddr,
-    _peer: ScriptedServer,
+    pub(crate) peer: ScriptedServer,
     _requests: Requests,
 }
 
@@ -35,17 +35,24 @@ impl Shown {
         let file = Source::new("vary.yaml", &text).read(&|_| None);
         let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
+        let calls = file.admin_calls;
         let mut config = file.into_config(environment);
         let (operator, requests) = channel(Some(&token()));
         config.operator = Some(operator.clone());
+        let audit = config.audit.as_ref();
+        let audit = audit.map(|audit| audit.start(|| 1_000_000_000_000, environment).unwrap());
+        config.audit_log = audit;
         let gateway = Gateway::start(config).await.unwrap();
-        operator.set_page(Arc::new(GatewayPage::new(&gateway, || 1_000_000_250_000)));
+        let page = GatewayPage::new(&gateway, || 1_000_000_250_000);
+        let variants = Arc::new(FileText(text));
+        let page = page.with_calls(calls).with_variants(variants);
+        operator.set_page(Arc::new(page));
         let (mcp, address) = (listener().await, listener().await);
         let shown = Self {
             gateway: Arc::clone(&gateway),
             mcp: mcp.local_addr().unwrap(),
             address: address.local_addr().unwrap(),
-            _peer: peer,
+            peer,
             _requests: requests,
         };
         let clients = Arc::clone(&gateway);
@@ -80,6 +87,31 @@ impl Shown {
     /// A request to the address of clients.
     pub(crate) async fn client(&self, request: &HttpRequest) -> HttpResponse {
         RawHttp::connect(self.mcp).await.ask(request).await
+    }
+}
+
+/// The text of a file with variants.
+#[derive(Debug)]
+struct FileText(String);
+
+impl FileText {
+    fn read(&self) -> FileVariants {
+        FileVariants::read("vary.yaml", &self.0).unwrap()
+    }
+}
+
+impl VariantSource for FileText {
+    fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String> {
+        let written = self.read().value(id).zip(self.read().yaml(id));
+        Ok(written.map(|(value, yaml)| WrittenVariant { value, yaml }))
+    }
+
+    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
+        let draft = self.read().draft(id, value)?;
+        Ok(DraftedVariant {
+            config: draft.config,
+            yaml: draft.yaml,
+        })
     }
 }
 
