@@ -7,12 +7,13 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 
 import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
+import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 
 const [address, folder, endpoint] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const token = new URL(address).hash.replace("#token=", "");
-const VIEWS = ["now", "variants", "who", "review", "experiments"];
+const VIEWS = ["now", "variants", "calls", "who", "review", "experiments"];
 const SIZES = [[1400, 900], [380, 800]];
 
 /** What the page itself asks for. */
@@ -255,10 +256,23 @@ for (const view of VIEWS) {
   });
 }
 
+await check("what is typed stays while the status is read again", async () => {
+  await visitor.view("/who");
+  await page.getByLabel("name of its API key").fill("typed");
+  const reads = () => page.waitForResponse((response) => response.url().endsWith("/api/status"));
+  await reads();
+  await reads();
+  equal(await page.getByLabel("name of its API key").inputValue(), "typed", "the field");
+});
+
+await compareCalls({ visitor, ask, catalog, pressUntil });
+
 /** What is looked at: each view, a tool that is open, and an answer. */
 const LOOKS = {
   ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
+  call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
+  results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],
   answer: async () => {
     const { client } = await clientWithoutDelete();
     return `/who?${new URLSearchParams({ initialize: JSON.stringify({ clientInfo: client }) })}`;
@@ -284,7 +298,9 @@ async function look(colorScheme, width, height) {
   const other = await Visitor.open(browser, address, { viewport: { width, height }, colorScheme });
   for (const [name, address] of Object.entries(LOOKS)) {
     await check(`${name}, ${width} pixels wide, ${colorScheme}: it fits, and axe finds nothing`, async () => {
-      await other.view(await address());
+      const [fragment, act] = [await address()].flat();
+      await other.view(fragment);
+      await act?.(other.page);
       await other.page.waitForTimeout(400);
       await other.page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
       await other.fits();

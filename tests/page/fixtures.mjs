@@ -25,6 +25,15 @@ const HOSTILE = [
   ["شجرة", "أداة باسم عربي"],
 ];
 
+/** Arguments of each kind that a form has. */
+const OF_GIT_LOG = {
+  order: { type: "string", enum: ["date", "topology"], default: "date", description: "What the commits are sorted by." },
+  merges: { type: "boolean", description: "Whether merges are among them." },
+  similarity: { anyOf: [{ type: "number" }, { type: "null" }], default: null },
+  paths: { $ref: "#/$defs/Paths", description: "Only commits that change one of these." },
+  author: { type: "object", properties: { name: { type: "string" } } },
+};
+
 const definition = ([name, description, readOnlyHint], title) => ({
   name,
   title,
@@ -34,8 +43,10 @@ const definition = ([name, description, readOnlyHint], title) => ({
     properties: {
       repo_path: { type: "string", description: "The path of the repository, absolute or relative to the root that the server was started with." },
       max_count: { type: "integer", default: 10, title: "Max Count" },
+      ...(name === "git_log" && OF_GIT_LOG),
     },
     required: ["repo_path"],
+    ...(name === "git_log" && { $defs: { Paths: { type: "array", items: { type: "string" } } } }),
   },
   annotations: { readOnlyHint: !!readOnlyHint, destructiveHint: name.startsWith("delete_") },
   ...(name === "__proto__" && { constructor: "a member that each object inherits", toString: { a: 1 } }),
@@ -65,6 +76,36 @@ const entry = (original, shown) => {
   if (changed.includes("inputSchema") && !shown.inputSchema.properties?.repo_path && shown.inputSchema.properties) result.fixed = ["repo_path"];
   return result;
 };
+
+const COMMITS = [
+  { id: "4f0d515", author: "Ada", date: "2026-11-20", subject: "Settle fifty subscriptions in a row" },
+  { id: "b737b91", author: "Grace", date: "2026-11-19", subject: "Lose no check when another program writes to the log" },
+  { id: "61157a9", author: "Ada", date: "2026-11-19", subject: "A class for each client\u202E, even <b>hostile</b> ones" },
+];
+
+/** What a server answers to a call: with a value for `git_log`, otherwise with the name and arguments that arrived. */
+export function resultOf(name, given) {
+  if (name !== "git_log") return { content: [{ type: "text", text: `${name} ${JSON.stringify(given)}` }], isError: name === "git_commit" };
+  const value = { arguments: given, commits: COMMITS };
+  return { content: [{ type: "text", text: JSON.stringify(value, null, 2) }], structuredContent: value };
+}
+
+/** What Vary makes of the result of a server for a client that declares features. */
+function shaped(result, features) {
+  if (!result.structuredContent) return result;
+  if (features.includes("format=json")) return { content: [], structuredContent: result.structuredContent };
+  if (!features.includes("format=markdown")) return result;
+  const rows = result.structuredContent.commits.map(({ id, author, subject }) => `| ${id} | ${author} | ${subject} |`);
+  return { content: [{ type: "text", text: ["| id | author | subject |", "|---|---|---|", ...rows].join("\n") }] };
+}
+
+/** A question that a gateway does not answer, with the status of its refusal. */
+export class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
 
 class Gateway {
   constructor(servers) {
@@ -116,6 +157,24 @@ class Gateway {
     return { variant, reason: steps.find((it) => it.decided).step, steps, client, features: ["agent"], ranking: [{ id: variant, points: 10, why: [`contextSize=${variant}: +10`] }], rules: [{ rule: "access.rules[1]" }], tools };
   }
 
+  call({ server, tool, arguments: given, clients, confirmed }) {
+    const [, original] = this.definitions.find(([of, it]) => of === server && it.name === tool) ?? [];
+    if (!original) throw new Refusal(404, `no server lists \`${tool}\``);
+    if (clients.length > 8) throw new Refusal(400, "`clients` has more than 8 entries");
+    if (!original.annotations.readOnlyHint && !confirmed) throw new Refusal(409, `\`${tool}\` does not declare \`readOnlyHint: true\`; confirm the call`);
+    return { clients: clients.map((client) => this.callAs(client, original, given)) };
+  }
+
+  callAs(client, original, given) {
+    const variant = client.path?.replace("/mcp/v/", "") ?? this.explain(client).variant;
+    const { shown, hidden } = this.fate(original, variant);
+    if (hidden) return { name: client.name, variant, tool: null, error: `hidden by ${hidden.rule}: ${hidden.detail}`, bytes: 0, tokens: 0, ms: 0 };
+    const features = client.initialize?.capabilities?.extensions?.["io.modelcontextprotocol/content-negotiation"]?.features ?? [];
+    const { repo_path, ...others } = given;
+    const result = shaped(resultOf(original.name, variant === "compact" ? { repo_path: "/srv/site", ...others } : given), features);
+    return { name: client.name, variant, tool: shown, result, bytes: JSON.stringify(result).length, tokens: tokens(result), ms: 12.5 };
+  }
+
   fate(definition, variant) {
     if (definition.name.startsWith("delete_")) return { shown: null, hidden: { by: "access", rule: "access.rules[1]", detail: "hide `delete_*` for everybody but the group `ops`" } };
     const shown = VARIANTS[variant]?.(definition);
@@ -133,7 +192,7 @@ class Gateway {
       { client: { name: "ci-agent", version: "0.3" }, variant: "read-only", reason: "header", requests: 7, calls: 4, last: now - 600 },
       { client: { name: "", version: "" }, variant: "standard", reason: "ranking", requests: 1, calls: 0, last: now - 900 },
     ];
-    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, deprecatedUse: [], experiments: [experiment()], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, calls: true, deprecatedUse: [], experiments: [experiment()], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
   }
 
   review() {
@@ -148,7 +207,7 @@ class Gateway {
     };
   }
 
-  call(id) {
+  event(id) {
     const [server, it] = this.definitions[id % this.definitions.length];
     const outcome = id % 17 === 0 ? "error" : id % 23 === 0 ? "denied" : "allowed";
     const serverMs = 4 + ((id * 7919) % 90) + 0.4;

@@ -1,6 +1,7 @@
 // The page: its frame, the token, and the view that the address names.
 
 import { get, setToken, takeToken } from "./api.js";
+import { Compare } from "./compare.js";
 import { Component, createRef, html, render } from "./dom.js";
 import { Experiments } from "./experiments.js";
 import { duration } from "./format.js";
@@ -13,6 +14,7 @@ import { Who } from "./who.js";
 const VIEWS = {
   now: ["Now", Now],
   variants: ["Variants", Variants],
+  calls: ["Compare calls", Compare],
   who: ["Who gets what", Who],
   review: ["What should go", Review],
   experiments: ["Experiments", Experiments],

@@ -33,13 +33,18 @@ const ASSETS: &[Asset] = assets! {
     "/page/app.js" "app.js" SCRIPT;
     "/page/calls.js" "calls.js" SCRIPT;
     "/page/chart.js" "chart.js" SCRIPT;
+    "/page/chooser.js" "chooser.js" SCRIPT;
+    "/page/client.js" "client.js" SCRIPT;
+    "/page/compare.js" "compare.js" SCRIPT;
     "/page/diff.js" "diff.js" SCRIPT;
     "/page/dom.js" "dom.js" SCRIPT;
     "/page/experiments.js" "experiments.js" SCRIPT;
+    "/page/form.js" "form.js" SCRIPT;
     "/page/format.js" "format.js" SCRIPT;
     "/page/grid.js" "grid.js" SCRIPT;
     "/page/now.js" "now.js" SCRIPT;
     "/page/parts.js" "parts.js" SCRIPT;
+    "/page/results.js" "results.js" SCRIPT;
     "/page/review.js" "review.js" SCRIPT;
     "/page/route.js" "route.js" SCRIPT;
     "/page/style.css" "style.css" STYLE;
