@@ -66,6 +66,11 @@ export class Visitor {
     });
   }
 
+  /** Forgets what the browser itself reports of a refusal that a check wanted. */
+  wanted(status) {
+    this.problems = this.problems.filter((it) => !it.includes(`responded with a status of ${status}`));
+  }
+
   isOurs(url) {
     return url.startsWith("data:") || new URL(url).origin === this.origin;
   }

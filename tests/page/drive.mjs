@@ -9,11 +9,12 @@ import { join } from "node:path";
 import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
+import { draftVariants } from "./draft.mjs";
 
 const [address, folder, endpoint] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const token = new URL(address).hash.replace("#token=", "");
-const VIEWS = ["now", "variants", "calls", "who", "review", "experiments"];
+const VIEWS = ["now", "variants", "calls", "draft", "who", "review", "experiments"];
 const SIZES = [[1400, 900], [380, 800]];
 
 /** What the page itself asks for. */
@@ -266,6 +267,7 @@ await check("what is typed stays while the status is read again", async () => {
 });
 
 await compareCalls({ visitor, ask, catalog, pressUntil });
+await draftVariants({ visitor, ask, catalog, pressUntil });
 
 /** What is looked at: each view, a tool that is open, and an answer. */
 const LOOKS = {
@@ -273,6 +275,7 @@ const LOOKS = {
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
   call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
   results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],
+  drafted: () => `/draft?${new URLSearchParams({ variant: "compact", tool: "git:git_log" })}`,
   answer: async () => {
     const { client } = await clientWithoutDelete();
     return `/who?${new URLSearchParams({ initialize: JSON.stringify({ clientInfo: client }) })}`;

@@ -107,6 +107,30 @@ export class Refusal extends Error {
   }
 }
 
+/** What stands in the configuration under the name of each variant. */
+const VALUES = {
+  standard: {},
+  compact: { from: "compact", overrides: { tools: { git_log: { name: "log", arguments: { repo_path: { fixed: "/srv/site" } } } } } },
+  "read-only": { from: "read-only" },
+  directory: { from: "directory" },
+};
+
+const KEYS = ["from", "description", "tools", "descriptions", "schemas", "overrides", "features", "hints", "result"];
+
+/** A value as lines of YAML, well enough for a fixture. */
+function yaml(value, indent) {
+  if (typeof value !== "object" || value === null) return ` ${JSON.stringify(value)}\n`;
+  if (Array.isArray(value) || Object.keys(value).length === 0) return ` ${JSON.stringify(value)}\n`;
+  return `\n${Object.entries(value).map(([key, it]) => `${" ".repeat(indent)}${key}:${yaml(it, indent + 2)}`).join("")}`;
+}
+
+/** The lines that only one of two texts has. */
+function lineDiff(before, after) {
+  const [a, b] = [before.split("\n"), after.split("\n")];
+  const all = [...a.filter((it) => !b.includes(it)).map((it) => `-${it}`), ...b.filter((it) => !a.includes(it)).map((it) => `+${it}`)];
+  return all.length > 0 ? ["--- vary.yaml", "+++ draft", "@@ -1 +1 @@", ...all, ""].join("\n") : "";
+}
+
 class Gateway {
   constructor(servers) {
     this.servers = servers;
@@ -163,6 +187,35 @@ class Gateway {
     if (clients.length > 8) throw new Refusal(400, "`clients` has more than 8 entries");
     if (!original.annotations.readOnlyHint && !confirmed) throw new Refusal(409, `\`${tool}\` does not declare \`readOnlyHint: true\`; confirm the call`);
     return { clients: clients.map((client) => this.callAs(client, original, given)) };
+  }
+
+  entry(id) {
+    if (!Object.hasOwn(VALUES, id)) throw new Refusal(404, `there is no variant \`${id}\``);
+    return { id, value: VALUES[id], yaml: `${id}:${yaml(VALUES[id], 2)}` };
+  }
+
+  draft({ id, value }) {
+    const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
+    if (unknown) throw new Refusal(400, `\`variants.${id}.${unknown}\` is not a known key; did you mean \`tools\`?`);
+    for (const [name, change] of Object.entries(value.overrides?.tools ?? {})) {
+      const other = Object.keys(change).find((key) => !["name", "title", "description", "annotations", "arguments"].includes(key));
+      if (other) throw new Refusal(400, `\`variants.${id}.overrides.tools.${name}.${other}\` is not a known key; did you mean \`name\`?`);
+    }
+    const listed = this.definitions.map(([server, it]) => ({ server, name: it.name, ...this.drafted(it, id, value) }));
+    const before = this.variant(id, this.catalog().tools, []).tokens;
+    const text = `${id}:${yaml(value, 2)}`;
+    return { id, tools: listed, tokens: listed.reduce((sum, it) => sum + it.tokens, 0), before, yaml: text, diff: lineDiff(this.entry(id).yaml, text) };
+  }
+
+  drafted(definition, id, value) {
+    const { name, description, arguments: given = {} } = value.overrides?.tools?.[definition.name] ?? {};
+    const isHidden = Array.isArray(value.tools) ? !value.tools.includes(definition.name) : value.tools?.exclude?.includes(definition.name);
+    const isCompact = (value.schemas ?? ((value.from ?? id) === "compact" ? "compact" : "")) === "compact";
+    const base = isHidden ? null : VARIANTS[isCompact ? "compact" : id === "compact" ? "standard" : id](definition);
+    if (!base) return { shown: null, tokens: 0 };
+    const properties = Object.entries(base.inputSchema.properties ?? {}).filter(([it]) => !given[it]?.fixed && !given[it]?.hidden);
+    const shown = { ...base, name: name ?? base.name, description: description ?? base.description, inputSchema: { ...base.inputSchema, properties: Object.fromEntries(properties) } };
+    return { shown: shown.name, tokens: tokens(shown) };
   }
 
   callAs(client, original, given) {

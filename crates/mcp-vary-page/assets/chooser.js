@@ -42,7 +42,7 @@ function knownClient(id) {
   if (Object.hasOwn(PRESETS, id)) return PRESETS[id];
   if (!id.startsWith(VARIANT)) return null;
   const variant = id.slice(VARIANT.length);
-  return { name: `at the address of ${variant}`, path: `/mcp/v/${variant}` };
+  return { ...PRESETS.any, name: `at the address of ${variant}`, path: `/mcp/v/${variant}` };
 }
 
 /** Pasted clients. An address that somebody sent can have anything there. */

@@ -149,9 +149,9 @@ export class SchemaForm extends Component {
 }
 
 /** What is wrong with a field, which names it as its description. */
-const Wrong = ({ id, problem }) => problem && html`<span class="wrong" id=${id}>${problem}</span>`;
+export const Wrong = ({ id, problem }) => problem && html`<span class="wrong" id=${id}>${problem}</span>`;
 
-const described = (id, problem) => ({ "aria-invalid": problem ? "true" : undefined, "aria-describedby": problem ? id : undefined });
+export const describedBy = (id, problem) => ({ "aria-invalid": problem ? "true" : undefined, "aria-describedby": problem ? id : undefined });
 
 function JsonField({ text, problem, set }) {
   return html`<label class="field json"
@@ -161,7 +161,7 @@ function JsonField({ text, problem, set }) {
       rows="8"
       value=${text}
       spellcheck=${false}
-      ...${described("wrong-json", problem)}
+      ...${describedBy("wrong-json", problem)}
       onInput=${(event) => set(AS_JSON, event.target.value)}
     ></textarea>
     <${Wrong} id="wrong-json" problem=${problem} />
@@ -174,7 +174,7 @@ function ArgumentField({ argument, text, problem, set }) {
   return html`<div class="argument">
     <label class="field"
       ><span><${Name} value=${name} limit=${60} />${isRequired && " (required)"}</span>
-      <${Input} ...${{ argument, text, set, described: described(id, problem) }} />
+      <${ArgumentInput} ...${{ argument, text, set, described: describedBy(id, problem) }} />
     </label>
     <${Wrong} id=${id} problem=${problem} />
     ${typeof schema.description === "string" && html`<span class="note"><${LongText} value=${schema.description} limit=${120} /></span>`}
@@ -183,17 +183,18 @@ function ArgumentField({ argument, text, problem, set }) {
 
 const KINDS = { number: "a number", integer: "a whole number", text: "", json: "JSON" };
 
-function Input({ argument: { name, kind, schema, choices, isRequired }, text, set, described }) {
+/** The field of an argument. `none` says what it means to choose nothing. */
+export function ArgumentInput({ argument: { name, kind, schema, choices, isRequired }, text, set, described, none }) {
   const typed = (event) => set(name, event.target.value);
   const options = kind === "boolean" ? [true, false] : kind === "choice" ? choices : null;
   if (options) {
-    const none = isRequired ? "choose one" : "left out";
+    const nothing = none ?? ("default" in schema ? `default: ${shown(schema.default)}` : isRequired ? "choose one" : "left out");
     return html`<select ...${described} onChange=${typed}>
-      <option value="">${"default" in schema ? `default: ${shown(schema.default)}` : none}</option>
+      <option value="">${nothing}</option>
       ${options.map((it) => html`<option value=${JSON.stringify(it)} selected=${JSON.stringify(it) === text}>${shown(it)}</option>`)}
     </select>`;
   }
-  const hint = "default" in schema ? `default: ${shown(schema.default)}` : (EXAMPLES[schema.type] ?? KINDS[kind]);
+  const hint = none ? (EXAMPLES[schema.type] ?? none) : "default" in schema ? `default: ${shown(schema.default)}` : (EXAMPLES[schema.type] ?? KINDS[kind]);
   const common = { value: text, placeholder: hint, spellcheck: false, autocomplete: "off", onInput: typed, ...described };
   if (kind === "json") return html`<textarea rows="2" ...${common}></textarea>`;
   if (kind === "text") return html`<textarea class="text" rows="1" ...${common}></textarea>`;

@@ -20,11 +20,17 @@ export class Results extends Component {
   state = { base: 0 };
 
   componentDidMount() {
-    this.heading.current.focus();
+    this.show();
   }
 
   componentDidUpdate(before) {
-    if (before.results !== this.props.results) this.heading.current.focus();
+    if (before.results !== this.props.results) this.show();
+  }
+
+  /** The form above can be longer than the window. */
+  show() {
+    this.heading.current.focus({ preventScroll: true });
+    this.heading.current.scrollIntoView({ block: "start" });
   }
 
   render({ clients, results }, { base }) {
