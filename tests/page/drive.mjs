@@ -126,8 +126,36 @@ await check("calls are listed as they come, and one opens", async () => {
   await visitor.first();
   await visitor.click(".calls .grid tbody td");
   const facts = await visitor.text(".panel .facts");
-  for (const fact of ["client", "variant", "selected by", "outcome", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
+  for (const fact of ["client", "called as", "variant", "selected by", "outcome", "of that the server"]) holds(facts.includes(fact), `${fact} is missing`);
   await page.keyboard.press("Escape");
+});
+
+/** Opens a call that a client made under another name than the server's. */
+async function openRenamed() {
+  await visitor.first();
+  await visitor.click(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) });
+  await page.waitForSelector(".panel .diff");
+}
+
+await check("a call shows under which names it was made and sent, and which rule selected its variant", async () => {
+  await openRenamed();
+  const facts = await visitor.text(".panel .facts");
+  holds(/called as\s+log\s+sent to the server as\s+git_log\s/.test(facts), facts);
+  holds(/selected by\s+rule: clients\[0\]\s/.test(facts), facts);
+});
+
+await check("a call shows what its client sees of the tool, beside what the server lists", async () => {
+  await openRenamed();
+  holds((await page.locator(".panel .diff :is(ins, del)").count()) > 0, "no difference is marked");
+  holds((await visitor.text(".panel")).includes("Vary fixed 1 argument: repo_path"), "the fixed argument is not named");
+});
+
+await check("from a call one click leads to the same call by its client and others", async () => {
+  await openRenamed();
+  await visitor.click(".panel a", { hasText: "Call it as several clients" });
+  await page.waitForSelector("form.call");
+  equal(await visitor.text("main h2"), "git_log", "the tool");
+  await page.getByRole("button", { name: "remove claude-code" }).waitFor({ timeout: 5_000 });
 });
 
 await check("the figures of the matrix are those of the catalog", async () => {
@@ -269,12 +297,19 @@ await check("what is typed stays while the status is read again", async () => {
 await compareCalls({ visitor, ask, catalog, pressUntil });
 await draftVariants({ visitor, ask, catalog, pressUntil });
 
-/** What is looked at: each view, a tool that is open, and an answer. */
+/** What is looked at: each view, and what opens in it. The address, or the address and what is done there. */
 const LOOKS = {
   ...Object.fromEntries(VIEWS.map((view) => [view, () => `/${view}`])),
   tool: () => toolView(named(/^git_log$/), { variant: "compact" }),
   call: () => `/calls?${new URLSearchParams({ tool: "git:git_log" })}`,
   results: () => [`/calls?${new URLSearchParams({ tool: "git:git_log" })}`, makeCall],
+  opened: () => [
+    "/now",
+    async (page) => {
+      await page.locator(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) }).first().click();
+      await page.waitForSelector(".panel .diff");
+    },
+  ],
   drafted: () => `/draft?${new URLSearchParams({ variant: "compact", tool: "git:git_log" })}`,
   answer: async () => {
     const { client } = await clientWithoutDelete();

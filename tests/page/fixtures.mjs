@@ -261,10 +261,12 @@ class Gateway {
   }
 
   event(id) {
-    const [server, it] = this.definitions[id % this.definitions.length];
+    const [server, it] = this.definitions[id % Math.min(24, this.definitions.length)];
     const outcome = id % 17 === 0 ? "error" : id % 23 === 0 ? "denied" : "allowed";
     const serverMs = 4 + ((id * 7919) % 90) + 0.4;
-    return { id, at: Date.now() / 1000, method: "tools/call", target: it.name, server, client: { name: id % 3 ? "claude-code" : "cursor", version: "2.1.4" }, principal: null, variant: id % 3 ? "compact" : "standard", reason: id % 3 ? "rule" : "ranking", outcome, code: outcome === "denied" ? -32602 : 0, durationMs: serverMs + 0.3, serverMs, bytesIn: 180, bytesOut: 2400 };
+    const isOfClaude = id % 3 !== 0;
+    const target = isOfClaude ? it.name.replace(/^git_/, "") : it.name;
+    return { id, at: Date.now() / 1000, method: "tools/call", target, server, upstreamName: it.name, variantRule: isOfClaude ? "clients[0]" : null, rule: outcome === "denied" ? "access[0]" : null, client: { name: isOfClaude ? "claude-code" : "cursor", version: "2.1.4" }, principal: null, variant: isOfClaude ? "compact" : "standard", reason: isOfClaude ? "rule" : "ranking", outcome, code: outcome === "denied" ? -32602 : 0, durationMs: serverMs + 0.3, serverMs, bytesIn: 180, bytesOut: 2400 };
   }
 }
 

@@ -154,10 +154,11 @@ function Settings({ catalog, id, value, isChanged, change, undo }) {
 function Totals({ answer, catalog, id, isPending, error }) {
   if (!answer) return html`<p class="figures totals" role="status" aria-busy=${String(!error)}>${error ? "–" : "Counting …"}</p>`;
   const shown = answer.tools.filter((it) => it.shown !== null).length;
+  const difference =
+    answer.tokens === answer.before ? "as many as" : `${saving(answer.tokens, answer.before)} against the ${count(answer.before)} of`;
   const state = error ? " (of the last valid draft)" : isPending ? " …" : "";
   return html`<p class="figures totals" role="status" aria-busy=${String(!!isPending)}>
-    <strong>${count(answer.tokens)} tokens</strong>, ${saving(answer.tokens, answer.before)} against${" "}
-    ${count(answer.before)} of <${Name} value=${id} limit=${40} /> as it is ·${" "}
+    <strong>${count(answer.tokens)} tokens</strong>, ${difference} <${Name} value=${id} limit=${40} /> as it is ·${" "}
     ${count(shown)} of ${plural(answer.tools.length || catalog.tools.length, "tool")}${state}
   </p>`;
 }

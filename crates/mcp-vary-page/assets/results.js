@@ -61,13 +61,13 @@ function Figures({ clients, results, compared }) {
   const rows = results.map((it, at) => [
     html`<${Name} value=${it.name} limit=${60} />`,
     it.variant ? html`<a href=${link("who", clientTexts(clients[at] ?? {}))}><${Name} value=${it.variant} limit=${40} /></a>` : "–",
-    it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : html`<span class="hidden-tool">not listed</span>`,
-    count(it.bytes),
-    count(it.tokens),
+    it.result ? count(it.tokens) : "–",
     it.result && it !== compared ? saving(it.tokens, compared?.tokens) : "–",
+    it.result ? count(it.bytes) : "–",
+    it.tool ? html`<code><${Name} value=${it.tool} limit=${48} /></code>` : html`<span class="hidden-tool">not listed</span>`,
     milliseconds(it.ms),
   ]);
-  const columns = ["client", "variant", "tool", "#bytes", "#tokens", "#compared", "#time taken"];
+  const columns = ["client", "variant", "#tokens", "#compared", "#bytes", "called as", "#time taken"];
   return html`<${PlainTable} label="Bytes and tokens for each client" ...${{ columns, rows }} />`;
 }
 
@@ -96,7 +96,6 @@ function partsOf(result) {
 
 /** The blocks of a result as one text. */
 function contentText(blocks) {
-  if (blocks.length === 0) return "(no block)";
   return blocks.map((block) => (block?.type === "text" && typeof block.text === "string" ? block.text : JSON.stringify(block, null, 2))).join("\n\n");
 }
 
@@ -110,6 +109,7 @@ class Part extends Component {
   render({ name, text, before, of }, { isOpen }) {
     const title = html`<${Name} value=${name} limit=${60} />`;
     if (text === undefined) return html`<h4>${title}</h4><p class="note">It has none, the other one has.</p>`;
+    if (text === "") return html`<h4>${title}</h4><p class="note">It is empty${before ? ", the other one is not" : ""}.</p>`;
     const isLong = text.length > MOST_SHOWN || (before?.length ?? 0) > MOST_SHOWN;
     const cut = (whole) => (isOpen ? whole : whole.slice(0, MOST_SHOWN));
     const isDiff = typeof before === "string" && text !== before && likeness(before.slice(0, MOST_SHOWN), text.slice(0, MOST_SHOWN)) >= ALIKE;

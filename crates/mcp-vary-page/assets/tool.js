@@ -114,7 +114,7 @@ function Choice({ label, value, options, onChange }) {
 }
 
 /** The members in which two definitions differ, and the names of the others. */
-function Members({ before, after }) {
+export function Members({ before, after }) {
   const names = [...new Set(["name", "title", "description", "inputSchema", ...Object.keys(before), ...Object.keys(after)])];
   const present = names.filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name));
   const isSame = (name) => asText(member(before, name)) === asText(member(after, name));
