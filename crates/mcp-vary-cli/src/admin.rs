@@ -33,6 +33,8 @@ pub(crate) struct OperatorAddresses {
     pub(crate) admin: Option<String>,
     /// The token for commands; without it one is made.
     admin_token: Option<AdminToken>,
+    /// Whether the page may call tools.
+    admin_calls: bool,
     /// Probes and metrics.
     pub(crate) probes: Option<String>,
 }
@@ -45,6 +47,7 @@ impl OperatorAddresses {
         Self {
             admin: args.admin.clone().or_else(admin),
             admin_token: file.and_then(|file| file.admin_token.clone()),
+            admin_calls: file.is_some_and(|file| file.admin_calls),
             probes: args.probes.clone().or_else(probes),
         }
     }
@@ -65,6 +68,7 @@ pub(crate) struct OperatorListeners {
     operator: Operator,
     /// The token for the page, if there is one.
     page_token: Option<AdminToken>,
+    page_calls: bool,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -123,6 +127,7 @@ impl OperatorListeners {
             probes: probes.map(with_address).transpose()?,
             operator: operator.clone(),
             page_token: token.as_ref().map(AdminToken::for_page),
+            page_calls: addresses.admin_calls,
             token: file,
             #[cfg(unix)]
             socket: open_socket(),
@@ -134,8 +139,9 @@ impl OperatorListeners {
     pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> OperatorTasks {
         let mut tasks = Vec::new();
         if let Some((listener, address)) = self.admin {
+            let page = GatewayPage::new(gateway, now_in_microseconds);
             self.operator
-                .set_page(Arc::new(GatewayPage::new(gateway, now_in_microseconds)));
+                .set_page(Arc::new(page.with_calls(self.page_calls)));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await

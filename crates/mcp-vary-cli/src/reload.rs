@@ -37,6 +37,8 @@ pub(crate) struct StartupSettings {
     pub(crate) admin: Option<Option<String>>,
     /// The token of the operator.
     pub(crate) admin_token: Option<AdminToken>,
+    /// Whether the operator's page may call tools.
+    pub(crate) admin_calls: bool,
     /// The address for probes and metrics.
     pub(crate) probes: Option<Option<String>>,
     /// The log as the file configures it.
@@ -60,9 +62,10 @@ impl StartupSettings {
         };
         let others = settings.into_iter().filter(is_another);
         let token = (self.admin_token != file.admin_token).then_some("admin-token");
+        let calls = (self.admin_calls != file.admin_calls).then_some("admin-calls");
         let log = (self.log != file.log).then_some("log");
         let others = others.map(|(key, ..)| key);
-        others.chain(token).chain(log).collect()
+        others.chain(token).chain(calls).chain(log).collect()
     }
 }
 

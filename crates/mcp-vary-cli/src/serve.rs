@@ -165,6 +165,7 @@ impl ServeConfig {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
             admin_token: file.admin_token.clone(),
+            admin_calls: file.admin_calls,
             probes: args.probes.is_none().then(|| file.probes.clone()),
             log: file.log.clone(),
             address: None,

@@ -77,6 +77,8 @@ pub struct File {
     pub admin: Option<String>,
     /// The token with which the operator may change a running gateway; without it the gateway makes one.
     pub admin_token: Option<AdminToken>,
+    /// Whether the operator's page may call tools.
+    pub admin_calls: bool,
     /// The address for probes and metrics: `HOST:PORT`, or a port.
     pub probes: Option<String>,
     /// The positions of `listen`, `admin`, `probes`, `audit.to` and `results`, if the file has them.
@@ -366,6 +368,7 @@ fn finish(draft: PartialFile, access_names: AccessNames) -> File {
         listen: draft.listen,
         admin: draft.admin,
         admin_token: draft.admin_token,
+        admin_calls: draft.admin_calls,
         probes: draft.probes,
         addresses_at: draft.addresses_at,
         start_wait: draft.start_wait,

@@ -84,7 +84,8 @@ mod upstream_variants;
 pub use crate::audit::request_feed::{FinishedRequest, RequestWatch, WatchEvent, WatchedClient};
 pub use crate::authentication::try_token;
 pub use crate::explain_client::{
-    ClientDescription, ClientExplanation, ExplainedStep, ExplainedTool, HiddenTool,
+    ClientCall, ClientDescription, ClientExplanation, ClientResponse, ExplainedStep, ExplainedTool,
+    HiddenTool,
 };
 pub use crate::session::client_uses::ClientUse;
 pub use crate::session::deprecation::DeprecatedUse;

@@ -18,10 +18,12 @@ pub(crate) fn respond(gateway: &Gateway, body: &Bytes) -> PageAnswer {
     }
 }
 
-/// What the page sends. Each part is optional.
+/// What the page sends of a client. Each part is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Question<'a> {
+pub(crate) struct Question<'a> {
+    /// What the page calls it.
+    pub(crate) name: Option<String>,
     /// The params of `initialize`, or the whole request.
     #[serde(borrow)]
     initialize: Option<&'a RawValue>,
@@ -41,20 +43,29 @@ fn read(body: &Bytes) -> Result<ClientDescription, String> {
     } else {
         serde_json::from_slice(body).map_err(|error| format!("the request: {error}"))?
     };
-    let initialize = question
-        .initialize
-        .map(|it| inner("initialize", it, &["params"]));
-    let meta = question
-        .meta
-        .map(|it| inner("meta", it, &["params", "_meta"]));
-    Ok(ClientDescription {
-        initialize: initialize.transpose()?,
-        meta: meta.transpose()?,
-        headers: headers(&question.headers)?,
-        path: question.path,
-        claims: question.claims.map(|it| it.get().to_owned()),
-        key: question.key,
-    })
+    question.description()
+}
+
+impl Question<'_> {
+    /// The client.
+    ///
+    /// # Errors
+    ///
+    /// When a part cannot be read. The error names it.
+    pub(crate) fn description(&self) -> Result<ClientDescription, String> {
+        let initialize = self
+            .initialize
+            .map(|it| inner("initialize", it, &["params"]));
+        let meta = self.meta.map(|it| inner("meta", it, &["params", "_meta"]));
+        Ok(ClientDescription {
+            initialize: initialize.transpose()?,
+            meta: meta.transpose()?,
+            headers: headers(&self.headers)?,
+            path: self.path.clone(),
+            claims: self.claims.map(|it| it.get().to_owned()),
+            key: self.key.clone(),
+        })
+    }
 }
 
 /// The object that `text` is, or that it has at `path` if it is a whole request or its params.

@@ -5,14 +5,16 @@
 //! |---|---|
 //! | what answers a browser? | a [`GatewayPage`], which the program gives to its `Operator` |
 //! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
+//! | what does each client get of the same call? | `POST /api/call`, unless calls are off |
 //!
 //! # Properties
 //!
-//! - It only reads: no request changes the gateway or calls a server.
+//! - No request changes the gateway. Servers are called only if the operator's configuration allows that.
 //! - Without a token it serves its files alone, which are the same for every gateway.
 //! - Nothing comes from elsewhere: its policy refuses other origins, inline scripts and inline styles.
 
 mod assets;
+mod call;
 mod catalog;
 mod events;
 mod explain;

@@ -9,6 +9,7 @@ use mcp_vary_gateway::Gateway;
 use mcp_vary_operator::{Page, PageResponse};
 
 use crate::assets;
+use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
 use crate::events::{self, Clock};
 use crate::query::parameter;
@@ -36,6 +37,7 @@ pub struct GatewayPage {
     gateway: Weak<Gateway>,
     catalog: Arc<CountedCatalog>,
     clock: Clock,
+    calls: Calls,
 }
 
 impl GatewayPage {
@@ -46,7 +48,15 @@ impl GatewayPage {
             gateway: Arc::downgrade(gateway),
             catalog: Arc::default(),
             clock,
+            calls: Calls::new(false),
         }
+    }
+
+    /// Whether the page may call tools. It cannot without this.
+    #[must_use]
+    pub const fn with_calls(mut self, are_allowed: bool) -> Self {
+        self.calls = Calls::new(are_allowed);
+        self
     }
 
     async fn answer(&self, request: Request<Bytes>, is_admitted: bool) -> PageAnswer {
@@ -86,8 +96,13 @@ impl GatewayPage {
         gateway: &Arc<Gateway>,
         request: &Request<Bytes>,
     ) -> PageAnswer {
+        let (query, body) = (request.uri().query().unwrap_or_default(), request.body());
         match data {
-            Data::Status => json(&gateway.status()),
+            Data::Status => {
+                let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
+                status["calls"] = self.calls.are_allowed().into();
+                json(&status)
+            }
             Data::Catalog => {
                 let known = request.headers().get(IF_NONE_MATCH).cloned();
                 let catalog = Arc::clone(&self.catalog);
@@ -99,17 +114,20 @@ impl GatewayPage {
             Data::Events => events::stream(gateway, self.clock),
             Data::Review => apart(gateway, review::respond).await,
             Data::Explain => {
-                let body = request.body().clone();
+                let body = body.clone();
                 apart(gateway, move |gateway| explain::respond(gateway, &body)).await
             }
             Data::Tool => {
-                let query = request.uri().query().unwrap_or_default();
                 let (server, name) = (parameter(query, "server"), parameter(query, "name"));
                 apart(gateway, move |gateway| {
                     catalog::tool(gateway, &server, &name)
                 })
                 .await
             }
+            Data::Call => match self.calls.call(gateway, body).await {
+                Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
+                Err((status, why)) => failure(status, &why),
+            },
         }
     }
 }
@@ -135,16 +153,19 @@ enum Data {
     Explain,
     /// What should go.
     Review,
+    /// What clients get of a call.
+    Call,
 }
 
 impl Data {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
         Self::Events,
         Self::Explain,
         Self::Review,
+        Self::Call,
     ];
 
     fn at(path: &str) -> Option<Self> {
@@ -160,12 +181,13 @@ impl Data {
             Self::Events => "events",
             Self::Explain => "explain",
             Self::Review => "review",
+            Self::Call => "call",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Explain => Method::POST,
+            Self::Explain | Self::Call => Method::POST,
             _ => Method::GET,
         }
     }

@@ -229,6 +229,13 @@ impl Arguments {
         renamed.unwrap_or(native)
     }
 
+    /// The view's name of a server's argument; `None` if a call cannot give it.
+    pub(super) fn given_name<'a>(&'a self, native: &'a str) -> Option<&'a str> {
+        let changed = self.overrides.get(native);
+        let is_unavailable = changed.is_some_and(ArgumentOverride::is_unavailable);
+        (!is_unavailable).then(|| self.view_name(native))
+    }
+
     /// The server's name of a view's argument; `None` if a call cannot give it.
     pub(super) fn upstream_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         if let Some(native) = self.upstream_names.get(name) {

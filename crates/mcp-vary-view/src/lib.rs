@@ -11,7 +11,7 @@
 //! | what does a peer's JSON show to a reader? | [`escape_invisible`] |
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
 //! | what does `describe_tools` answer, and what gets a call that does not fit? | [`describe_named_tools`], [`refused_call`] |
-//! | what does a model get of a tool? | [`model_tool`] |
+//! | what does a model get of a tool? | [`model_tool`], [`model_result`] |
 //! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory()`] |
 //!
 //! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
@@ -56,7 +56,7 @@ pub use directory::{
 };
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
-pub use model::model_tool;
+pub use model::{model_block, model_result, model_tool};
 pub use normal::{normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};

@@ -235,6 +235,23 @@ impl PreparedTool {
         }
     }
 
+    /// The arguments of a call in the form of the view: those that calls cannot give are left out, others have their names in
+    /// the view. Values stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// When `given` is not an object, or repeats a key.
+    pub fn view_arguments(&self, given: &str) -> Result<String, JsonError> {
+        let given = Members::parse(given)?;
+        let mut arguments = Members::default();
+        for (name, value) in given.iter() {
+            if let Some(name) = self.arguments.given_name(name) {
+                arguments.set(name, value);
+            }
+        }
+        Ok(arguments.to_json())
+    }
+
     /// The tool as `describe_tools` returns it: its name, its whole description, and its compact input schema, both as
     /// the view changes them. `definition` is the tool as the server lists it.
     ///

@@ -1,7 +1,7 @@
 //! Shows a tool's result to a person.
 
 use mcp_vary::json::{Json, Members, elements};
-use mcp_vary::visibility::{Experience, Forward, forward};
+use mcp_vary_view::{model_block, model_result};
 
 use super::indent::indented;
 use super::sanitize;
@@ -26,15 +26,8 @@ pub(crate) fn block(title: &str, answer: &Answer) -> Block {
 
 /// The tokens of the field of a result that a client forwards to its model.
 pub(crate) fn read_tokens(result: &str) -> Option<usize> {
-    let (value, blocks) = match forward(result, Experience::Conversation).ok()? {
-        Forward::Content(blocks) => ("", blocks),
-        Forward::Structured { value, others } => (value, others),
-        Forward::Nothing => return Some(0),
-    };
-    let blocks = blocks.iter().map(|block| tokens::count(&shown(block)));
-    // In the compact form, as the field itself is counted.
-    let value = Json::parse(value).map_or_else(|_| value.to_owned(), |value| value.to_json());
-    Some(tokens::count(&value) + blocks.sum::<usize>())
+    let texts = model_result(result)?;
+    Some(texts.iter().map(|text| tokens::count(text)).sum())
 }
 
 /// Whether a result reports that the tool failed.
@@ -53,7 +46,7 @@ fn read(result: &str) -> Option<(String, String)> {
         let blocks: Vec<String> = elements(content)
             .ok()?
             .iter()
-            .map(|block| shown(block))
+            .map(|block| model_block(block))
             .collect();
         let cost: usize = blocks.iter().map(|block| tokens::count(block)).sum();
         note.push(format!("content {cost} tokens"));
@@ -74,36 +67,6 @@ fn read(result: &str) -> Option<(String, String)> {
         body.push_str(&format!("structuredContent:\n{}\n", indented(&value)));
     }
     Some((note.join("\n"), body))
-}
-
-/// A block of content: the text of a text block, or else its JSON without binary data, which does not cost tokens of
-/// text.
-fn shown(block: &str) -> String {
-    let Ok(mut json) = Json::parse(block) else {
-        return block.to_owned();
-    };
-    if let (Some("text"), Some(text)) = (
-        json.get("type").and_then(Json::as_str),
-        json.get("text").and_then(Json::as_str),
-    ) {
-        return text.to_owned();
-    }
-    leave_out_binary(&mut json);
-    json.to_json()
-}
-
-fn leave_out_binary(json: &mut Json<'_>) {
-    let Json::Object(members) = json else {
-        return;
-    };
-    for (key, value) in members {
-        match value {
-            Json::String(data) if matches!(key.as_ref(), "data" | "blob") => {
-                *data = format!("{} characters of base64", data.len()).into();
-            }
-            other => leave_out_binary(other),
-        }
-    }
 }
 
 #[cfg(test)]

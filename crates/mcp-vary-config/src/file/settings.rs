@@ -46,6 +46,7 @@ pub(super) struct PartialFile {
     pub(super) listen: Option<String>,
     pub(super) admin: Option<String>,
     pub(super) admin_token: Option<AdminToken>,
+    pub(super) admin_calls: bool,
     pub(super) probes: Option<String>,
     pub(super) addresses_at: BTreeMap<&'static str, Position>,
     pub(super) start_wait: Option<std::time::Duration>,
@@ -70,6 +71,7 @@ impl Default for PartialFile {
             listen: None,
             admin: None,
             admin_token: None,
+            admin_calls: false,
             probes: None,
             addresses_at: BTreeMap::new(),
             start_wait: None,
@@ -132,6 +134,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     "admin-token" => Other(admin_token_shape, |reader, field, draft| {
         draft.admin_token = read_admin_token(reader, field)
     }),
+    /// whether [the page](../../how-to/page.md) at `admin` may call tools, as clients would. Tools that are not declared as
+    /// `readOnlyHint: true` need a confirmation
+    "admin-calls" = "off" => Switch(|draft| &mut draft.admin_calls),
     /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect: HOST:PORT, or a port of this
     /// machine; by default nowhere, and then requests are not [measured](../../how-to/metrics.md). Other machines may
     /// reach it. It has no secrets, but the names of servers and tools, also those that `access` hides. `--probes` wins

@@ -32,6 +32,8 @@ pub(crate) struct Observation {
     meter: Option<RequestMeter>,
     /// `None` if the request is not sampled, and has no context to pass on.
     span: Option<Arc<RequestSpan>>,
+    /// Whether the operator sends it as a client would: it counts for no client.
+    is_of_operator: bool,
 }
 
 impl Observation {
@@ -61,16 +63,43 @@ impl Observation {
             participation: None,
             meter,
             span: tracer.and_then(|tracer| spans::begin(tracer, request)),
+            is_of_operator: false,
         })
+    }
+
+    /// Begins to observe a request that the operator sends as a client would. It is recorded as the operator's, and counts
+    /// neither for clients nor for experiments.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`begin`](Self::begin).
+    pub(crate) async fn of_operator(
+        audit: Option<&Arc<AuditService>>,
+        request: &AuditedRequest<'_>,
+    ) -> Result<Self, QueueFull> {
+        let begun = Self::begin(audit, None, None, request).await?;
+        if let Some(record) = &begun.record {
+            record.set_operator();
+        }
+        Ok(Self {
+            is_of_operator: true,
+            ..begun
+        })
+    }
+
+    /// Whether it counts for no client.
+    pub(crate) const fn is_of_operator(&self) -> bool {
+        self.is_of_operator
     }
 
     /// The observation of a request whose client takes part in an experiment.
     pub(crate) fn with_participation(&self, participation: Option<Arc<Participation>>) -> Self {
         Self {
             record: self.record.clone(),
-            participation,
+            participation: participation.filter(|_| !self.is_of_operator),
             meter: self.meter.clone(),
             span: self.span.clone(),
+            is_of_operator: self.is_of_operator,
         }
     }
 

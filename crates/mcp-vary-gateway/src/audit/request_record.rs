@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_audit::{
-    ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit, QueueFull,
-    Record, SessionId, Text, Transport, VariantChoice, trace_id,
+    Actor, ClientInfo, Era as RecordEra, Event, LongText, Outcome, PendingRecord, Permit,
+    QueueFull, Record, SessionId, Text, Transport, VariantChoice, trace_id,
 };
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::selection::variant_selection::VariantReason;
@@ -187,6 +187,12 @@ impl RequestRecord {
             }
             pending.name = name.clone();
         });
+    }
+
+    /// The operator sends the request from the page.
+    pub(super) fn set_operator(&self) {
+        let operator = Actor::new(Text::from_static("operator's page"));
+        self.change(|pending| pending.record.record_mut().actor = Some(Arc::new(operator)));
     }
 
     /// Sets the id of the session that the request opened.

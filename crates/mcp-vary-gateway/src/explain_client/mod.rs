@@ -1,5 +1,6 @@
 //! What a client would get, and which step of the order decides that: for a person who asks, without a request.
 
+mod call;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -25,8 +26,9 @@ use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::{Era, Revision};
 
+pub use self::call::{ClientCall, ClientResponse};
 use self::steps::Steps;
 use crate::gateway::Gateway;
 use crate::pipeline::capabilities::ParsedCapabilities;
@@ -131,8 +133,12 @@ impl Gateway {
 struct Question<'a> {
     snapshot: &'a ConfigSnapshot,
     params: Params<'a>,
+    /// The revision of a client with sessions.
+    legacy: Option<Revision>,
     /// What the client says that it is, JSON text.
     info: Option<String>,
+    /// Its capabilities, JSON text.
+    capabilities: Option<String>,
     declared: Arc<ParsedCapabilities>,
     requested: VariantRequest,
     principal: Option<Arc<Principal>>,
@@ -156,8 +162,12 @@ impl<'a> Question<'a> {
             Era::Modern => params.meta.get(meta).map(str::to_owned),
         };
         let info = member("clientInfo", CLIENT_INFO);
-        let declared = member("capabilities", CLIENT_CAPABILITIES);
-        let declared = snapshot.parse_capabilities(declared.as_deref().unwrap_or("{}"));
+        let capabilities = member("capabilities", CLIENT_CAPABILITIES);
+        let declared = snapshot.parse_capabilities(capabilities.as_deref().unwrap_or("{}"));
+        let revision = params.members.get_str("protocolVersion");
+        let revision = revision.and_then(|text| Revision::parse(&text));
+        let revision = revision.filter(|revision| revision.era() == Era::Legacy);
+        let legacy = (era == Era::Legacy).then(|| revision.unwrap_or(Revision::LATEST_LEGACY));
         let declared = declared.map_err(|error| format!("`{name}`: {}", error.message()))?;
         let path = description.path.as_deref().unwrap_or(ENDPOINT);
         let path = EndpointPath::of_request(path).ok_or_else(|| {
@@ -169,14 +179,16 @@ impl<'a> Question<'a> {
         Ok(Self {
             snapshot,
             params,
+            legacy,
             info,
+            capabilities,
             declared,
             requested,
             principal,
         })
     }
 
-    fn answer(self) -> ClientExplanation {
+    fn answer(&self) -> ClientExplanation {
         let (snapshot, selector) = (self.snapshot, &self.snapshot.selector);
         let allowed = snapshot.allowed_variants(self.principal.as_ref());
         let info = self.info.as_deref();
@@ -184,7 +196,7 @@ impl<'a> Question<'a> {
         let selected = self.offers(allowed.as_ref(), &outcome);
         let selected = selected.and_then(|offers| Ok((self.selected(&offers)?, offers)));
         let steps = Steps {
-            question: &self,
+            question: self,
             allowed: allowed.as_deref(),
             outcome: &outcome,
         };

@@ -1,6 +1,7 @@
 //! The page of a gateway, as a browser gets it.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod call;
 mod catalog;
 mod endpoint;
 mod events;

@@ -85,5 +85,7 @@ async fn the_status_is_that_of_the_status_command() {
             .cloned()
             .collect::<Vec<_>>()
     };
-    assert_eq!(keys(&page), keys(&command));
+    let mut others = keys(&page);
+    others.retain(|key| key != "calls");
+    assert_eq!(others, keys(&command));
 }

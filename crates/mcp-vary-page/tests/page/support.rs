@@ -19,7 +19,7 @@ pub(crate) struct Shown {
     mcp: SocketAddr,
     /// Where the operator does.
     pub(crate) address: SocketAddr,
-    _peer: ScriptedServer,
+    pub(crate) peer: ScriptedServer,
     _requests: Requests,
 }
 
@@ -35,17 +35,22 @@ impl Shown {
         let file = Source::new("vary.yaml", &text).read(&|_| None);
         let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
+        let calls = file.admin_calls;
         let mut config = file.into_config(environment);
         let (operator, requests) = channel(Some(&token()));
         config.operator = Some(operator.clone());
+        let audit = config.audit.as_ref();
+        let audit = audit.map(|audit| audit.start(|| 1_000_000_000_000, environment).unwrap());
+        config.audit_log = audit;
         let gateway = Gateway::start(config).await.unwrap();
-        operator.set_page(Arc::new(GatewayPage::new(&gateway, || 1_000_000_250_000)));
+        let page = GatewayPage::new(&gateway, || 1_000_000_250_000);
+        operator.set_page(Arc::new(page.with_calls(calls)));
         let (mcp, address) = (listener().await, listener().await);
         let shown = Self {
             gateway: Arc::clone(&gateway),
             mcp: mcp.local_addr().unwrap(),
             address: address.local_addr().unwrap(),
-            _peer: peer,
+            peer,
             _requests: requests,
         };
         let clients = Arc::clone(&gateway);

@@ -42,16 +42,21 @@ pub(crate) fn enter<'r>(context: &'r RequestContext<'r>) -> Result<ViewScope<'r>
     let by = reason.by.as_str();
     let series = index.get(snapshot.variant_metrics.as_slice());
     let id = variant.map(|variant| variant.id.as_str());
+    let is_of_operator = context.client.observation.is_of_operator();
     context.client.observation.entered(series, id, by);
     if let Some(variant) = variant {
         let rule = reason.rule.as_deref();
         debug!(variant = %variant.id, by, rule, method, "variant selected");
         if let Some(record) = context.client.observation.record() {
             record.set_variant(variant.id.as_str(), &reason, RankingDetails::default());
-            record.use_variant(context.client.connection, || ranking_details(context));
+            if !is_of_operator {
+                record.use_variant(context.client.connection, || ranking_details(context));
+            }
         }
     }
-    count_client(context, variant.map(|variant| (variant, by)));
+    if !is_of_operator {
+        count_client(context, variant.map(|variant| (variant, by)));
+    }
     let presentation = context.client.presentation;
     Ok(context.in_view(snapshot.variant_set.presented_view(index, presentation)))
 }
