@@ -10,6 +10,7 @@ import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
 import { callAllTheTime } from "./client.mjs";
 import { draftVariants } from "./draft.mjs";
+import { checkPictures } from "./picture-files.mjs";
 
 const [address, folder, endpoint] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -384,6 +385,8 @@ await check("the address keeps no token", async () => {
   holds(!other.page.url().includes(token), other.page.url());
   await other.page.context().close();
 });
+
+await checkPictures();
 
 await check("no error, no report of the policy, no request to others, no dialog", async () => equal(visitor.problems, [], "problems"));
 
