@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_vary_base::io_error;
@@ -22,6 +23,7 @@ use crate::failure::Failure;
 #[cfg(unix)]
 use crate::operator_socket::SocketFile;
 use crate::operator_token::TokenFile;
+use crate::page_variants::ServedVariants;
 use crate::passed_sockets::PassedSockets;
 use crate::print::{notice, progress};
 use crate::{serving, tokens};
@@ -35,6 +37,8 @@ pub(crate) struct OperatorAddresses {
     admin_token: Option<AdminToken>,
     /// Whether the page may call tools.
     admin_calls: bool,
+    /// The configuration file.
+    pub(crate) file: Option<PathBuf>,
     /// Probes and metrics.
     pub(crate) probes: Option<String>,
 }
@@ -48,6 +52,7 @@ impl OperatorAddresses {
             admin: args.admin.clone().or_else(admin),
             admin_token: file.and_then(|file| file.admin_token.clone()),
             admin_calls: file.is_some_and(|file| file.admin_calls),
+            file: None,
             probes: args.probes.clone().or_else(probes),
         }
     }
@@ -69,6 +74,7 @@ pub(crate) struct OperatorListeners {
     /// The token for the page, if there is one.
     page_token: Option<AdminToken>,
     page_calls: bool,
+    file: Option<PathBuf>,
     /// The token that was made, until the listeners are closed.
     token: Option<TokenFile>,
     /// Where commands of the same user find the gateway.
@@ -128,6 +134,7 @@ impl OperatorListeners {
             operator: operator.clone(),
             page_token: token.as_ref().map(AdminToken::for_page),
             page_calls: addresses.admin_calls,
+            file: addresses.file.clone(),
             token: file,
             #[cfg(unix)]
             socket: open_socket(),
@@ -140,8 +147,10 @@ impl OperatorListeners {
         let mut tasks = Vec::new();
         if let Some((listener, address)) = self.admin {
             let page = GatewayPage::new(gateway, now_in_microseconds);
+            let page = page.with_calls(self.page_calls);
+            let variants = Arc::new(ServedVariants(self.file));
             self.operator
-                .set_page(Arc::new(page.with_calls(self.page_calls)));
+                .set_page(Arc::new(page.with_variants(variants)));
             let gateway = Arc::clone(gateway);
             tasks.push(ListenerTask::spawn(|until| async move {
                 gateway.serve_admin(listener, until).await

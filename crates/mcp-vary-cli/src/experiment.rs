@@ -1,6 +1,6 @@
 //! `vary experiment`: what came of the experiments of a running gateway.
 
-use mcp_vary_experiment::{Comparison, Estimate, Metric, Report, Totals, Verdict as Decision};
+use mcp_vary_experiment::{Estimate, Metric, Report, Totals, probability};
 use serde_json::Value;
 
 use crate::args::Experiment;
@@ -102,7 +102,10 @@ fn text(report: &Report, counted: &Counted) -> String {
         out.push_str(&comparisons(report));
     }
     out.push('\n');
-    out.push_str(&verdicts(report, counted.effect));
+    for sentence in report.sentences(counted.effect) {
+        out.push_str(&sentence);
+        out.push('\n');
+    }
     if counted.is_anonymous {
         out.push_str(ANONYMOUS);
     }
@@ -137,8 +140,12 @@ fn comparisons(report: &Report) -> String {
             value, from, to, ..
         } = compared.difference;
         row.extend([
-            signed(metric, value),
-            format!("{} to {}", signed(metric, from), signed(metric, to)),
+            metric.show_difference(value),
+            format!(
+                "{} to {}",
+                metric.show_difference(from),
+                metric.show_difference(to)
+            ),
             probability(compared.p),
             format!("{:.0} %", compared.power * 100.0),
         ]);
@@ -151,109 +158,13 @@ fn values(metric: Metric, variant: &str, estimate: &Estimate) -> Vec<String> {
     vec![
         metric.name().to_owned(),
         variant.to_owned(),
-        value(metric, estimate.value),
+        metric.show(estimate.value),
         format!(
             "{} to {}",
-            value(metric, estimate.from),
-            value(metric, estimate.to)
+            metric.show(estimate.from),
+            metric.show(estimate.to)
         ),
     ]
-}
-
-/// What is declared, a line for each arm.
-fn verdicts(report: &Report, effect: f64) -> String {
-    if report.shares.are_uneven() {
-        return format!(
-            "Nothing is declared: the arms do not have the clients that were planned (p {}). Look for what loses \
-            clients of one arm.\n",
-            match probability(report.shares.p) {
-                small if small.starts_with('<') => small,
-                p => format!("= {p}"),
-            }
-        );
-    }
-    let decided = report.comparisons.iter();
-    let lines: String = decided
-        .filter_map(|compared| Some(verdict(compared, compared.verdict?, effect)))
-        .collect();
-    if !lines.is_empty() {
-        return lines;
-    }
-    let (have, need) = report.too_few().unwrap_or_default();
-    format!(
-        "Too early: {} clients in the smallest arm, and each needs {} or more.\n",
-        count(have),
-        count(need)
-    )
-}
-
-fn verdict(compared: &Comparison, decision: Decision, effect: f64) -> String {
-    let (variant, metric) = (&compared.variant, compared.metric.name());
-    match decision {
-        Decision::TooFew { have, need, .. } => format!(
-            "{variant}: too early: {} clients in the smaller arm; to find a difference of {2} in `{metric}`, each arm needs {1}. \
-            So far: {3}.\n",
-            count(have),
-            count(need),
-            sought(compared.metric, effect),
-            so_far(compared)
-        ),
-        Decision::NoDifference => format!(
-            "{variant}: no difference of {} or more in `{metric}`.\n",
-            sought(compared.metric, effect)
-        ),
-        Decision::Better => format!("{variant}: better than the control by `{metric}`.\n"),
-        Decision::Worse => format!("{variant}: worse than the control by `{metric}`.\n"),
-        Decision::Different => format!("{variant}: differs from the control in `{metric}`.\n"),
-        _ => format!("{variant}: nothing is declared.\n"),
-    }
-}
-
-/// What the interval of the difference shows and excludes.
-fn so_far(compared: &Comparison) -> String {
-    let signed = |difference: f64| signed(compared.metric, difference);
-    let Estimate { from, to, .. } = compared.difference;
-    let (least, most) = (signed(from), signed(to));
-    if from > 0.0 || to < 0.0 {
-        format!("a difference between {least} and {most}")
-    } else {
-        format!("no difference below {least} or above {most}")
-    }
-}
-
-/// The difference that the experiment looks for.
-fn sought(metric: Metric, effect: f64) -> String {
-    let percent = effect * 100.0;
-    if metric.is_share() {
-        format!("{percent:.0} points")
-    } else {
-        format!("{percent:.0} %")
-    }
-}
-
-fn value(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::Duration => format!("{value:.1} ms"),
-        _ if metric.is_share() => format!("{:.1} %", value * 100.0),
-        _ => format!("{value:.1}"),
-    }
-}
-
-/// A difference with its sign; of shares in percentage points.
-fn signed(metric: Metric, difference: f64) -> String {
-    match metric {
-        Metric::Duration => format!("{difference:+.1} ms"),
-        _ if metric.is_share() => format!("{:+.1}", difference * 100.0),
-        _ => format!("{difference:+.1}"),
-    }
-}
-
-fn probability(p: f64) -> String {
-    if p < 0.001 {
-        "<0.001".to_owned()
-    } else {
-        format!("{p:.3}")
-    }
 }
 
 fn count(number: f64) -> String {

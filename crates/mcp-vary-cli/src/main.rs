@@ -35,6 +35,7 @@ mod operator_client;
 #[cfg(unix)]
 mod operator_socket;
 mod operator_token;
+mod page_variants;
 mod passed_sockets;
 mod print;
 mod refused_variant;

@@ -177,7 +177,8 @@ impl ServeConfig {
         let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
         let reloading = reloading.with_secrets(&secrets);
         let listen = typed.or(written);
-        let operator = OperatorAddresses::new(args, Some(&file));
+        let mut operator = OperatorAddresses::new(args, Some(&file));
+        operator.file = Some(target.path.clone());
         let mut config = file_config(args, file)?;
         config.digest = Some(digest.into());
         let naming = config.naming;

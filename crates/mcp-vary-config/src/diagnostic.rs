@@ -80,6 +80,16 @@ impl Diagnostic {
         name.strip_suffix(IS_MISSING)
     }
 
+    /// What is wrong and the fix, for a text without positions.
+    pub(super) fn without_position(&self) -> String {
+        let key = match &*self.key {
+            "" => String::new(),
+            key => format!("`{key}` "),
+        };
+        let fix = self.fix.iter().map(|fix| format!("; {fix}"));
+        format!("{key}{}{}", self.what, fix.collect::<String>())
+    }
+
     pub(super) fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
@@ -92,15 +102,7 @@ pub(super) const IS_MISSING: &str = "`, which the environment does not have";
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.at)?;
-        if !self.key.is_empty() {
-            write!(f, "`{}` ", self.key)?;
-        }
-        f.write_str(&self.what)?;
-        match &self.fix {
-            Some(fix) => write!(f, "; {fix}"),
-            None => Ok(()),
-        }
+        write!(f, "{}: {}", self.at, self.without_position())
     }
 }
 

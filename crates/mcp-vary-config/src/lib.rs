@@ -30,6 +30,7 @@ mod document;
 mod effects;
 mod experiments;
 mod file;
+mod file_variants;
 mod import;
 mod json_value;
 mod key_spec;
@@ -51,10 +52,12 @@ mod variables;
 mod variants;
 mod vary_entries;
 mod watch;
+mod yaml_text;
 
 pub use self::audit::digest;
 pub use self::effects::{Effect, effects};
 pub use self::file::{File, Source};
+pub use self::file_variants::{DraftVariant, FileVariants};
 
 pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};
 

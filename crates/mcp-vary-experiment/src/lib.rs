@@ -4,7 +4,7 @@
 //! |---|---|
 //! | which arm does a client get? | [`Experiment::assign`] |
 //! | how did its calls go? | [`Tally::record`] with a [`Call`], and [`Tally::totals`] |
-//! | which arm is better, and is that certain? | [`Report`], made of [`Totals`] |
+//! | which arm is better, and is that certain? | [`Report`], made of [`Totals`]; [`Report::sentences`] say it |
 //!
 //! The unit of assignment and of all statistics is the client, not the call: the calls of one client resemble each
 //! other, so intervals by call would be too narrow and find differences that do not exist.
@@ -27,6 +27,7 @@ mod assignment;
 mod call;
 mod metric;
 mod report;
+mod sentences;
 mod statistics;
 mod tally;
 mod totals;
@@ -35,5 +36,6 @@ pub use assignment::{Arm, Experiment, ExperimentError, MAX_ARMS, MAX_NAME, MAX_W
 pub use call::{Call, CallOutcome};
 pub use metric::{Better, Metric};
 pub use report::{Comparison, Estimate, MIN_UNITS, Report, Shares, Verdict};
+pub use sentences::probability;
 pub use tally::{MAX_UNITS, REPAIR_TIME, Tally};
 pub use totals::{ArmTotals, Sums, Totals, TotalsError};

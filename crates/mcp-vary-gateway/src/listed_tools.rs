@@ -3,9 +3,12 @@
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::variant_config::VariantConfig;
+use mcp_vary_catalog::view::View;
 
 use crate::gateway::Gateway;
 use crate::pipeline::gateway_tools::gateway_tools;
+use crate::pipeline::snapshot::ConfigSnapshot;
 
 /// The tools that a variant lists.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,24 +50,41 @@ impl Gateway {
         let catalog = snapshot.pool.base().catalog.current();
         let variants = VariantIndex::enumerate(snapshot.variant_set.variants.as_slice());
         let variants = variants.filter(|_| snapshot.config.variants);
-        let variants = variants.filter_map(|(at, variant)| {
+        let variants = variants.filter_map(|(at, _)| {
             let index = at.declared_view();
             let view = catalog.view(ListKind::Tools, index)?;
-            let tools = view.tool_listing().map(|tool| VariantTool {
-                server: tool.server.to_owned(),
-                upstream_name: tool.upstream_name.to_owned(),
-                name: tool.name.to_owned(),
-                is_renamed: tool.is_renamed,
-                definition: tool.definition.to_owned(),
-                fixed: tool.fixed.into_iter().map(str::to_owned).collect(),
-            });
-            let config = snapshot.variant_set.config(index);
-            Some(VariantTools {
-                variant: variant.clone(),
-                tools: tools.collect(),
-                gateway_tools: gateway_tools(&snapshot.config, config, view),
-            })
+            Some(tools_of(
+                &snapshot,
+                snapshot.variant_set.config(index),
+                view,
+            ))
         });
         variants.collect()
+    }
+
+    /// The tools that a variant of this configuration would list now; `None` if no server has tools. Clients do not get it.
+    #[must_use]
+    pub fn tools_of_variant(&self, config: &VariantConfig) -> Option<VariantTools> {
+        let snapshot = self.current();
+        let catalog = snapshot.pool.base().catalog.current();
+        let lists = catalog.lists.get(&ListKind::Tools)?;
+        let view = View::new(config, &lists.merged, &lists.layout, None, &[]);
+        Some(tools_of(&snapshot, config, &view))
+    }
+}
+
+fn tools_of(snapshot: &ConfigSnapshot, config: &VariantConfig, view: &View) -> VariantTools {
+    let tools = view.tool_listing().map(|tool| VariantTool {
+        server: tool.server.to_owned(),
+        upstream_name: tool.upstream_name.to_owned(),
+        name: tool.name.to_owned(),
+        is_renamed: tool.is_renamed,
+        definition: tool.definition.to_owned(),
+        fixed: tool.fixed.into_iter().map(str::to_owned).collect(),
+    });
+    VariantTools {
+        variant: config.variant.clone(),
+        tools: tools.collect(),
+        gateway_tools: gateway_tools(&snapshot.config, config, view),
     }
 }

@@ -99,7 +99,7 @@ impl Listed {
 }
 
 /// A variant with the tokens of its tools.
-struct CountedVariant<'l> {
+pub(crate) struct CountedVariant<'l> {
     listed: &'l VariantTools,
     /// By server and name there: the tool, and its tokens.
     tools: BTreeMap<(&'l str, &'l str), (&'l VariantTool, usize)>,
@@ -108,7 +108,7 @@ struct CountedVariant<'l> {
 }
 
 impl<'l> CountedVariant<'l> {
-    fn of(listed: &'l VariantTools) -> Self {
+    pub(crate) fn of(listed: &'l VariantTools) -> Self {
         let tools = listed.tools.iter().map(|tool| {
             let key = (&*tool.server, &*tool.upstream_name);
             (key, (tool, count_tool(&tool.definition)))
@@ -127,11 +127,27 @@ impl<'l> CountedVariant<'l> {
         self.listed.variant.id.as_str()
     }
 
+    /// The name of a tool in the variant, and its tokens; `None` if the variant does not show it.
+    pub(crate) fn shown(&self, server: &str, name: &str) -> Option<(&str, usize)> {
+        let (tool, tokens) = self.tools.get(&(server, name))?;
+        Some((&tool.name, *tokens))
+    }
+
+    /// The definitions of all tools.
+    fn definitions(&self) -> Vec<&String> {
+        let tools = self.listed.tools.iter().map(|tool| &tool.definition);
+        tools.chain(&self.listed.gateway_tools).collect()
+    }
+
+    /// The tokens of the list.
+    pub(crate) fn tokens(&self) -> usize {
+        count_tools(&self.definitions())
+    }
+
     fn to_json(&self) -> Value {
         let variant = &self.listed.variant;
         let tools = self.listed.tools.iter();
-        let all = tools.clone().map(|tool| &tool.definition);
-        let all: Vec<_> = all.chain(&self.listed.gateway_tools).collect();
+        let all = self.definitions();
         let mut by_server = BTreeMap::<_, Vec<_>>::new();
         for tool in tools {
             by_server
@@ -150,7 +166,7 @@ impl<'l> CountedVariant<'l> {
             "status": variant.status,
             "hints": variant.hints,
             "deprecationInfo": variant.deprecation_info,
-            "tokens": count_tools(&all),
+            "tokens": self.tokens(),
             "wholeTokens": count_array(&whole),
             "byServer": by_server.collect::<Map<_, _>>(),
             "ownTokens": if gateway_tools.is_empty() { 0 } else { count_tools(&gateway_tools) },

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | what answers a browser? | a [`GatewayPage`], which the program gives to its `Operator` |
 //! | what costs how many tokens, and where? | `GET /api/catalog`, in the figures of `vary inspect --json` |
+//! | how do the arms of experiments compare? | `GET /api/experiments`, in the figures of `vary experiment` |
+//! | what would a change of a variant list? | `POST /api/draft`, by the [`VariantSource`] of the program |
 //! | what does each client get of the same call? | `POST /api/call`, unless calls are off |
 //!
 //! # Properties
@@ -16,11 +18,14 @@
 mod assets;
 mod call;
 mod catalog;
+mod draft;
 mod events;
+mod experiments;
 mod explain;
 mod page;
 mod query;
 mod response;
 mod review;
 
+pub use draft::{DraftedVariant, VariantSource, WrittenVariant};
 pub use page::GatewayPage;

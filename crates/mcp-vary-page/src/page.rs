@@ -11,10 +11,11 @@ use mcp_vary_operator::{Page, PageResponse};
 use crate::assets;
 use crate::call::{self, Calls};
 use crate::catalog::{self, CountedCatalog};
+use crate::draft::{self, VariantSource};
 use crate::events::{self, Clock};
 use crate::query::parameter;
 use crate::response::{PageAnswer, failure, json, not_allowed, protected, typed, unauthorized};
-use crate::{explain, review};
+use crate::{experiments, explain, review};
 
 /// The page of a gateway.
 ///
@@ -38,6 +39,7 @@ pub struct GatewayPage {
     catalog: Arc<CountedCatalog>,
     clock: Clock,
     calls: Calls,
+    variants: Option<Arc<dyn VariantSource>>,
 }
 
 impl GatewayPage {
@@ -49,6 +51,7 @@ impl GatewayPage {
             catalog: Arc::default(),
             clock,
             calls: Calls::new(false),
+            variants: None,
         }
     }
 
@@ -56,6 +59,13 @@ impl GatewayPage {
     #[must_use]
     pub const fn with_calls(mut self, are_allowed: bool) -> Self {
         self.calls = Calls::new(are_allowed);
+        self
+    }
+
+    /// Shows the variants as they are written, and drafts of them. There are none without this.
+    #[must_use]
+    pub fn with_variants(mut self, variants: Arc<dyn VariantSource>) -> Self {
+        self.variants = Some(variants);
         self
     }
 
@@ -113,6 +123,7 @@ impl GatewayPage {
             }
             Data::Events => events::stream(gateway, self.clock),
             Data::Review => apart(gateway, review::respond).await,
+            Data::Experiments => experiments::respond(gateway),
             Data::Explain => {
                 let body = body.clone();
                 apart(gateway, move |gateway| explain::respond(gateway, &body)).await
@@ -128,6 +139,17 @@ impl GatewayPage {
                 Ok(called) => apart(gateway, move |_| call::respond(&called)).await,
                 Err((status, why)) => failure(status, &why),
             },
+            Data::Variant | Data::Draft => {
+                let Some(variants) = self.variants.clone() else {
+                    return failure(StatusCode::NOT_FOUND, NO_VARIANTS);
+                };
+                let (id, body) = (parameter(query, "id"), body.clone());
+                apart(gateway, move |gateway| match data {
+                    Data::Variant => draft::variant(&*variants, &id),
+                    _ => draft::respond(&*variants, gateway, &body),
+                })
+                .await
+            }
         }
     }
 }
@@ -155,10 +177,16 @@ enum Data {
     Review,
     /// What clients get of a call.
     Call,
+    /// How the arms of experiments compare.
+    Experiments,
+    /// A variant as it is written.
+    Variant,
+    /// What a change of a variant would list.
+    Draft,
 }
 
 impl Data {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 10] = [
         Self::Status,
         Self::Catalog,
         Self::Tool,
@@ -166,6 +194,9 @@ impl Data {
         Self::Explain,
         Self::Review,
         Self::Call,
+        Self::Experiments,
+        Self::Variant,
+        Self::Draft,
     ];
 
     fn at(path: &str) -> Option<Self> {
@@ -182,12 +213,15 @@ impl Data {
             Self::Explain => "explain",
             Self::Review => "review",
             Self::Call => "call",
+            Self::Experiments => "experiments",
+            Self::Variant => "variant",
+            Self::Draft => "draft",
         }
     }
 
     const fn method(self) -> Method {
         match self {
-            Self::Explain | Self::Call => Method::POST,
+            Self::Explain | Self::Call | Self::Draft => Method::POST,
             _ => Method::GET,
         }
     }
@@ -212,3 +246,4 @@ async fn apart(
 const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
+const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

@@ -84,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "mcp-vary-page",
-        "base gateway operator tokens vary view",
+        "base experiment gateway operator tokens vary view",
         QUIET,
     ),
     rule(

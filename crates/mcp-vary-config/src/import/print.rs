@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use mcp_vary::text::is_invisible;
 
 use super::entry::{Out, Server};
+use crate::yaml_text::scalar;
 
 /// Prints the whole file.
 pub(super) fn configuration(
@@ -127,36 +128,9 @@ fn put(out: &mut String, indent: usize, key: &str, value: &Out) {
     }
 }
 
-/// A text, in quotes unless it is unambiguous without. Texts without quotes are also valid inside brackets.
-fn scalar(text: &str) -> String {
-    let letters = text.trim_start_matches('-');
-    let begins = letters.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '@' | '+' | '-');
-    let plain = text.len() - letters.len() <= 2 && begins && letters.chars().all(is_plain);
-    let lower = text.to_ascii_lowercase();
-    if plain && !TAKEN.contains(&lower.as_str()) {
-        return text.to_owned();
-    }
-    let quoted = serde_json::Value::from(text).to_string();
-    let mut out = String::with_capacity(quoted.len());
-    for c in quoted.chars() {
-        // This escape of YAML works for every character.
-        if is_invisible(c) {
-            let _ = write!(out, "\\U{:08x}", u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
 /// Text for a comment: one line.
 fn commented(text: &str) -> String {
     text.chars()
         .map(|c| if is_invisible(c) { ' ' } else { c })
         .collect()
 }
-
-/// Words that YAML, or a parser of older YAML, does not read as text.
-const TAKEN: &[&str] = &["null", "true", "false", "yes", "no", "on", "off", "y", "n"];

@@ -3,8 +3,10 @@
 
 mod call;
 mod catalog;
+mod draft;
 mod endpoint;
 mod events;
+mod experiments;
 mod explain;
 mod protection;
 mod review;

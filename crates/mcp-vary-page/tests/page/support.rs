@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use mcp_vary_config::Source;
+use mcp_vary_config::{FileVariants, Source};
 use mcp_vary_gateway::{Environment, Gateway};
 use mcp_vary_operator::{AdminToken, Requests, channel};
-use mcp_vary_page::GatewayPage;
+use mcp_vary_page::{DraftedVariant, GatewayPage, VariantSource, WrittenVariant};
 pub(crate) use mcp_vary_testkit::prelude::*;
 use tokio::net::TcpListener;
 
@@ -44,7 +44,9 @@ impl Shown {
         config.audit_log = audit;
         let gateway = Gateway::start(config).await.unwrap();
         let page = GatewayPage::new(&gateway, || 1_000_000_250_000);
-        operator.set_page(Arc::new(page.with_calls(calls)));
+        let variants = Arc::new(FileText(text));
+        let page = page.with_calls(calls).with_variants(variants);
+        operator.set_page(Arc::new(page));
         let (mcp, address) = (listener().await, listener().await);
         let shown = Self {
             gateway: Arc::clone(&gateway),
@@ -85,6 +87,31 @@ impl Shown {
     /// A request to the address of clients.
     pub(crate) async fn client(&self, request: &HttpRequest) -> HttpResponse {
         RawHttp::connect(self.mcp).await.ask(request).await
+    }
+}
+
+/// The text of a file with variants.
+#[derive(Debug)]
+struct FileText(String);
+
+impl FileText {
+    fn read(&self) -> FileVariants {
+        FileVariants::read("vary.yaml", &self.0).unwrap()
+    }
+}
+
+impl VariantSource for FileText {
+    fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String> {
+        let written = self.read().value(id).zip(self.read().yaml(id));
+        Ok(written.map(|(value, yaml)| WrittenVariant { value, yaml }))
+    }
+
+    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String> {
+        let draft = self.read().draft(id, value)?;
+        Ok(DraftedVariant {
+            config: draft.config,
+            yaml: draft.yaml,
+        })
     }
 }
 

@@ -1,0 +1,126 @@
+//! Variants as the configuration writes them, and what a change of one would list. Nothing is written.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use mcp_vary_gateway::{Gateway, VariantConfig};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use crate::catalog::CountedVariant;
+use crate::response::{PageAnswer, failure, json as json_answer};
+
+/// The variants of the configuration as they are written, from the program that reads it.
+pub trait VariantSource: fmt::Debug + Send + Sync {
+    /// What is written of the variant `id`; `None` if there is no such variant.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read.
+    fn written(&self, id: &str) -> Result<Option<WrittenVariant>, String>;
+
+    /// The variant `id` if this were written of it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    fn draft(&self, id: &str, value: Value) -> Result<DraftedVariant, String>;
+}
+
+/// A variant as it is written.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the program builds it")]
+pub struct WrittenVariant {
+    /// Its entry.
+    pub value: Value,
+    /// The same as YAML, with its id.
+    pub yaml: String,
+}
+
+/// A variant that is written nowhere.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the program builds it")]
+pub struct DraftedVariant {
+    /// What it shows.
+    pub config: VariantConfig,
+    /// Its entry as YAML, with its id.
+    pub yaml: String,
+}
+
+/// What the page sends.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Draft {
+    id: String,
+    value: Value,
+}
+
+/// The response to `GET /api/variant`.
+pub(crate) fn variant(source: &dyn VariantSource, id: &str) -> PageAnswer {
+    match source.written(id) {
+        Ok(Some(written)) => json_answer(&json!({
+            "id": id,
+            "value": written.value,
+            "yaml": written.yaml,
+        })),
+        Ok(None) => {
+            let why = format!("the configuration has no variant `{id}`; send a draft to try one");
+            failure(StatusCode::NOT_FOUND, &why)
+        }
+        Err(why) => failure(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    }
+}
+
+/// The response to `POST /api/draft`. It counts tokens: call it where nothing else waits.
+pub(crate) fn respond(source: &dyn VariantSource, gateway: &Gateway, body: &Bytes) -> PageAnswer {
+    let draft = serde_json::from_slice(body).map_err(|error| format!("the request: {error}"));
+    let drafted = draft.and_then(|draft: Draft| {
+        let before = source.written(&draft.id)?.map(|written| written.yaml);
+        let drafted = source.draft(&draft.id, draft.value)?;
+        Ok((draft.id, before.unwrap_or_default(), drafted))
+    });
+    match drafted {
+        Ok((id, before, drafted)) => json_answer(&to_json(gateway, &id, &before, &drafted)),
+        Err(why) => failure(StatusCode::BAD_REQUEST, &why),
+    }
+}
+
+fn to_json(gateway: &Gateway, id: &str, before: &str, drafted: &DraftedVariant) -> Value {
+    let listed = gateway.tools_of_variant(&drafted.config);
+    let counted = listed.as_ref().map(CountedVariant::of);
+    let mut current = gateway.variant_tools().into_iter();
+    let current = current.find(|it| it.variant.id.as_str() == id);
+    let current = current.as_ref().map(CountedVariant::of);
+    let tools = gateway.servers().into_iter().flat_map(|server| {
+        let tools = gateway.server_tools(&server.name).into_iter();
+        let counted = &counted;
+        tools.map(move |(name, _)| {
+            let shown = counted
+                .as_ref()
+                .and_then(|it| it.shown(&server.name, &name));
+            let (shown, tokens) = shown.unzip();
+            json!({
+                "server": server.name,
+                "name": name,
+                "shown": shown,
+                "tokens": tokens.unwrap_or(0),
+            })
+        })
+    });
+    let mut diff = TextDiff::configure();
+    let diff = diff.timeout(DIFF_TIMEOUT).diff_lines(before, &drafted.yaml);
+    json!({
+        "id": id,
+        "tools": tools.collect::<Value>(),
+        "tokens": counted.as_ref().map_or(0, CountedVariant::tokens),
+        "before": current.map_or(0, |it| it.tokens()),
+        "yaml": drafted.yaml,
+        "diff": diff.unified_diff().header(id, id).to_string(),
+    })
+}
+
+/// The longest time in which the shortest difference is looked for.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);

@@ -1,0 +1,168 @@
+//! Variants as they are written, and what a change of one would list.
+
+use crate::support::*;
+
+const VARIANTS: &str = "
+variants:
+  standard: {}
+  reader:
+    # Comments stay in the file.
+    description: 'Only: reads'
+    from: read-only
+    overrides:
+      tools: {odd: {name: strange, arguments: {n: {fixed: 3}}}}
+  second: {from: reader}
+";
+
+#[tokio::test]
+async fn a_variant_is_shown_as_it_is_written() {
+    let shown = Shown::with(VARIANTS).await;
+    let reader = shown.get("/api/variant?id=reader").await.json();
+    let value = json!({
+        "description": "Only: reads",
+        "from": "read-only",
+        "overrides": {"tools": {"odd": {"name": "strange", "arguments": {"n": {"fixed": 3}}}}},
+    });
+    assert_eq!(
+        (&reader["id"], &reader["value"]),
+        (&json!("reader"), &value)
+    );
+    let yaml = "reader:\n  description: \"Only: reads\"\n  from: read-only\n  overrides:\n    tools:\n      odd:\n        \
+         name: strange\n        arguments:\n          \"n\":\n            fixed: 3\n";
+    assert_eq!(reader["yaml"], yaml);
+    let none = shown.get("/api/variant?id=none").await;
+    assert_eq!(none.status, 404);
+    let why = none.json()["error"].as_str().unwrap().to_owned();
+    assert!(why.contains("no variant `none`"), "{why}");
+    let built_in = Shown::with("").await;
+    let compact = built_in.get("/api/variant?id=compact").await.json();
+    assert_eq!(
+        (&compact["value"], &compact["yaml"]),
+        (&json!({}), &json!("compact: {}\n"))
+    );
+}
+
+#[tokio::test]
+async fn a_variant_that_is_put_back_changes_nothing() {
+    let shown = Shown::with(VARIANTS).await;
+    let catalog = shown.get("/api/catalog").await.json();
+    for id in ["standard", "reader", "second"] {
+        let written = shown.get(&format!("/api/variant?id={id}")).await.json();
+        let draft = json!({"id": id, "value": written["value"]});
+        let draft = shown.post("/api/draft", &draft).await.json();
+        assert_eq!(draft["diff"], "", "{draft}");
+        assert_eq!(draft["yaml"], written["yaml"]);
+        assert_eq!(draft["tokens"], draft["before"]);
+        let mut variants = catalog["variants"].as_array().unwrap().iter();
+        let listed = variants.find(|variant| variant["id"] == id).unwrap();
+        assert_eq!(draft["tokens"], listed["tokens"], "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_draft_shows_what_it_would_list() {
+    let shown = Shown::with(VARIANTS).await;
+    let value = json!({
+        "from": "read-only",
+        "tools": {"exclude": ["bound"]},
+        "overrides": {"tools": {"odd": {"name": "peculiar"}}},
+    });
+    let draft = json!({"id": "reader", "value": value});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    let tools = draft["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 10, "{draft}");
+    let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    assert_eq!(
+        (&tool("odd")["shown"], &tool("odd")["server"]),
+        (&json!("peculiar"), &json!("places"))
+    );
+    assert_eq!(
+        tool("bound"),
+        &json!({"server": "places", "name": "bound", "shown": null, "tokens": 0})
+    );
+    let (tokens, before) = (draft["tokens"].as_u64(), draft["before"].as_u64());
+    assert!(tokens < before && tokens > Some(0), "{draft}");
+    let diff = draft["diff"].as_str().unwrap();
+    for line in [
+        "--- reader",
+        "+++ reader",
+        "-        name: strange",
+        "+        name: peculiar",
+        " ",
+    ] {
+        assert!(diff.lines().any(|it| it.starts_with(line)), "{diff}");
+    }
+    // Nothing that a client sees has changed.
+    let catalog = shown.get("/api/catalog").await.json();
+    let mut odd = catalog["tools"].as_array().unwrap().iter();
+    let odd = odd.find(|tool| tool["name"] == "odd").unwrap();
+    assert_eq!(odd["variants"]["reader"]["name"], "strange");
+}
+
+#[tokio::test]
+async fn a_draft_of_another_variant_and_of_a_built_in_one_is_listed() {
+    let shown = Shown::with("").await;
+    let draft = json!({"id": "mine", "value": {"tools": ["say"]}});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    assert_eq!(
+        (&draft["before"], &draft["yaml"]),
+        (&json!(0), &json!("mine:\n  tools: [say]\n"))
+    );
+    let tools = draft["tools"].as_array().unwrap().iter();
+    assert_eq!(tools.filter(|tool| tool["shown"] != Value::Null).count(), 1);
+    let compact = json!({"id": "compact", "value": {"descriptions": "full"}});
+    let compact = shown.post("/api/draft", &compact).await.json();
+    assert!(
+        compact["tokens"].as_u64() > compact["before"].as_u64(),
+        "{compact}"
+    );
+}
+
+/// The token of the page is no token for what the operator knows.
+#[tokio::test]
+async fn a_draft_reads_no_variable() {
+    let shown = Shown::with(VARIANTS).await;
+    let value = json!({"overrides": {"tools": {"odd": {"name": "${PATH}"}}}});
+    let draft = json!({"id": "mine", "value": value});
+    let draft = shown.post("/api/draft", &draft).await.json();
+    let mut tools = draft["tools"].as_array().unwrap().iter();
+    let odd = tools.find(|tool| tool["name"] == "odd").unwrap();
+    assert_eq!(odd["shown"], "${PATH}", "{draft}");
+    let value = json!({"description": "${file:/etc/hostname}"});
+    let draft = json!({"id": "mine", "value": value});
+    let answer = shown.post("/api/draft", &draft).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_draft_is_named_as_config_check_does() {
+    let shown = Shown::with(VARIANTS).await;
+    for (id, value, why) in [
+        (
+            "reader",
+            json!({"tols": []}),
+            "`variants.reader.tols` is not a known key; did you mean `tools`?",
+        ),
+        (
+            "reader",
+            json!({"from": "second"}),
+            "leads back to the variant itself",
+        ),
+        ("reader", json!(5), "`variants.reader`"),
+        ("", json!({}), "is not a variant id"),
+        (
+            "standard",
+            json!({"status": "experimental", "priority": -1}),
+            "`variants.standard.priority`",
+        ),
+    ] {
+        let answer = shown
+            .post("/api/draft", &json!({"id": id, "value": value}))
+            .await;
+        let error = answer.json()["error"].as_str().unwrap().to_owned();
+        assert_eq!(answer.status, 400, "{id}: {error}");
+        assert!(error.contains(why), "{id}: {error}");
+    }
+    let answer = shown.post("/api/draft", &json!({"id": "a"})).await;
+    assert_eq!(answer.status, 400);
+}

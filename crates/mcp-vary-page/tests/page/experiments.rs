@@ -1,0 +1,40 @@
+//! How the arms of experiments compare.
+
+use crate::support::*;
+
+const WORDS: &str = "
+variants:
+  standard: {}
+  compact: {}
+experiments:
+  - {name: words, arms: {standard: 50, compact: 50}, salt: any}
+";
+
+#[tokio::test]
+async fn an_experiment_has_its_arms_and_what_is_declared() {
+    let shown = Shown::with(WORDS).await;
+    let answer = shown.get("/api/experiments").await.json();
+    let words = &answer["experiments"][0];
+    assert_eq!(words["name"], "words", "{answer}");
+    assert_eq!(
+        (&words["metric"], &words["uneven"]),
+        (&json!("failed"), &json!(false))
+    );
+    assert_eq!(
+        words["arms"],
+        json!([
+            {"variant": "standard", "clients": 0.0, "planned": 0.0, "calls": 0.0},
+            {"variant": "compact", "clients": 0.0, "planned": 0.0, "calls": 0.0},
+        ])
+    );
+    assert_eq!(words["comparisons"], json!([]));
+    let early = "Too early: 0 clients in the smallest arm, and each needs 100 or more.";
+    assert_eq!(words["verdicts"], json!([early]));
+}
+
+#[tokio::test]
+async fn without_experiments_there_are_none() {
+    let shown = Shown::with("").await;
+    let answer = shown.get("/api/experiments").await.json();
+    assert_eq!(answer, json!({"experiments": []}));
+}
