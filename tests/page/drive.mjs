@@ -159,6 +159,16 @@ await check("from a call one click leads to the same call by its client and othe
   await page.getByRole("button", { name: "remove claude-code" }).waitFor({ timeout: 5_000 });
 });
 
+await check("an experiment shows its arms, and what Vary declares of them", async () => {
+  const { experiments } = await ask("/api/experiments");
+  const [{ name, arms, verdicts }] = experiments.length > 0 ? experiments : missing("an experiment");
+  await visitor.view("/experiments");
+  const region = page.getByRole("region", { name: `Arms of ${name}` });
+  const rows = await region.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector("bdi").textContent, ...[...row.querySelectorAll("td")].map((it) => it.textContent)]));
+  equal(rows, arms.map((it) => [it.variant, ...[it.clients, it.planned, it.calls].map((it) => number(Math.round(it)))]), "the arms");
+  equal(await page.locator(".verdict").allTextContents(), verdicts.map((it) => it.replaceAll("`", "")), "the sentences");
+});
+
 await check("the figures of the matrix are those of the catalog", async () => {
   await visitor.view("/variants");
   const rows = await page.locator(".grid tbody tr:has(td[data-cell])").evaluateAll((rows) =>

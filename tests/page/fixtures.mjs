@@ -245,7 +245,11 @@ class Gateway {
       { client: { name: "ci-agent", version: "0.3" }, variant: "read-only", reason: "header", requests: 7, calls: 4, last: now - 600 },
       { client: { name: "", version: "" }, variant: "standard", reason: "ranking", requests: 1, calls: 0, last: now - 900 },
     ];
-    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, calls: true, deprecatedUse: [], experiments: [experiment()], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+    return { version: "0.1.0", uptime: 4120, servers: [...up, down], variants: [], clients, calls: true, deprecatedUse: [], sessions: 3, streams: 2, listeners: 0, subscriptions: 1, pendingServerRequests: 0, suspendedCalls: 0, proxiedTasks: 0, completedTasks: 0, dedicatedConnections: 0, memory: 18234, resultStore: 0, tasks: 31, rankings: 4, counters: { invalid_requests: 2 } };
+  }
+
+  experiments() {
+    return experiments();
   }
 
   review() {
@@ -270,17 +274,16 @@ class Gateway {
   }
 }
 
-function experiment() {
-  const arm = (variant, weight, units, failed) => ({
-    variant,
-    weight,
-    metrics: {
-      calls: { units, n: units, x: units * 4, nn: units, xx: units * 20, nx: units * 4 },
-      failed: { units, n: units * 4, x: failed, nn: units * 20, xx: failed * 1.2, nx: failed * 4.5 },
-      duration: { units, n: units * 4, x: units * 4 * 31.5, nn: units * 20, xx: units * 22_000, nx: units * 630 },
-    },
-  });
-  return { name: "short-descriptions", arms: [arm("standard", 50, 412, 190), arm("compact", 50, 398, 141)], metric: "failed", effect: 0.05, anonymous: true };
+function experiments() {
+  const around = (value, by) => ({ value, from: value - by, to: value + by });
+  const comparison = (metric, control, arm, by) => ({ metric, variant: "compact", control: around(control, by), arm: around(arm, by), difference: around(arm - control, 1.4 * by), p: 0.0004, power: 0.86 });
+  const comparisons = [comparison("failed", 0.115, 0.089, 0.012), comparison("duration", 31.5, 30.2, 2.1), comparison("calls", 4, 4.1, 0.3)];
+  const arms = [
+    { variant: "standard", clients: 412, planned: 405, calls: 1648 },
+    { variant: "compact", clients: 398, planned: 405, calls: 1632 },
+  ];
+  const verdicts = ["compact: better than the control by `failed`."];
+  return { experiments: [{ name: "short-descriptions", metric: "failed", effect: 0.05, anonymous: true, uneven: false, p: 0.62, arms, comparisons, verdicts }] };
 }
 
 const many = Array.from({ length: 2_000 }, (_, at) => [`tool_${String(at).padStart(4, "0")}`, `Does the work number ${at}. It is one of very many.`, at % 2 === 0]);
