@@ -23,9 +23,12 @@ export async function check(title, run) {
 
 export const failures = () => failed;
 
+/** The characters of a value in a message: the lists of 2,000 tools are long. */
+const MOST_SHOWN = 2_000;
+
 export function equal(found, expected, what) {
   const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
-  if (a !== b) throw new Error(`${what}: ${a}, not ${b}`);
+  if (a !== b) throw new Error(`${what}: ${a.slice(0, MOST_SHOWN)}, not ${b.slice(0, MOST_SHOWN)}`);
 }
 
 export function holds(condition, what) {

@@ -27,27 +27,27 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   /** Waits until the figures are those of the last change. */
   async function settled() {
-    await page.waitForFunction(() => document.querySelector(".totals[aria-busy=false]"), null, { timeout: 10_000 });
+    await page.waitForFunction(() => document.querySelector(".totals[aria-busy=false]"), null, { timeout: 20_000 });
   }
 
   const totals = () => visitor.text(".totals strong");
 
   await check("a draft without changes costs what its variant costs", async () => {
-    await open("compact");
-    const { value } = await ask("/api/variant?id=compact");
-    const { tokens, before } = await ask("/api/draft", { id: "compact", value });
+    await open("few");
+    const { value } = await ask("/api/variant?id=few");
+    const { tokens, before } = await ask("/api/draft", { id: "few", value });
     equal([await totals(), tokens], [`${number(before)} tokens`, before], "the tokens");
     holds(await undo.isDisabled(), "there is something to undo");
   });
 
   await check("a tool that is hidden leaves the list and the tokens at once", async () => {
-    await open("compact");
+    await open("few");
     const before = await cells("git_diff");
     await row("git_diff").locator("td").first().click();
     await page.waitForFunction(() => [...document.querySelectorAll(".grid tbody tr")].some((it) => it.textContent.startsWith("git_diff") && it.textContent.includes("hidden")), null, { timeout: 2_000 });
     await settled();
     equal(await cells("git_diff"), ["git_diff", "hidden", "–", "–", before[4]], "its row");
-    equal(asked.at(-1).value.tools, { exclude: ["git_diff"] }, "the rule");
+    equal(asked.at(-1).value.tools, { exclude: ["tool_*", "long-*", "git_diff"] }, "the rule");
     equal(await totals(), `${number((await ask("/api/draft", asked.at(-1))).tokens)} tokens`, "the tokens");
     await row("git_diff").locator("td").first().click();
     await settled();
@@ -56,7 +56,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("a tool can be renamed and described", async () => {
-    await open("compact", { tool: "git:git_diff" });
+    await open("few", { tool: "git:git_diff" });
     await page.locator(".panel").getByLabel("name", { exact: true }).first().fill("changes");
     await page.locator(".panel").getByLabel("description").fill("What changed.");
     await page.getByText("changes", { exact: true }).first().waitFor({ timeout: 5_000 });
@@ -69,7 +69,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("an argument can be fixed, renamed and hidden", async () => {
-    await open("standard", { tool: "git:git_log" });
+    await open("few", { tool: "git:git_log" });
     const argument = (name) => page.locator(".draft-argument", { hasText: name });
     await argument("max_count").getByLabel("fixed to").fill("5");
     await argument("order").getByLabel("fixed to").selectOption({ label: "topology" });
@@ -83,7 +83,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("a fixed value that the argument cannot have is refused at its field", async () => {
-    await open("standard", { tool: "git:git_log" });
+    await open("few", { tool: "git:git_log" });
     const field = page.locator(".draft-argument", { hasText: "max_count" }).getByLabel("fixed to");
     await field.fill("many");
     const why = await field.evaluate((it) => document.getElementById(it.getAttribute("aria-describedby")).textContent);
@@ -92,7 +92,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("compact can be switched on and off", async () => {
-    await open("standard");
+    await open("few");
     await page.getByLabel("compact: first sentences").check();
     await settled();
     equal(asked.at(-1).value.schemas, "compact", "the schemas");
@@ -105,7 +105,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("letters that are typed fast are one question", async () => {
-    await open("compact", { tool: "git:git_diff" });
+    await open("few", { tool: "git:git_diff" });
     await page.locator(".panel").getByLabel("description").pressSequentially("Shows what changed.", { delay: 15 });
     await settled();
     holds(asked.length <= 2, `${asked.length} questions`);
@@ -113,9 +113,9 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("an error of one tool is shown where that tool is", async () => {
-    await open("compact", { tool: "git:git_diff" });
+    await open("few", { tool: "git:git_diff" });
     await page.getByText("All its settings, as JSON").click();
-    const value = { from: "compact", overrides: { tools: { git_diff: { nme: "changes" } } } };
+    const value = { overrides: { tools: { git_diff: { nme: "changes" } } } };
     await page.getByLabel("such as features").fill(JSON.stringify(value));
     const why = await visitor.text(".panel .problem");
     holds(why.includes("overrides.tools.git_diff.nme"), why);
@@ -125,12 +125,12 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("an error of the variant has the words of Vary, and the last figures stay", async () => {
-    await open("compact");
+    await open("few");
     const before = await totals();
     await page.getByText("All its settings, as JSON").click();
     await page.getByLabel("such as features").fill('{"tols": []}');
     const why = await visitor.text("main .problem");
-    holds(why.includes("variants.compact.tols") && why.includes("tools"), why);
+    holds(why.includes("variants.few.tols") && why.includes("tools"), why);
     equal(await totals(), before, "the figures");
     await page.getByLabel("such as features").fill("{");
     await page.getByText("This cannot be read").waitFor({ timeout: 5_000 });
@@ -139,7 +139,7 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
   });
 
   await check("the YAML and the diff of a draft can be copied", async () => {
-    await open("compact");
+    await open("few");
     await row("git_diff").locator("td").first().click();
     await settled();
     const { yaml, diff } = await ask("/api/draft", asked.at(-1));
@@ -155,16 +155,16 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("a draft writes nothing, and no list changes", async () => {
     equal(await ask("/api/catalog"), catalog, "the lists");
-    const { value } = await ask("/api/variant?id=compact");
+    const { value } = await ask("/api/variant?id=few");
     holds(!JSON.stringify(value).includes("git_diff"), JSON.stringify(value));
   });
 
   await check("a draft stays while one looks at another view", async () => {
-    await open("compact");
+    await open("few");
     await row("git_diff").locator("td").first().click();
     await settled();
     await visitor.view("/variants");
-    await visitor.view("/draft?variant=compact");
+    await visitor.view("/draft?variant=few");
     await settled();
     equal((await cells("git_diff"))[1], "hidden", "the tool");
     await undo.click();
@@ -174,21 +174,21 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
 
   await check("hostile tools can be drafted, and are text", async () => {
     const hostile = catalog.tools.filter((it) => it.server === "hostile" && it.name.length < 200);
-    await open("standard");
+    await open("few");
     for (const tool of hostile) {
-      await visitor.view(`/draft?${new URLSearchParams({ variant: "standard", tool: `hostile:${tool.name}` })}`);
+      await visitor.view(`/draft?${new URLSearchParams({ variant: "few", tool: `hostile:${tool.name}` })}`);
       await page.locator(".panel").getByLabel("description").fill("<img src=x onerror=alert(1)>");
       await settled();
       equal(Object.entries(asked.at(-1).value.overrides.tools).at(-1), [tool.name, { description: "<img src=x onerror=alert(1)>" }], "the override");
       equal(await page.locator("main :is(img, script, b, iframe)").count(), 0, "elements of its names");
     }
-    equal(Object.keys(asked.at(-1).value.overrides.tools).length, hostile.length, "overrides");
+    equal(Object.keys(asked.at(-1).value.overrides.tools).length, hostile.length + 1, "overrides, with that of git_log");
     await undo.click();
     return `${hostile.length} tools`;
   });
 
   await check("the keyboard alone drafts a variant", async () => {
-    await open("compact");
+    await open("few");
     await page.evaluate(() => document.querySelector("h1").focus());
     await pressUntil("Tab", () => document.activeElement.matches("[data-cell]"));
     await page.keyboard.press("Home");

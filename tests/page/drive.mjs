@@ -26,11 +26,13 @@ async function ask(path, body) {
   return response.json();
 }
 
-/** Waits until each server has connected and listed its tools, or failed. */
+/** Waits until each server has connected and listed its tools, or failed, and the variants have the tools. */
 async function isStarted() {
   for (let waited = 0; waited < 600; waited++) {
     const { servers } = await ask("/api/status");
-    if (servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"))) return;
+    const isKnown = servers.every(({ state, tools }) => (state === "up" ? tools !== undefined : state !== "starting"));
+    const { tools } = isKnown ? await ask("/api/catalog") : {};
+    if (tools?.every(({ variants }) => Object.values(variants).some((it) => it))) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error("servers are still starting after a minute");

@@ -64,6 +64,7 @@ const VARIANTS = {
   }),
   "read-only": (it) => (it.annotations.readOnlyHint ? it : null),
   directory: (it) => ({ name: it.name, description: it.description.slice(0, 24), inputSchema: { type: "object" } }),
+  few: (it) => drafted(it, "few", VALUES.few),
 };
 
 const entry = (original, shown) => {
@@ -113,7 +114,20 @@ const VALUES = {
   compact: { from: "compact", overrides: { tools: { git_log: { name: "log", arguments: { repo_path: { fixed: "/srv/site" } } } } } },
   "read-only": { from: "read-only" },
   directory: { from: "directory" },
+  few: { tools: { exclude: ["tool_*", "long-*"] }, overrides: { tools: { git_log: { name: "log" } } } },
 };
+
+/** What a variant would make of a definition if this stood in the configuration; `null` where it hides the tool. */
+function drafted(definition, id, value) {
+  const { name, description, arguments: given = {} } = value.overrides?.tools?.[definition.name] ?? {};
+  const matches = (pattern) => (pattern.endsWith("*") ? definition.name.startsWith(pattern.slice(0, -1)) : definition.name === pattern);
+  if (value.tools?.exclude?.some(matches)) return null;
+  const isCompact = (value.schemas ?? ((value.from ?? id) === "compact" ? "compact" : "")) === "compact";
+  const base = (isCompact ? VARIANTS.compact : ["read-only", "directory"].includes(id) ? VARIANTS[id] : VARIANTS.standard)(definition);
+  if (!base) return null;
+  const properties = Object.entries(base.inputSchema.properties ?? {}).filter(([it]) => given[it]?.fixed === undefined && !given[it]?.hidden);
+  return { ...base, name: name ?? base.name, description: description ?? base.description, inputSchema: { ...base.inputSchema, properties: Object.fromEntries(properties) } };
+}
 
 const KEYS = ["from", "description", "tools", "descriptions", "schemas", "overrides", "features", "hints", "result"];
 
@@ -201,21 +215,13 @@ class Gateway {
       const other = Object.keys(change).find((key) => !["name", "title", "description", "annotations", "arguments"].includes(key));
       if (other) throw new Refusal(400, `\`variants.${id}.overrides.tools.${name}.${other}\` is not a known key; did you mean \`name\`?`);
     }
-    const listed = this.definitions.map(([server, it]) => ({ server, name: it.name, ...this.drafted(it, id, value) }));
+    const listed = this.definitions.map(([server, it]) => {
+      const shown = drafted(it, id, value);
+      return { server, name: it.name, shown: shown?.name ?? null, tokens: shown ? tokens(shown) : 0 };
+    });
     const before = this.variant(id, this.catalog().tools, []).tokens;
     const text = `${id}:${yaml(value, 2)}`;
     return { id, tools: listed, tokens: listed.reduce((sum, it) => sum + it.tokens, 0), before, yaml: text, diff: lineDiff(this.entry(id).yaml, text) };
-  }
-
-  drafted(definition, id, value) {
-    const { name, description, arguments: given = {} } = value.overrides?.tools?.[definition.name] ?? {};
-    const isHidden = Array.isArray(value.tools) ? !value.tools.includes(definition.name) : value.tools?.exclude?.includes(definition.name);
-    const isCompact = (value.schemas ?? ((value.from ?? id) === "compact" ? "compact" : "")) === "compact";
-    const base = isHidden ? null : VARIANTS[isCompact ? "compact" : id === "compact" ? "standard" : id](definition);
-    if (!base) return { shown: null, tokens: 0 };
-    const properties = Object.entries(base.inputSchema.properties ?? {}).filter(([it]) => !given[it]?.fixed && !given[it]?.hidden);
-    const shown = { ...base, name: name ?? base.name, description: description ?? base.description, inputSchema: { ...base.inputSchema, properties: Object.fromEntries(properties) } };
-    return { shown: shown.name, tokens: tokens(shown) };
   }
 
   callAs(client, original, given) {

@@ -4,6 +4,8 @@ mod pattern;
 mod rule;
 mod when;
 
+pub(super) use self::when::{read as read_when, shape as when_shape};
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -22,6 +22,7 @@
 //! ```
 
 mod access;
+mod admin_readers;
 mod audit;
 mod authentication;
 mod clients;

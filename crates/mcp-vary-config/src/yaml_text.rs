@@ -92,12 +92,12 @@ mod tests {
             "tools": ["git_*", {"server": "a", "name": "on"}],
             "hints": {},
             "priority": 3,
-            "overrides": {"tools": {"odd": {"arguments": {"n": {"fixed": [1, null]}}}}},
+            "overrides": {"tools": {"odd": {"arguments": {"at": {"fixed": [1, null]}}}}},
         });
         assert_eq!(
             entry("reader", &value),
             "reader:\n  description: \"Only: reads\"\n  tools:\n    - \"git_*\"\n    - {server: a, name: \"on\"}\n  hints: {}\n  \
-             priority: 3\n  overrides:\n    tools:\n      odd:\n        arguments:\n          n:\n            fixed: [1, null]\n"
+             priority: 3\n  overrides:\n    tools:\n      odd:\n        arguments:\n          at:\n            fixed: [1, null]\n"
         );
         assert_eq!(entry("off", &json!({})), "\"off\": {}\n");
     }

@@ -21,7 +21,7 @@ mod token;
 
 pub use command::Command;
 pub use operator::{Operator, Outcome, RefusedCommand, ReloadRequest, Requests, channel};
-pub use page::{Page, PageBody, PageResponse};
+pub use page::{Page, PageAccess, PageBody, PageResponse};
 pub use probe::{Probe, ProbeResponse};
 pub use readiness::{GatewayState, Readiness};
 pub use token::{AdminToken, TokenError};

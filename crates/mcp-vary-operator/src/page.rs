@@ -9,9 +9,21 @@ use tokio::sync::mpsc;
 
 /// A page in the browser of the operator, at every path of the listener that is neither the status nor a command.
 pub trait Page: fmt::Debug + Send + Sync {
-    /// Answers a request whose `Host` and `Origin` were checked. `is_admitted`: whether it has a token for the page, or comes
-    /// from the operator's own socket. Without that the page must tell nothing, and the body is empty.
-    fn respond(&self, request: Request<Bytes>, is_admitted: bool) -> PageResponse<'_>;
+    /// Answers a request whose `Host` and `Origin` were checked. Without access the page must tell nothing, and the body is
+    /// empty.
+    fn respond(&self, request: Request<Bytes>, access: PageAccess) -> PageResponse<'_>;
+}
+
+/// What a request to the page may do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the page answers each")]
+pub enum PageAccess {
+    /// Nothing but to get the files of the page.
+    None,
+    /// Read, by an access token of somebody whom the operator lets read.
+    Read,
+    /// Everything that the page can do, by the token of the page or on the operator's own socket.
+    Full,
 }
 
 /// The response to a request for the page.

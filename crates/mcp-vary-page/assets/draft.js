@@ -21,6 +21,8 @@ export class Draft extends Component {
   grid = createRef();
   /** The number of the last question; answers to earlier ones are old. */
   asked = 0;
+  /** `toggled`: whether tools are to be listed, until the answer says so. */
+  state = { toggled: new Map() };
 
   async componentDidMount() {
     try {
@@ -60,7 +62,7 @@ export class Draft extends Component {
   }
 
   fail(error) {
-    this.setState({ error, isPending: false });
+    this.setState({ error, isPending: false, toggled: new Map() });
     this.props.failed(error);
   }
 
@@ -83,14 +85,15 @@ export class Draft extends Component {
     const number = ++this.asked;
     try {
       const answer = await post("/api/draft", { id, value });
-      if (number === this.asked) this.setState({ answer, error: null, isPending: false });
+      if (number === this.asked) this.setState({ answer, error: null, isPending: false, toggled: new Map() });
     } catch (error) {
       if (number === this.asked) this.fail(error);
     }
   }
 
   toggle = (tool, isShown) => {
-    const { catalog, value } = this.state;
+    const { catalog, value, toggled } = this.state;
+    this.setState({ toggled: new Map(toggled).set(toolKey(tool), isShown) });
     this.change((isShown ? show : hide)(value, configName(catalog, tool)));
   };
 
@@ -99,7 +102,7 @@ export class Draft extends Component {
     setTimeout(() => this.grid.current?.refocus());
   };
 
-  render({ params }, { catalog, id, saved, value, answer, error, isPending, undone }) {
+  render({ params }, { catalog, id, saved, value, answer, error, isPending, undone, toggled }) {
     if (catalog?.variants.length === 0) return NO_VARIANT;
     if (!value) return html`<${Pending} what="variant" error=${error} />`;
     const tool = openTool(params);
@@ -115,7 +118,7 @@ export class Draft extends Component {
       ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
       <${ToolFilter} params=${params} />
       <div class=${row ? "split" : ""}>
-        <${Tools} ...${{ catalog, id, answer, params, tool, grid: this.grid, toggle: this.toggle }} />
+        <${Tools} ...${{ catalog, id, answer, toggled, params, tool, grid: this.grid, toggle: this.toggle }} />
         ${row &&
         html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} ...${{ catalog, value, failed: this.props.failed, close: this.close }}
           tool=${row} now=${answerFor(answer, row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
@@ -178,12 +181,12 @@ const COLUMNS = [
   { id: "before", head: "before", kind: "c-number" },
 ];
 
-function Tools({ catalog, id, answer, params, tool, grid, toggle }) {
+function Tools({ catalog, id, answer, toggled, params, tool, grid, toggle }) {
   const matches = matcher(params.get("q") ?? "");
   const drafted = new Map((answer?.tools ?? []).map((it) => [toolKey(it), it]));
   const rows = catalog.tools.filter((it) => it.name && matches(it.name));
   if (rows.length === 0) return html`<p class="empty">No tool matches. Clear the filter.</p>`;
-  const isShown = (it) => typeof drafted.get(toolKey(it))?.shown === "string";
+  const isShown = (it) => toggled.get(toolKey(it)) ?? typeof drafted.get(toolKey(it))?.shown === "string";
   const cell = (row, { id: column }) => {
     const now = drafted.get(toolKey(row));
     if (column === "name") return html`<${Name} value=${row.name} />`;
@@ -191,6 +194,7 @@ function Tools({ catalog, id, answer, params, tool, grid, toggle }) {
     if (!now) return "–";
     if (column === "listed") return isShown(row) ? "listed" : html`<span class="hidden-tool">hidden</span>`;
     if (!isShown(row)) return "–";
+    if (typeof now.shown !== "string") return "…";
     if (column === "tokens") return count(now.tokens);
     return html`<span class=${now.shown === row.name ? "faint" : "mark renamed"}><${Name} value=${now.shown} /></span>`;
   };

@@ -9,7 +9,7 @@ import { link } from "./route.js";
 import { LongText, Name, plain, visible } from "./text.js";
 
 /** Texts that have less in common are shown as they are: a word diff of them says nothing. */
-const ALIKE = 0.35;
+const ALIKE = 0.6;
 
 /** The characters of a part that are shown before one asks for all. */
 const MOST_SHOWN = 4_000;

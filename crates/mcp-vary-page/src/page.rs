@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::IF_NONE_MATCH;
 use http::{Method, Request, StatusCode};
 use mcp_vary_gateway::Gateway;
-use mcp_vary_operator::{Page, PageResponse};
+use mcp_vary_operator::{Page, PageAccess, PageResponse};
 
 use crate::assets;
 use crate::call::{self, Calls};
@@ -69,7 +69,7 @@ impl GatewayPage {
         self
     }
 
-    async fn answer(&self, request: Request<Bytes>, is_admitted: bool) -> PageAnswer {
+    async fn answer(&self, request: Request<Bytes>, access: PageAccess) -> PageAnswer {
         let path = request.uri().path();
         if let Some(asset) = assets::find(path) {
             return match *request.method() {
@@ -81,12 +81,15 @@ impl GatewayPage {
             let why = "there is nothing here; the page is at /, the status at /status";
             return failure(StatusCode::NOT_FOUND, why);
         }
-        if !is_admitted {
+        if access == PageAccess::None {
             return unauthorized();
         }
         let Some(data) = Data::at(path) else {
             return failure(StatusCode::NOT_FOUND, "the page has no such data");
         };
+        if data == Data::Call && access != PageAccess::Full {
+            return failure(StatusCode::FORBIDDEN, ONLY_READS);
+        }
         if *request.method() != data.method() {
             return not_allowed(&data.method());
         }
@@ -95,7 +98,7 @@ impl GatewayPage {
             return failure(StatusCode::PAYLOAD_TOO_LARGE, &why);
         }
         match self.gateway.upgrade() {
-            Some(gateway) => self.data(data, &gateway, &request).await,
+            Some(gateway) => self.data(data, &gateway, &request, access).await,
             None => failure(StatusCode::SERVICE_UNAVAILABLE, "the gateway is closed"),
         }
     }
@@ -105,12 +108,14 @@ impl GatewayPage {
         data: Data,
         gateway: &Arc<Gateway>,
         request: &Request<Bytes>,
+        access: PageAccess,
     ) -> PageAnswer {
         let (query, body) = (request.uri().query().unwrap_or_default(), request.body());
         match data {
             Data::Status => {
                 let mut status = serde_json::to_value(gateway.status()).unwrap_or_default();
-                status["calls"] = self.calls.are_allowed().into();
+                let may_call = self.calls.are_allowed() && access == PageAccess::Full;
+                status["calls"] = may_call.into();
                 json(&status)
             }
             Data::Catalog => {
@@ -155,8 +160,8 @@ impl GatewayPage {
 }
 
 impl Page for GatewayPage {
-    fn respond(&self, request: Request<Bytes>, is_admitted: bool) -> PageResponse<'_> {
-        Box::pin(async move { protected(self.answer(request, is_admitted).await) })
+    fn respond(&self, request: Request<Bytes>, access: PageAccess) -> PageResponse<'_> {
+        Box::pin(async move { protected(self.answer(request, access).await) })
     }
 }
 
@@ -246,4 +251,6 @@ async fn apart(
 const DATA: &str = "/api/";
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
+const ONLY_READS: &str =
+    "an access token of `admin-readers` only reads; open the page with `vary open` to call tools";
 const NO_VARIANTS: &str = "the page of this gateway does not know how its variants are written";

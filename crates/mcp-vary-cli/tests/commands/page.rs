@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mcp_vary_operator::AdminToken;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::{Run, Server, VARY, command, file, get, run};
 
@@ -108,6 +108,26 @@ fn the_browser_gets_the_address() {
         }
     };
     assert_eq!(data(&url, "/api/status")["servers"][0]["name"], "sky");
+}
+
+/// What the program gives to the page: the file that it serves, and what that allows.
+#[test]
+fn the_page_has_the_variants_of_the_file() {
+    let state = state("page-variants");
+    let servers = format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n");
+    let variants = "variants:\n  standard: {}\n  few: {tools: ['*a*']}\n";
+    let lines = "listen: 0\nadmin: 0\nadmin-calls: on\n";
+    let path = file("page-variants.yaml", &format!("{servers}{variants}{lines}"));
+    let server = Server::of(&mut vary(&state, &["serve", path.to_str().unwrap()]));
+    let page = printed(&state, &[&server.admin()]);
+    assert_eq!(data(&page, "/api/status")["calls"], true);
+    let few = data(&page, "/api/variant?id=few");
+    assert_eq!(few["value"], json!({"tools": ["*a*"]}));
+    // The file as it is now.
+    let variants = variants.replace("['*a*']", "['*b*']");
+    fs::write(&path, format!("{servers}{variants}{lines}")).unwrap();
+    let few = data(&page, "/api/variant?id=few");
+    assert_eq!(few["yaml"], "few:\n  tools: [\"*b*\"]\n");
 }
 
 /// OP-9: The page and the command count the same.

@@ -15,7 +15,7 @@ const EXAMPLE: &str = "{groups: [dev, sre]}, or {anyone: on}";
 const KEYS: [&str; 3] = ["anyone", "client", "key"];
 
 /// Reads the conditions.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<When> {
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<When> {
     let entries = reader.table(field, EXAMPLE)?;
     let before = reader.diagnostics.len();
     let mut is_anyone = false;
@@ -106,7 +106,7 @@ fn presence(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Presence> {
 const ABSENT: &str = "absent";
 
 /// The schema of `when`.
-pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut patterns = schema.strings();
     patterns["minItems"] = json!(1);
     patterns["maxItems"] = json!(MAX_WHEN_PATTERNS);

@@ -29,7 +29,7 @@ use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{audit, limits, require, sealing_keys, traces};
+use crate::{admin_readers, audit, limits, require, sealing_keys, traces};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -137,6 +137,11 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = keys![
     /// whether [the page](../../how-to/page.md) at `admin` may call tools, as clients would. Tools that are not declared as
     /// `readOnlyHint: true` need a confirmation
     "admin-calls" = "off" => Switch(|draft| &mut draft.admin_calls),
+    /// whose access tokens may read [the page](../../how-to/page.md#let-your-team-read-it) at `admin`, by their claims, such as
+    /// `{groups: operators}`: as in `when` of [`access`](access.md), without `anyone`. They cannot call tools. Needs `auth`
+    "admin-readers" => Other(admin_readers::shape, |reader, field, draft| {
+        draft.config.admin_readers = admin_readers::read(reader, field)
+    }),
     /// where `GET /metrics`, `/livez` and `/readyz` are answered to anybody who can connect: HOST:PORT, or a port of this
     /// machine; by default nowhere, and then requests are not [measured](../../how-to/metrics.md). Other machines may
     /// reach it. It has no secrets, but the names of servers and tools, also those that `access` hides. `--probes` wins

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use mcp_vary_access::{Claims, Principal};
 use mcp_vary_gateway::settings::listener::{ClientCa, HostName, TlsConfig};
 
 use super::*;
@@ -26,6 +27,41 @@ fn the_name_of_the_public_url_comes_before_the_other_hosts() {
         config("public-url: https://mcp.example:8443/x\nhosts: [Other.example, '::1']\n").listener;
     let hosts: Vec<String> = listener.hosts.iter().map(HostName::to_string).collect();
     assert_eq!(hosts, ["mcp.example", "other.example", "::1"]);
+}
+
+#[test]
+fn who_may_read_the_page_is_told_by_claims() {
+    let page = config(&format!(
+        "{KEYS}admin-readers: {{groups: [ops, '*-admin']}}\n"
+    ));
+    let claims = Claims::from_json(r#"{"groups": ["dev", "db-admin"]}"#).unwrap();
+    let principal = Principal::token("https://idp.example", "ann", claims).unwrap();
+    assert!(page.admin_readers.unwrap().matches(&principal));
+    refuses_listener(
+        "admin-readers: {groups: ops}\n",
+        &[
+            "vary.yaml:2:16: `admin-readers` needs `auth`; add `auth` with the issuer of the tokens, or leave this out",
+        ],
+    );
+    refuses_listener(
+        &format!("{KEYS}admin-readers: {{anyone: on}}\n"),
+        &[
+            "vary.yaml:3:16: `admin-readers` admits anyone; name a claim that only operators have, such as `{groups: operators}`",
+        ],
+    );
+    refuses_listener(
+        &format!("{KEYS}admin-readers: {{}}\n"),
+        &[
+            "vary.yaml:3:16: `admin-readers` names nobody; name a claim that only operators have, such as `{groups: operators}`",
+        ],
+    );
+}
+
+#[test]
+fn the_page_calls_no_tool_unless_that_is_written() {
+    let calls = |lines: &str| read("vary.yaml", &format!("{SERVERS}{lines}")).admin_calls;
+    assert!(!calls(""));
+    assert!(calls("admin-calls: on\n"));
 }
 
 #[test]

@@ -5,9 +5,11 @@ use http::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use mcp_vary_operator::{Command, PageBody, RefusedCommand};
+use mcp_vary_operator::{Command, PageAccess, PageBody, RefusedCommand};
+use mcp_vary_wire::endpoint_path::{ENDPOINT, EndpointPath};
 use serde_json::json;
 
+use super::authentication::{self, Authenticated};
 use super::responses::{Body, Stream, rejected, typed_response};
 use super::stopping::Stopping;
 use super::{peer, post};
@@ -100,23 +102,47 @@ async fn page(
         reason: format!("there is nothing here; the status is at {STATUS}"),
     })?;
     let has_token = || is_admitted(&head.headers, |value| operator.admits_to_page(value));
-    let is_admitted = !needs_token || has_token();
-    let read = if is_admitted {
-        Some(post::read_body(snapshot, head, body).await?)
-    } else {
+    let is_operator = !needs_token || has_token();
+    let reader = if is_operator {
         None
+    } else {
+        reader(snapshot, head).await
+    };
+    let access = match (is_operator, &reader) {
+        (true, _) => PageAccess::Full,
+        (false, Some(_)) => PageAccess::Read,
+        (false, None) => PageAccess::None,
+    };
+    let read = match access {
+        PageAccess::None => None,
+        PageAccess::Read | PageAccess::Full => Some(post::read_body(snapshot, head, body).await?),
     };
     let (body, _memory) = read.unzip();
     let request = Request::from_parts(head.clone(), body.unwrap_or_default());
-    let response = page.respond(request, is_admitted).await;
+    let response = page.respond(request, access).await;
     Ok(response.map(|body| match body {
         PageBody::Whole(bytes) => Body::from(bytes),
         PageBody::Events(events) => {
-            let stopping = stopping.clone();
-            let end = async move { stopping.stream_ends().await };
+            let lifetime = reader.map(|it| it.lifetime(snapshot));
+            let end = authentication::stream_end(stopping.clone(), lifetime);
             Body::Stream(Stream::of_page(events, end))
         }
     }))
+}
+
+/// Who sends the request, if an access token shows that they may read the page.
+async fn reader(snapshot: &ConfigSnapshot, head: &Parts) -> Option<Authenticated> {
+    let readers = snapshot.config.admin_readers.as_ref()?;
+    let path = EndpointPath::of_request(ENDPOINT)?;
+    // A request without a token may be let in as anonymous.
+    if !is_admitted(&head.headers, |_| true) {
+        return None;
+    }
+    let sender = authentication::authenticate(snapshot, head, &path).await;
+    sender.ok()?.filter(|sender| {
+        let principal = &sender.admission.principal;
+        !principal.is_anonymous() && readers.matches(principal)
+    })
 }
 
 /// Whether a request has a token, once, that is right.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date, VariantId};
-use mcp_vary_access::Principal;
+use mcp_vary_access::{Principal, When};
 use mcp_vary_audit::AuditLog;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::setters;
@@ -120,6 +120,8 @@ pub struct Config {
     pub listener: ListenerConfig,
     /// What clients may see and use; everything by default.
     pub access: Option<AccessSettings>,
+    /// Whose access tokens may read the operator's page; nobody's by default.
+    pub admin_readers: Option<When>,
     /// How often clients may do what; without limits by default.
     pub rates: RateLimits,
     /// The experiments that run, those that come first preferred; none by default.
@@ -189,6 +191,7 @@ impl Config {
             authentication: None,
             listener: ListenerConfig::default(),
             access: None,
+            admin_readers: None,
             rates: RateLimits::default(),
             experiments: Vec::new(),
             metrics: None,

@@ -147,6 +147,7 @@ auth:
     assert_eq!(shown.peer.of("tools/call").len(), 2);
 }
 
+/// OP-9
 #[tokio::test]
 async fn calls_need_the_configuration_and_a_confirmation() {
     let call = |tool: &str| json!({"server": "places", "tool": tool, "clients": [{}]});
@@ -204,6 +205,30 @@ async fn what_cannot_be_called_is_named() {
     assert!(why.contains("ariant"), "{why}");
 }
 
+#[tokio::test]
+async fn few_requests_call_at_once() {
+    let shown = Shown::with("admin-calls: on").await;
+    let call = json!({"server": "places", "tool": "wait", "clients": [{}], "confirmed": true});
+    let waiting = async {
+        tokio::join!(
+            shown.post("/api/call", &call),
+            shown.post("/api/call", &call)
+        )
+    };
+    let third = async {
+        shown.peer.wait_for("tools/call", 2).await;
+        shown.post("/api/call", &call).await
+    };
+    let third = tokio::select! {
+        answered = waiting => panic!("{answered:?}"),
+        third = third => third,
+    };
+    assert_eq!(third.status, 429, "{}", third.text());
+    // A browser that leaves ends its calls.
+    shown.peer.wait_for_abandoned(2).await;
+}
+
+/// OP-9
 #[tokio::test]
 async fn a_call_is_recorded_as_that_of_the_operator() {
     let path = std::env::temp_dir().join(format!("vary-page-{}.jsonl", std::process::id()));

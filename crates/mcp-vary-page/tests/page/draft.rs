@@ -118,7 +118,7 @@ async fn a_draft_of_another_variant_and_of_a_built_in_one_is_listed() {
     );
 }
 
-/// The token of the page is no token for what the operator knows.
+/// OP-9: The token of the page is no token for what the operator knows.
 #[tokio::test]
 async fn a_draft_reads_no_variable() {
     let shown = Shown::with(VARIANTS).await;

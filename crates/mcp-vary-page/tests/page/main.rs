@@ -9,5 +9,6 @@ mod events;
 mod experiments;
 mod explain;
 mod protection;
+mod readers;
 mod review;
 mod support;
