@@ -319,6 +319,8 @@ const LOOKS = {
   opened: () => [
     "/now",
     async (page) => {
+      // The list waits while somebody points at it.
+      await page.mouse.move(0, 0);
       await page.locator(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) }).first().click();
       await page.waitForSelector(".panel .diff");
     },

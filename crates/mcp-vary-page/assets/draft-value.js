@@ -34,9 +34,16 @@ function selection({ tools }) {
 }
 
 function select(value, include, exclude) {
-  const { tools, ...others } = value;
-  if (exclude.length > 0) return { ...others, tools: include ? { include, exclude } : { exclude } };
-  return include ? { ...others, tools: include } : others;
+  if (exclude.length > 0) return changed(value, { tools: include ? { include, exclude } : { exclude } });
+  return changed(value, { tools: include });
+}
+
+/** Whether two values are the same, in whatever order their members are. */
+export const same = (a, b) => sorted(a) === sorted(b);
+
+function sorted(value) {
+  const isObject = (it) => typeof it === "object" && it !== null && !Array.isArray(it);
+  return JSON.stringify(value, (_, it) => (isObject(it) ? Object.fromEntries(Object.entries(it).sort()) : it));
 }
 
 /** The override of a tool; empty without one. */

@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { Component, createRef, html } from "./dom.js";
 import { DraftTool } from "./draft-tool.js";
-import { configName, hide, isCompact, setCompact, show } from "./draft-value.js";
+import { configName, hide, isCompact, same, setCompact, show } from "./draft-value.js";
 import { count, plural, saving } from "./format.js";
 import { Grid } from "./grid.js";
 import { Filter, Pending, Problem, matcher } from "./parts.js";
@@ -108,7 +108,7 @@ export class Draft extends Component {
     const tool = openTool(params);
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
     const isOfTool = row && concerns(error, configName(catalog, row));
-    const isChanged = JSON.stringify(value) !== JSON.stringify(saved);
+    const isChanged = !same(value, saved);
     return html`
       <p class="note">
         Change a variant and see what that would save. Nothing is written: at the end, copy the YAML into the configuration.
@@ -267,7 +267,7 @@ class Whole extends Component {
 
   render({ value }, { text, error }) {
     // What is typed stays as it is, until something else changes the variant.
-    const isTyped = error || (text && same(text, value));
+    const isTyped = error || (text && means(text, value));
     return html`<details class="question">
       <summary>All its settings, as JSON</summary>
       <label class="field json"
@@ -280,9 +280,10 @@ class Whole extends Component {
   }
 }
 
-function same(text, value) {
+/** Whether a text is this value as JSON. */
+function means(text, value) {
   try {
-    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
+    return same(JSON.parse(text), value);
   } catch {
     return false;
   }

@@ -79,7 +79,7 @@ function rowsOf(comparisons, control) {
     const rows = isFirst ? [[it.metric, armName(control, true), ...estimate(it.metric, it.control), "", "", "", ""]] : [];
     const { value, from, to } = it.difference;
     const difference = [signed(it.metric, value), `${signed(it.metric, from)} to ${signed(it.metric, to)}`];
-    return [...rows, ["", armName(it.variant, false), ...estimate(it.metric, it.arm), ...difference, probability(it.p), `${Math.round(it.power * 100)}\u00A0%`]];
+    return [...rows, [it.metric, armName(it.variant, false), ...estimate(it.metric, it.arm), ...difference, probability(it.p), `${Math.round(it.power * 100)}\u00A0%`]];
   });
 }
 
