@@ -26,13 +26,12 @@ const PICTURES = {
     act: (page) => page.waitForSelector(".grid tbody .tokens"),
   },
   "page-calls": {
-    configuration: "journeys",
+    configuration: "weather",
     width: 1120,
     height: 700,
-    view: "/calls?tool=timetable:find_connections&clients=any,json,markdown",
+    view: "/calls?tool=weather:get_weather&clients=any,json,markdown",
     act: async (page) => {
-      await page.getByLabel("from").fill("Bern");
-      await page.getByLabel("to", { exact: true }).or(page.getByLabel("to (required)")).fill("Zürich HB");
+      await page.getByLabel("location").fill("Bern");
       await page.getByRole("button", { name: /^Call it as/ }).click();
       await page.waitForSelector(".results .card");
     },
@@ -92,7 +91,7 @@ async function webp(browser, png) {
     const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
     const canvas = new OffscreenCanvas(image.width, image.height);
     canvas.getContext("2d").drawImage(image, 0, 0);
-    const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.85 });
+    const blob = await canvas.convertToBlob({ type: "image/webp", quality: 0.75 });
     return [...new Uint8Array(await blob.arrayBuffer())];
   }, png.toString("base64"));
   await page.close();

@@ -74,7 +74,7 @@ function Figures({ clients, results, compared }) {
 function Card({ id, answer, compared }) {
   const isCompared = answer === compared;
   return html`<article class="card" aria-labelledby=${id}>
-    <h3 id=${id}><${Name} value=${answer.name} limit=${60} />${" "}${isCompared && html`<span class="mark">the others are compared with this</span>`}</h3>
+    <h3 id=${id}><${Name} value=${answer.name} limit=${60} />${" "}${isCompared && html`<span class="mark">baseline</span>`}</h3>
     ${answer.error !== undefined && html`<p class="problem"><${LongText} value=${answer.error} limit=${400} isSentence /></p>`}
     ${answer.result && html`<${Result} result=${answer.result} compared=${isCompared ? null : compared?.result} of=${answer.name} />`}
   </article>`;
@@ -132,5 +132,5 @@ function relation(text, before, isDiff) {
   if (before === undefined) return "";
   if (before === null) return "only here";
   if (text === before) return "the same";
-  return isDiff ? "differs" : "entirely different";
+  return isDiff ? "differs" : "different";
 }
