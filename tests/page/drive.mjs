@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
 import { Visitor, check, equal, failures, holds, launch } from "./browser.mjs";
 import { compareCalls, makeCall } from "./calls.mjs";
@@ -136,6 +137,8 @@ await check("calls are listed as they come, and one opens", async () => {
 /** Opens a call that a client made under another name than the server's. */
 async function openRenamed() {
   await visitor.first();
+  // The list waits while somebody points at it.
+  await page.mouse.move(0, 0);
   await visitor.click(".calls .grid tbody tr", { has: page.getByText("log", { exact: true }) });
   await page.waitForSelector(".panel .diff");
 }
@@ -398,6 +401,16 @@ await check("the address keeps no token", async () => {
   const other = await Visitor.open(browser, address);
   holds(!other.page.url().includes(token), other.page.url());
   await other.page.context().close();
+});
+
+await check("all files of the page are at most 120 KB, compressed", async () => {
+  const files = await page.evaluate(async () => {
+    const loaded = performance.getEntriesByType("resource").map(({ name }) => name).filter((it) => it.includes("/page/"));
+    return Promise.all([location.origin, ...new Set(loaded)].map(async (file) => (await fetch(file)).text()));
+  });
+  const bytes = files.reduce((sum, text) => sum + gzipSync(text).length, 0);
+  holds(files.length > 20 && bytes <= 120_000, `${bytes} bytes in ${files.length} files`);
+  return `${bytes} bytes in ${files.length} files`;
 });
 
 await checkPictures();

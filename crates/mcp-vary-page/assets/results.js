@@ -108,8 +108,8 @@ class Part extends Component {
 
   render({ name, text, before, of }, { isOpen }) {
     const title = html`<${Name} value=${name} limit=${60} />`;
-    if (text === undefined) return html`<h4>${title}</h4><p class="note">It has none, the other one has.</p>`;
-    if (text === "") return html`<h4>${title}</h4><p class="note">It is empty${before ? ", the other one is not" : ""}.</p>`;
+    if (text === undefined) return html`<h4>${title}</h4><p class="note">Only in the baseline.</p>`;
+    if (text === "") return html`<h4>${title}</h4><p class="note">Empty${before ? "; not in the baseline" : ""}.</p>`;
     const isLong = text.length > MOST_SHOWN || (before?.length ?? 0) > MOST_SHOWN;
     const cut = (whole) => (isOpen ? whole : whole.slice(0, MOST_SHOWN));
     const isDiff = typeof before === "string" && text !== before && likeness(before.slice(0, MOST_SHOWN), text.slice(0, MOST_SHOWN)) >= ALIKE;
