@@ -324,11 +324,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let access = std::mem::take(&mut draft.access);
     let access_names = access.names();
     draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
-    let access = draft.config.access.as_ref();
-    let mut names = access.map_or_else(BTreeSet::new, |access| access.policy.claim_names());
-    names.extend(draft.servers.claim_names());
-    let readers = draft.config.admin_readers.iter();
-    names.extend(readers.flat_map(When::claim_names));
+    let names = claim_names(&draft.config, &draft.servers);
     draft.authentication.read_claims(reader, &names);
     let public_url = draft.public_url.as_ref();
     let listener = &mut draft.config.listener;
@@ -351,6 +347,18 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         .servers
         .check_claims(reader, has_principals, accepts_tokens);
     Some(finish(draft, access_names))
+}
+
+/// The claims that rules and headers of servers use.
+fn claim_names<'a>(config: &'a Config, servers: &'a server::Servers) -> BTreeSet<&'a str> {
+    let in_access = config.access.iter();
+    let in_access = in_access.flat_map(|access| access.policy.claim_names());
+    let readers = config.admin_readers.iter();
+    let readers = readers.flat_map(When::claim_names);
+    in_access
+        .chain(readers)
+        .chain(servers.claim_names())
+        .collect()
 }
 
 /// The file, once its settings are checked.

@@ -40,19 +40,19 @@ fn who_may_read_the_page_is_told_by_claims() {
     refuses_listener(
         "admin-readers: {groups: ops}\n",
         &[
-            "vary.yaml:2:16: `admin-readers` needs `auth`; add `auth` with the issuer of the tokens, or leave this out",
+            "2:16: `admin-readers` needs `auth`; add `auth` with the issuer of the tokens, or leave this out",
         ],
     );
     refuses_listener(
         &format!("{KEYS}admin-readers: {{anyone: on}}\n"),
         &[
-            "vary.yaml:3:16: `admin-readers` admits anyone; name a claim that only operators have, such as `{groups: operators}`",
+            "3:16: `admin-readers` admits anyone; name a claim that only operators have, such as `{groups: operators}`",
         ],
     );
     refuses_listener(
         &format!("{KEYS}admin-readers: {{}}\n"),
         &[
-            "vary.yaml:3:16: `admin-readers` names nobody; name a claim that only operators have, such as `{groups: operators}`",
+            "3:16: `admin-readers` names nobody; name a claim that only operators have, such as `{groups: operators}`",
         ],
     );
 }

@@ -67,7 +67,7 @@ struct CallAsClient {
 
 impl Gateway {
     /// Calls a tool as the described client would, and waits for the response. The arguments take the form that the client's
-    /// variant gives them: others' names, and without those that it fixes or hides.
+    /// variant gives them: with its names, and without those that it fixes or hides.
     ///
     /// The call is in the audit log as the operator's. It counts for no client or experiment, but for the server and the rate
     /// limits of a key. The client of the call can answer no server's requests, whatever the description says.
@@ -83,7 +83,7 @@ impl Gateway {
         let snapshot = self.current();
         let PreparedCall { variant, call } = Question::read(&snapshot, description)?.call(call)?;
         let (name, response) = match call {
-            Ok(call) => (Some(call.name.clone()), call.send(&snapshot).await),
+            Ok(call) => (Some(call.name.clone()), call.send(snapshot).await),
             Err(why) => (None, Err(why)),
         };
         Ok(ClientResponse {
@@ -95,21 +95,21 @@ impl Gateway {
 }
 
 impl CallAsClient {
-    async fn send(self, snapshot: &Arc<ConfigSnapshot>) -> Result<Bytes, String> {
-        let call = self;
-        let body = Bytes::from(call.message);
+    /// Sends it, and waits for the response.
+    async fn send(self, snapshot: Arc<ConfigSnapshot>) -> Result<Bytes, String> {
+        let body = Bytes::from(self.message);
         let unreadable = |_| "the call cannot be read".to_owned();
         let (message, params) = Message::read_with_params(&body).map_err(unreadable)?;
         let refused = |_| "the params of the call cannot be read".to_owned();
         let params = Params::of(&message, params).map_err(refused)?;
-        let described = Params::read(Some(&call.described)).map_err(refused)?;
+        let described = Params::read(Some(&self.described)).map_err(refused)?;
         let request = IncomingRequest::new(&message, params, &body);
         let services = &snapshot.services;
         let origin = Origin::default();
         let audited = AuditedRequest {
             origin: &origin,
             principal: None,
-            era: call.client.era(),
+            era: self.client.era(),
             method: request.method,
             id: request.id,
             params: &described,
@@ -119,9 +119,12 @@ impl CallAsClient {
             feed: services.request_feed.watched(),
         };
         let observation = Observation::of_operator(services.audit.as_ref(), &audited).await;
-        let mut client = call.client;
+        let mut client = self.client;
         client.observation = observation.map_err(|full| full.to_string())?;
-        match router::dispatch(snapshot, &client, request).await {
+        let dispatched = router::dispatch(&snapshot, &client, request).await;
+        // It may be replaced while a server works.
+        drop(snapshot);
+        match dispatched {
             Dispatch::Done(reply) => Ok(reply.body),
             Dispatch::InFlight(mut running) => loop {
                 match running.next().await {
