@@ -43,7 +43,7 @@ export async function compareCalls({ visitor, ask, catalog, pressUntil }) {
 
   await check("results are compared with the client that one chooses", async () => {
     await page.getByLabel("Compare with").selectOption({ label: "human, format=markdown" });
-    const marked = page.locator(".card", { hasText: "baseline" });
+    const marked = page.locator(".card", { has: page.locator("h3 .mark", { hasText: "baseline" }) });
     holds((await marked.locator("h3").innerText()).startsWith("human"), "it is not the chosen one");
     equal(await marked.locator("ins, del").count(), 0, "marks in it");
   });

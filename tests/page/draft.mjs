@@ -40,6 +40,19 @@ export async function draftVariants({ visitor, ask, catalog, pressUntil }) {
     holds(await undo.isDisabled(), "there is something to undo");
   });
 
+  await check("the list of a draft is there before its tokens are counted", async () => {
+    await page.route("**/api/draft", async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await route.continue();
+    });
+    await visitor.view("/now");
+    await visitor.view("/draft?variant=few");
+    await page.getByText("Counting …").waitFor({ timeout: 5_000 });
+    equal((await cells("git_log")).slice(0, 3), ["git_log", "listed", "log"], "a row");
+    await page.unroute("**/api/draft", { behavior: "wait" });
+    await settled();
+  });
+
   await check("a tool that is hidden leaves the list and the tokens at once", async () => {
     await open("few");
     const before = await cells("git_diff");

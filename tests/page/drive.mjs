@@ -328,7 +328,10 @@ const LOOKS = {
       await page.waitForSelector(".panel .diff");
     },
   ],
-  drafted: () => `/draft?${new URLSearchParams({ variant: "compact", tool: "git:git_log" })}`,
+  drafted: () => [
+    `/draft?${new URLSearchParams({ variant: "few", tool: "git:git_log" })}`,
+    (page) => page.waitForSelector(".totals[aria-busy=false]"),
+  ],
   answer: async () => {
     const { client } = await clientWithoutDelete();
     return `/who?${new URLSearchParams({ initialize: JSON.stringify({ clientInfo: client }) })}`;

@@ -61,7 +61,7 @@ export class DraftTool extends Component {
 
   render({ tool, value, now, error, close, toggle }, { original, error: unread }) {
     const known = overrideOf(value, this.name());
-    const isShown = typeof now?.shown === "string";
+    const { isShown, shown, tokens } = now;
     return html`<section class="panel" aria-labelledby="drafted" onKeyDown=${this.pressed}>
       <header>
         <h2 id="drafted" tabindex="-1" ref=${this.heading}><${LongText} value=${tool.name} limit=${120} /></h2>
@@ -69,7 +69,7 @@ export class DraftTool extends Component {
       </header>
       <p class="note">
         of the server <${Name} value=${tool.server} />, ${count(tool.tokens)} tokens as it lists it
-        ${isShown && `, ${count(now.tokens)} in the draft (${saving(now.tokens, tool.tokens)})`}
+        ${isShown && typeof shown === "string" && `, ${count(tokens)} in the draft (${saving(tokens, tool.tokens)})`}
       </p>
       ${(error ?? unread) && html`<${Problem} what="This cannot be." error=${error ?? unread} />`}
       <label class="choice"
@@ -82,7 +82,7 @@ export class DraftTool extends Component {
       </p>
       <label class="field wide-field"
         >name
-        <input value=${known.name ?? ""} placeholder=${plain(now?.shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
+        <input value=${known.name ?? ""} placeholder=${plain(shown ?? tool.name, 60)} spellcheck=${false} autocomplete="off" onInput=${this.set("name")} />
       </label>
       <label class="field wide-field"
         >description

@@ -109,6 +109,7 @@ export class Draft extends Component {
     const row = tool && catalog.tools.find((it) => toolKey(it) === toolKey(tool));
     const isOfTool = row && concerns(error, configName(catalog, row));
     const isChanged = !same(value, saved);
+    const now = figures(id, answer, toggled);
     return html`
       <p class="note">
         Change a variant and see what that would save. Nothing is written: at the end, copy the YAML into the configuration.
@@ -118,10 +119,10 @@ export class Draft extends Component {
       ${error && !isOfTool && html`<${Problem} what="This is not a valid variant." error=${error} />`}
       <${ToolFilter} params=${params} />
       <div class=${row ? "split" : ""}>
-        <${Tools} ...${{ catalog, id, answer, toggled, params, tool, grid: this.grid, toggle: this.toggle }} />
+        <${Tools} ...${{ catalog, id, now, params, tool, grid: this.grid, toggle: this.toggle }} />
         ${row &&
         html`<${DraftTool} key=${`${toolKey(row)} ${undone}`} ...${{ catalog, value, failed: this.props.failed, close: this.close }}
-          tool=${row} now=${answerFor(answer, row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
+          tool=${row} now=${now(row)} error=${isOfTool ? error : null} change=${this.change} toggle=${this.toggle} />`}
       </div>
       ${answer && html`<${Texts} ...${{ answer, isChanged }} />`}
       <${Whole} key=${`${id} ${undone}`} value=${value} change=${this.change} />
@@ -134,7 +135,18 @@ const NO_VARIANT = html`<p class="empty">Variants are off. Add <code>variants</c
 /** Whether an error is about the override of a tool. */
 const concerns = (error, name) => error?.message.includes(`overrides.tools.${name}`) ?? false;
 
-const answerFor = (answer, tool) => answer?.tools.find((it) => toolKey(it) === toolKey(tool));
+/**
+ * What the draft makes of a tool, `{isShown, shown, tokens}`: as Vary answered last, or before that what the variant makes of
+ * it. A tool that was just switched has no name and no tokens yet.
+ */
+function figures(id, answer, toggled) {
+  const drafted = new Map((answer?.tools ?? []).map((it) => [toolKey(it), it]));
+  return (row) => {
+    const saved = row.variants[id];
+    const { shown, tokens } = answer ? (drafted.get(toolKey(row)) ?? {}) : { shown: saved?.name, tokens: saved?.tokens };
+    return { isShown: toggled.get(toolKey(row)) ?? typeof shown === "string", shown, tokens };
+  };
+}
 
 function Settings({ catalog, id, value, isChanged, change, undo }) {
   const choose = (event) => replace({ variant: event.target.value });
@@ -181,25 +193,22 @@ const COLUMNS = [
   { id: "before", head: "before", kind: "c-number" },
 ];
 
-function Tools({ catalog, id, answer, toggled, params, tool, grid, toggle }) {
+function Tools({ catalog, id, now, params, tool, grid, toggle }) {
   const matches = matcher(params.get("q") ?? "");
-  const drafted = new Map((answer?.tools ?? []).map((it) => [toolKey(it), it]));
   const rows = catalog.tools.filter((it) => it.name && matches(it.name));
   if (rows.length === 0) return html`<p class="empty">No tool matches. Clear the filter.</p>`;
-  const isShown = (it) => toggled.get(toolKey(it)) ?? typeof drafted.get(toolKey(it))?.shown === "string";
   const cell = (row, { id: column }) => {
-    const now = drafted.get(toolKey(row));
+    const { isShown, shown, tokens } = now(row);
     if (column === "name") return html`<${Name} value=${row.name} />`;
     if (column === "before") return row.variants[id] ? count(row.variants[id].tokens) : "–";
-    if (!now) return "–";
-    if (column === "listed") return isShown(row) ? "listed" : html`<span class="hidden-tool">hidden</span>`;
-    if (!isShown(row)) return "–";
-    if (typeof now.shown !== "string") return "…";
-    if (column === "tokens") return count(now.tokens);
-    return html`<span class=${now.shown === row.name ? "faint" : "mark renamed"}><${Name} value=${now.shown} /></span>`;
+    if (column === "listed") return isShown ? "listed" : html`<span class="hidden-tool">hidden</span>`;
+    if (!isShown) return "–";
+    if (typeof shown !== "string") return "…";
+    if (column === "tokens") return count(tokens);
+    return html`<span class=${shown === row.name ? "faint" : "mark renamed"}><${Name} value=${shown} /></span>`;
   };
   const open = (row, { id: column }) =>
-    column === "listed" ? toggle(row, !isShown(row)) : go(linkWith({ tool: toolKey(row) }));
+    column === "listed" ? toggle(row, !now(row).isShown) : go(linkWith({ tool: toolKey(row) }));
   return html`<${Grid} handle=${grid} label="Tools of the draft" columns=${COLUMNS} ...${{ rows, cell, open }}
     selected=${(row, column) => column.id === "name" && tool && toolKey(row) === toolKey(tool)} />`;
 }
